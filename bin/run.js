@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+// Runs one of the project's jobs on the Node that devDependencies pin, whatever Node the machine has; installs
+// what is missing first. This file itself must run on any Node that still has ES modules.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const tools = join(root, 'node_modules', '.bin')
+const node = join(tools, 'node')
+
+/** Whether node_modules holds what package-lock.json names: npm writes the state of an install beside the packages. */
+function installed() {
+  const state = join(root, 'node_modules', '.package-lock.json')
+  if (!existsSync(state) || !existsSync(node)) return false
+  if (spawnSync(node, ['--version']).status !== 0) return false
+  const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
+  const present = JSON.parse(readFileSync(state, 'utf8')).packages
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) =>
+      path === '' || optional || present[path]?.version === version,
+  )
+}
+
+function run(command, args) {
+  const { status, signal, error } = spawnSync(command, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, PATH: `${tools}:${process.env.PATH}` },
+  })
+  if (error) throw error
+  if (signal) process.kill(process.pid, signal)
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+if (!installed()) {
+  process.stderr.write('nodehub: installing what is missing (once)\n')
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+}
+
+const [job, ...args] = process.argv.slice(2)
+const jobs = {
+  main: () => run(node, [join(root, 'src', 'main.ts'), ...(args.length > 0 ? args : ['demo'])]),
+  test: () => {
+    run(join(tools, 'tap'), ['build'])
+    run(join(tools, 'tap'), args)
+  },
+  check: () => {
+    run(join(tools, 'tsc'), [])
+    run(join(tools, 'oxlint'), ['--type-aware', '--deny-warnings'])
+    run(join(tools, 'prettier'), ['--check', '--log-level', 'warn', '.'])
+    run(join(tools, 'knip'), [])
+    run(node, [join(root, 'test', 'floors.ts')])
+  },
+  bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
+  build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
+}
+if (!Object.hasOwn(jobs, job)) {
+  process.stderr.write(`usage: run.js ${Object.keys(jobs).join('|')} [ARGUMENT...]\n`)
+  process.exit(2)
+}
+jobs[job]()

@@ -1,0 +1,29 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** Milliseconds since the epoch. */
+export const now = (): number => Date.now()
+
+/** Milliseconds from a clock that never goes back: for measuring, not for telling the time. */
+export const elapsed = (): number => performance.now()
+
+/** Calls `act` once after `ms`; disposing cancels it. Keeps no process alive by itself. */
+export function after(ms: number, act: () => void): Disposable {
+  const timer = setTimeout(act, ms)
+  timer.unref()
+  return { [Symbol.dispose]: () => clearTimeout(timer) }
+}
+
+/** Calls `act` every `ms` until disposed. Keeps no process alive by itself. */
+export function every(ms: number, act: () => void): Disposable {
+  const timer = setInterval(act, ms)
+  timer.unref()
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+/** Resolves after `ms`, or at once when `signal` aborts (it does not reject: callers look at their signal). */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
+}
+
+/** A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once. */
+export const jitter = (low: number, high: number): number => low + Math.random() * (high - low)

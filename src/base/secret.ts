@@ -1,0 +1,23 @@
+import { inspect } from 'node:util'
+
+const redacted = '[redacted]'
+
+/** A value that no log, error message or inspection shows; whoever needs it says so with `reveal`. */
+export class Secret<T> {
+  readonly #value: T
+  constructor(value: T) {
+    this.#value = value
+  }
+  reveal(): T {
+    return this.#value
+  }
+  toString(): string {
+    return redacted
+  }
+  toJSON(): string {
+    return redacted
+  }
+  [inspect.custom](): string {
+    return redacted
+  }
+}

@@ -1,0 +1,27 @@
+import type { ApiObject } from '../kube/object.ts'
+import type { Status } from '../kube/status.ts'
+
+/** One event of a watch. `frame`, where present, is the event as it came, whole and with its framing. */
+export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent
+
+export interface ObjectEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly object: ApiObject
+  /** What the same collection held of it before, where a store knows. */
+  readonly previous?: ApiObject
+  readonly frame?: Uint8Array
+}
+
+export interface BookmarkEvent {
+  readonly type: 'BOOKMARK'
+  readonly resourceVersion: string
+  /** Whether it closes the initial events of a WatchList. */
+  readonly initialEventsEnd: boolean
+  readonly frame?: Uint8Array
+}
+
+export interface ErrorEvent {
+  readonly type: 'ERROR'
+  readonly status: Status
+  readonly frame?: Uint8Array
+}

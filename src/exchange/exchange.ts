@@ -1,0 +1,121 @@
+import type { Duplex, Readable } from 'node:stream'
+import type { ListStream } from '../codec/list.ts'
+import type { WatchEvent } from '../codec/watch.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { ApiObject } from '../kube/object.ts'
+import type { Component } from '../request/component.ts'
+import type { Form } from '../request/form.ts'
+import type { Identity } from '../request/identity.ts'
+import type { RequestInfo } from '../request/request-info.ts'
+import type { HeaderList } from './headers.ts'
+
+/** The other end of a client's connection. */
+export interface Peer {
+  readonly address: string
+  readonly port: number
+  readonly localAddress: string
+  readonly localPort: number
+}
+
+/** A request as a listener took it. */
+export interface Incoming {
+  readonly id: string
+  readonly method: string
+  /** Path and query as they were sent. */
+  readonly url: string
+  readonly headers: HeaderList
+  readonly peer: Peer
+  /** Absent where the request has no body. */
+  readonly body?: Readable
+  /** The protocol asked for with `Connection: Upgrade`. */
+  readonly upgrade?: string
+  /** Aborts when the client has gone: whatever works for it stops. */
+  readonly signal: AbortSignal
+}
+
+/** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */
+export type Credential = 'node' | 'caller'
+
+/** A request whose meaning and sender are known. */
+export interface Exchange extends Incoming {
+  readonly info: RequestInfo
+  readonly component: Component
+  readonly identity: Identity
+  readonly credential: Credential
+  /** The forms the client takes, most wanted first; empty where none is read here. */
+  readonly forms: readonly Form[]
+}
+
+/** Where an answer came from: for traces and metrics. */
+export type Source = 'cloud' | 'cache' | 'hub'
+
+interface ReplyHead {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly from: Source
+}
+
+/** Driven by whoever has the bytes; returns at once, and afterwards writes until it ends or fails the sink. */
+export type ByteSource = (sink: Sink) => void
+
+export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchReply | UpgradeReply
+
+/** Bytes nobody looks at, as they come. */
+export interface BytesReply extends ReplyHead {
+  readonly kind: 'bytes'
+  readonly source: ByteSource
+}
+
+/** A whole body at hand that is no API object to be filtered: a Status, a document. */
+export interface BodyReply extends ReplyHead {
+  readonly kind: 'body'
+  readonly body: Uint8Array
+}
+
+/** One object: the answer to a get, and to writes. */
+export interface ObjectReply extends ReplyHead {
+  readonly kind: 'object'
+  readonly form: Form
+  readonly gvk: GVK
+  readonly object: ApiObject
+  /** The body as it came; left out by whoever changes the object. */
+  readonly body?: Uint8Array
+}
+
+export interface ListReply extends ReplyHead {
+  readonly kind: 'list'
+  readonly form: Form
+  readonly list: ListStream
+}
+
+export interface WatchReply extends ReplyHead {
+  readonly kind: 'watch'
+  readonly form: Form
+  /** Events that arrived together, together. Ends where the watch ends cleanly; throws where it broke. */
+  readonly events: AsyncIterable<readonly WatchEvent[]>
+  /** Kind of the objects watched, for frames that have to be made here. */
+  readonly gvk: () => GVK
+}
+
+/** The connection changes its protocol: whoever answers takes the client's socket, with what was read of it already. */
+export interface UpgradeReply extends ReplyHead {
+  readonly kind: 'upgrade'
+  readonly take: (socket: Duplex, head: Buffer) => void
+}
+
+/** The way to one client. Only `server/` implements it. */
+export interface Sink {
+  /** False: stop until `drained` resolves. */
+  write(chunk: Uint8Array): boolean
+  /** Resolves when there is room again, or the client has gone. */
+  drained(): Promise<void>
+  /** Trailers are raw name and value pairs, as in `HeaderList`. */
+  end(trailers?: readonly string[]): void
+  /** The client sees the break as a break: its connection is destroyed. */
+  fail(cause: Error): void
+}
+
+export type Handler<In> = (exchange: In) => Promise<Reply>
+
+/** Wraps a handler; may know more (`Inner`) than it was told (`Outer`). */
+export type Layer<Outer, Inner = Outer> = (next: Handler<Inner>) => Handler<Outer>

@@ -1,0 +1,133 @@
+import type { GVR } from '../kube/gvk.ts'
+
+export type ResourceVerb =
+  'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
+
+/** What a request asks for, as apiserver pkg/endpoints/request/requestinfo.go understands it. */
+export type RequestInfo = ResourceRequest | NonResourceRequest
+
+export interface NonResourceRequest {
+  readonly isResource: false
+  readonly path: string
+  /** The HTTP method in lower case. */
+  readonly verb: string
+  readonly query: URLSearchParams
+}
+
+export interface ResourceRequest {
+  readonly isResource: true
+  readonly path: string
+  readonly verb: ResourceVerb
+  readonly gvr: GVR
+  readonly namespace?: string
+  /** From the path only: a `metadata.name` field selector stays a selector here (see `namedBySelector`). */
+  readonly name?: string
+  readonly subresource?: string
+  readonly query: URLSearchParams
+}
+
+const verbOfMethod: Record<string, ResourceVerb> = {
+  GET: 'get',
+  HEAD: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
+
+/** Subresources of a namespace object; any other second word under a namespace is a resource in it. */
+const namespaceSubresources = new Set(['status', 'finalize'])
+
+export class MalformedPath extends Error {
+  readonly code = 'MALFORMED_PATH'
+}
+
+/**
+ * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/` with at least a
+ * resource are non-resource requests. Throws `MalformedPath` for what could mean two things to two readers: a bad escape, an
+ * encoded slash or NUL, or `.` and `..` as a segment.
+ */
+export function parseRequestInfo(method: string, url: string): RequestInfo {
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
+  const nonResource = (): NonResourceRequest => ({
+    isResource: false,
+    path,
+    verb: method.toLowerCase(),
+    query,
+  })
+  const verb = verbOfMethod[method]
+  const segments = split(path)
+  const [prefix, ...rest] = segments
+  if (verb === undefined || (prefix !== 'api' && prefix !== 'apis')) return nonResource()
+  const group = prefix === 'api' ? '' : (rest.shift() ?? '')
+  const version = rest.shift()
+  if (version === undefined || rest.length === 0) return nonResource()
+  let legacyWatch = false
+  if (rest[0] === 'watch' && rest.length > 1) {
+    legacyWatch = true // /api/v1/watch/pods: deprecated, still served
+    rest.shift()
+  }
+  let namespace: string | undefined
+  if (rest[0] === 'namespaces' && rest.length > 1) {
+    namespace = rest[1]
+    if (rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '')) rest.splice(0, 2)
+  }
+  const [resource = '', name, subresource] = rest
+  return {
+    isResource: true,
+    path,
+    verb: refine(verb, name, query, legacyWatch),
+    gvr: { group, version, resource },
+    ...(namespace !== undefined && resource !== 'namespaces' && { namespace }),
+    ...(name !== undefined && { name }),
+    ...(subresource !== undefined && { subresource }),
+    query,
+  }
+}
+
+function split(path: string): string[] {
+  const segments = path.split('/').filter((segment) => segment !== '')
+  return segments.map((segment) => {
+    const plain = segment.includes('%') ? decode(segment) : segment
+    if (plain === '.' || plain === '..' || plain.includes('/') || plain.includes('\0')) {
+      throw new MalformedPath(`the path segment ${JSON.stringify(segment)} is not allowed`)
+    }
+    return plain
+  })
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch (cause) {
+    throw new MalformedPath(`the path segment ${JSON.stringify(segment)} has a bad escape`, {
+      cause,
+    })
+  }
+}
+
+function refine(
+  verb: ResourceVerb,
+  name: string | undefined,
+  query: URLSearchParams,
+  legacyWatch: boolean,
+): ResourceVerb {
+  if (verb === 'delete' && name === undefined) return 'deletecollection'
+  if (verb !== 'get') return verb
+  if (legacyWatch) return 'watch'
+  if (name !== undefined) return 'get'
+  return isTrue(query.get('watch')) ? 'watch' : 'list'
+}
+
+/** Go's strconv.ParseBool, and an empty value, which the API's conversion takes for true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && ['', '1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)
+}
+
+/** The one name a list or watch is limited to by its field selector, as the API server authorizes it. */
+export function namedBySelector(info: ResourceRequest): string | undefined {
+  const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
+  return match?.[1]
+}

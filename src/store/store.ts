@@ -1,0 +1,110 @@
+import type { WatchEvent } from '../codec/watch.ts'
+import type { ListBatch } from '../codec/list.ts'
+import type { GVK, GVR } from '../kube/gvk.ts'
+import type { ApiObject } from '../kube/object.ts'
+import type { FormKey } from '../request/form.ts'
+import type { Identity } from '../request/identity.ts'
+
+/** Who asked, and in which form: an answer is never given to another identity nor turned into another form. */
+export interface Audience {
+  readonly identity: Identity
+  readonly form: FormKey
+}
+
+export interface ObjectKey {
+  readonly audience: Audience
+  readonly gvr: GVR
+  /** Empty for what is cluster-scoped. */
+  readonly namespace: string
+  readonly name: string
+}
+
+/** What one list or watch covers. The component decides whether to record and which filters act, not the key. */
+export interface CollectionKey {
+  readonly audience: Audience
+  readonly gvr: GVR
+  /** Absent: all namespaces, or a cluster-scoped resource. */
+  readonly namespace?: string
+  /** In canonical spelling (see `canonicalSelector`); '' selects everything. */
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
+
+/** A document that is no API object: discovery, OpenAPI, version. */
+export interface DocumentKey {
+  readonly identity: Identity
+  /** Path and query as they were sent. */
+  readonly url: string
+  readonly accept: string
+}
+
+export interface StoredDocument {
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
+export interface StoredObject {
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+export interface StoredList {
+  /** Kind of the list (`PodList`) as it was given. */
+  readonly gvk: GVK
+  /** The newest of the list's own version and those of later events and bookmarks. */
+  readonly resourceVersion: string
+  readonly extra: string
+  /** When the cloud last confirmed it (list, event or bookmark), in milliseconds since the epoch. */
+  readonly confirmedAt: number
+  /** In the order of namespace and name, read in runs, so that a long list holds nobody up. */
+  readonly batches: Iterable<readonly ApiObject[]>
+}
+
+/** What a list says of itself once it is whole. */
+export interface CollectionHead {
+  readonly gvk: GVK
+  readonly resourceVersion: string
+  readonly extra: string
+}
+
+/** A collection being replaced: staged in batches, then committed whole; disposed before, nothing has changed. */
+export interface Replacement extends AsyncDisposable {
+  /** Resolves when the store can take more; what is unchanged by resource version costs no write. */
+  add(batch: ListBatch): Promise<void>
+  /** Resolves when it is durable. */
+  commit(head: CollectionHead): Promise<void>
+}
+
+/**
+ * Keeps what components were told. Reads are synchronous and see all that was committed before; writes resolve when they are
+ * committed, and reject with a `StoreFailure` when they are not: nothing is half applied. A collection whose write failed is unfit:
+ * `list` and what relies on it answer `undefined` until its next commit.
+ */
+export interface ObjectStore extends AsyncDisposable {
+  /**
+   * The newest of the object's own record and what the collections of its audience hold of it. 'absent': a collection that would have it
+   * (no selector, or its name) is stored and has it not. `undefined`: nothing is known.
+   */
+  get(key: ObjectKey): StoredObject | 'absent' | undefined
+  /** `undefined`: never listed, which is not the same as listed and empty. */
+  list(key: CollectionKey): StoredList | undefined
+  /** An older version than what is stored changes nothing. */
+  put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
+  replace(key: CollectionKey): Replacement
+  /**
+   * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for
+   * bookmarks and errors, and where nothing was held). Bookmarks advance the collection's version; errors change nothing. DELETED
+   * removes the object from the collection and its own record.
+   */
+  apply(
+    key: CollectionKey,
+    events: readonly WatchEvent[],
+  ): Promise<readonly (ApiObject | undefined)[]>
+  putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
+  document(key: DocumentKey): StoredDocument | undefined
+}
+
+/** The disk, or the file, would not take a write. `cause` says why. */
+export class StoreFailure extends Error {
+  readonly code = 'STORE_FAILURE'
+}
