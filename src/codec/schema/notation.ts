@@ -24,7 +24,10 @@ export interface Field {
   readonly map?: true
   /** Not a pointer in Go: protobuf has it even when it is empty. */
   readonly always?: true
-  /** JSON has it even when it is empty (no `omitempty`). Structs that are no pointers are such without saying so. */
+  /**
+   * JSON has it even when it is empty, as `null` where nothing better is empty: no `omitempty`, or a struct by value, which knows no
+   * emptiness unless it says `omitzero`.
+   */
   readonly shown?: true
   /** An embedded struct: a message of its own in protobuf, its fields among those of the parent in JSON. */
   readonly inline?: true
@@ -34,7 +37,10 @@ export interface Field {
 export interface MessageSchema {
   /** As Go names the type: `PodSpec`. */
   readonly name: string
+  /** In the order of the API server's JSON, which is not that of the numbers. */
   readonly fields: Readonly<Record<string, Field>>
+  /** A list that protobuf can only hold in a message: in JSON it is the list of its one field. */
+  readonly wraps?: true
 }
 
 const scalar =
@@ -47,10 +53,16 @@ export const bool = scalar('bool')
 export const int32 = scalar('int32')
 export const int64 = scalar('int64')
 export const double = scalar('double')
-export const time = scalar('time')
-export const microtime = scalar('microtime')
-export const quantity = scalar('quantity')
-export const intOrString = scalar('intOrString')
+
+const struct =
+  (type: FieldType) =>
+  (number: number): Field => ({ number, type, always: true, shown: true })
+
+// Structs in Go, though JSON has a string or number for them.
+export const time = struct('time')
+export const microtime = struct('microtime')
+export const quantity = struct('quantity')
+export const intOrString = struct('intOrString')
 
 /** Bytes and raw JSON know absence in Go without being pointers. */
 export const bytes = (number: number): Field => ({ number, type: 'bytes' })
@@ -58,10 +70,8 @@ export const fieldsV1 = (number: number): Field => ({ number, type: 'fieldsV1' }
 
 /** A field that holds a message. */
 export const of = (number: number, schema: MessageSchema): Field => ({
-  number,
-  type: 'message',
+  ...struct('message')(number),
   message: () => schema,
-  always: true,
 })
 
 const held = ({ number, type, message }: Field): Field => ({
@@ -80,6 +90,9 @@ export const map = (field: Field): Field => ({ ...held(field), map: true })
 /** Present in JSON even when empty. */
 export const shown = (field: Field): Field => ({ ...field, shown: true })
 
+/** `omitzero`: absent from JSON while it is empty, and yet in protobuf. */
+export const unlessZero = (field: Field): Field => ({ ...held(field), always: true })
+
 /** An embedded struct; the name it is entered under occurs in no JSON. */
 export const inline = (number: number, schema: MessageSchema): Field => ({
   ...of(number, schema),
@@ -89,6 +102,13 @@ export const inline = (number: number, schema: MessageSchema): Field => ({
 export const message = (name: string, fields: Readonly<Record<string, Field>>): MessageSchema => ({
   name,
   fields,
+})
+
+/** A named list type, such as the values of an `extra`. */
+export const wrapped = (name: string, item: (number: number) => Field): MessageSchema => ({
+  name,
+  fields: { items: list(item(1)) },
+  wraps: true,
 })
 
 /** The list of a kind: its metadata and its items. */

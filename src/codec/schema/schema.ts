@@ -1,11 +1,34 @@
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
-import { partialObjectMetadata, partialObjectMetadataList } from './meta.ts'
-import type { MessageSchema } from './notation.ts'
+import { tokenRequest, tokenReview } from './authentication.ts'
+import { subjectAccessReview } from './authorization.ts'
+import { lease } from './coordination.ts'
+import { configMap, event, namespace, secret, serviceAccount } from './core.ts'
+import { endpointSlice } from './discovery.ts'
+import { apiResourceList, deleteOptions, listMeta, partialObjectMetadata, status } from './meta.ts'
+import { node } from './node.ts'
+import { listOf, type MessageSchema } from './notation.ts'
+import { pod } from './pod.ts'
+import { runtimeClass } from './runtime-class.ts'
+import { endpoints, service } from './service.ts'
+import { csiDriver, csiNode } from './storage.ts'
 
 export type { Field, FieldType, MessageSchema } from './notation.ts'
 
+const core = [pod, node, service, endpoints, configMap, secret, event, namespace, serviceAccount]
+
+const withLists = (schemas: readonly MessageSchema[]): readonly MessageSchema[] =>
+  schemas.flatMap((schema) => [schema, listOf(listMeta, schema)])
+
 const kinds: Readonly<Record<string, readonly MessageSchema[]>> = {
-  'meta.k8s.io/v1': [partialObjectMetadata, partialObjectMetadataList],
+  v1: [...withLists(core), status, apiResourceList],
+  'meta.k8s.io/v1': withLists([partialObjectMetadata]),
+  'meta.k8s.io/v1beta1': withLists([partialObjectMetadata]),
+  'discovery.k8s.io/v1': withLists([endpointSlice]),
+  'coordination.k8s.io/v1': withLists([lease]),
+  'storage.k8s.io/v1': withLists([csiNode, csiDriver]),
+  'node.k8s.io/v1': withLists([runtimeClass]),
+  'authentication.k8s.io/v1': [tokenRequest, tokenReview],
+  'authorization.k8s.io/v1': [subjectAccessReview],
 }
 
 const schemas = new Map<string, MessageSchema>(
@@ -15,5 +38,8 @@ const schemas = new Map<string, MessageSchema>(
 )
 
 /** The message of a kind or of its list; `undefined` for kinds whose fields are not known here. */
-export const schemaOf = (gvk: GVK): MessageSchema | undefined =>
-  schemas.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
+export function schemaOf(gvk: GVK): MessageSchema | undefined {
+  // Clients write these options in the group and version of what they delete.
+  if (gvk.kind === deleteOptions.name) return deleteOptions
+  return schemas.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
+}
