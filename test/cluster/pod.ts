@@ -1,0 +1,27 @@
+import { busyboxImage } from '../kit/cluster/oci-image.ts'
+
+export interface PodOptions {
+  readonly command?: readonly string[]
+  readonly nodeName?: string
+}
+
+/** A pod of busybox that goes wherever it is put and ends at once when told to. */
+export const busyboxPod = (name: string, { command, nodeName }: PodOptions = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, labels: { app: name } },
+  spec: {
+    ...(nodeName !== undefined && { nodeName }),
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 1,
+    tolerations: [{ operator: 'Exists' }],
+    containers: [
+      {
+        name: 'main',
+        image: busyboxImage,
+        imagePullPolicy: 'Never',
+        ...(command && { command }),
+      },
+    ],
+  },
+})

@@ -1,0 +1,262 @@
+import { writeFileSync } from 'node:fs'
+import { ApiClient } from './cluster/api-client.ts'
+import { findBinaries } from './cluster/binaries.ts'
+import { Daemon } from './cluster/daemon.ts'
+import { type CertificateFiles, Pki, type Subject } from './cluster/pki.ts'
+import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
+import { freePort } from './free-port.ts'
+
+export { findBinaries } from './cluster/binaries.ts'
+
+export interface ControlPlaneOptions {
+  readonly scheduler?: boolean
+  readonly controllerManager?: boolean
+  /** How many API servers stand on the one etcd. */
+  readonly apiservers?: number
+}
+
+export interface ApiServer {
+  readonly url: string
+  readonly daemon: Daemon
+}
+
+const binaries = [
+  'etcd',
+  'kube-apiserver',
+  'kube-scheduler',
+  'kube-controller-manager',
+  'openssl',
+] as const
+
+/** Why no control plane can be started here, as the reason of a skipped test; `undefined` if one can. */
+export function noControlPlane(): string | undefined {
+  const found = findBinaries(binaries)
+  return 'missing' in found ? `no control plane: ${found.missing}` : undefined
+}
+
+export class ControlPlane {
+  readonly workspace: Workspace
+  readonly pki: Pki
+  readonly etcd: Daemon
+  readonly servers: readonly ApiServer[]
+  /** A member of `system:masters`, at the first API server. */
+  readonly admin: ApiClient
+
+  constructor(workspace: Workspace, pki: Pki, etcd: Daemon, servers: readonly ApiServer[]) {
+    this.workspace = workspace
+    this.pki = pki
+    this.etcd = etcd
+    this.servers = servers
+    this.admin = new ApiClient(this.url, pki.ca.certificate, adminFiles(pki))
+  }
+
+  get first(): ApiServer {
+    const [first] = this.servers
+    if (!first) throw new Error('a control plane has an API server')
+    return first
+  }
+
+  get url(): string {
+    return this.first.url
+  }
+
+  /** A client's view of any server, with a certificate made for it. */
+  client(subject: Subject, url = this.url): ApiClient {
+    return new ApiClient(url, this.pki.ca.certificate, this.credentials(subject))
+  }
+
+  credentials(subject: Subject): CertificateFiles {
+    return this.pki.client(fileName(subject), subject)
+  }
+
+  /** A kubeconfig file for `subject` at `server`; a plain `http://` server is given no credentials. */
+  kubeconfig(subject: Subject, server = this.url): string {
+    const plain = server.startsWith('http://')
+    const { certificate, key } = this.credentials(subject)
+    const port = new URL(server).port
+    return writeKubeconfig(this.workspace, `${fileName(subject)}-${port}`, {
+      server,
+      cluster: plain ? {} : { 'certificate-authority': this.pki.ca.certificate },
+      user: plain ? {} : { 'client-certificate': certificate, 'client-key': key },
+    })
+  }
+}
+
+export const administrator: Subject = { commonName: 'admin', organizations: ['system:masters'] }
+
+export const nodeSubject = (nodeName: string): Subject => ({
+  commonName: `system:node:${nodeName}`,
+  organizations: ['system:nodes'],
+})
+
+/** Starts a control plane on loopback; all of it ends with the test. */
+export async function startControlPlane(
+  t: Scope,
+  { scheduler = false, controllerManager = false, apiservers = 1 }: ControlPlaneOptions = {},
+): Promise<ControlPlane> {
+  const found = findBinaries(binaries)
+  if ('missing' in found) throw new Error(found.missing)
+  const { paths } = found
+  const workspace = openWorkspace(t)
+  const pki = new Pki(paths.openssl, workspace)
+  const { etcd, url: etcdUrl } = await startEtcd(workspace, paths.etcd)
+  const servers = await Promise.all(
+    Array.from({ length: apiservers }, (_, at) =>
+      startApiServer(workspace, pki, paths['kube-apiserver'], etcdUrl, `kube-apiserver-${at}`),
+    ),
+  )
+  const plane = new ControlPlane(workspace, pki, etcd, servers)
+  t.teardown(() => plane.admin.close())
+  await Promise.all([
+    controllerManager && startControllerManager(plane, paths['kube-controller-manager']),
+    scheduler && startScheduler(plane, paths['kube-scheduler']),
+  ])
+  return plane
+}
+
+async function startEtcd(
+  workspace: Workspace,
+  command: string,
+): Promise<{ etcd: Daemon; url: string }> {
+  const [port, peerPort] = [await freePort(), await freePort()]
+  const url = `http://127.0.0.1:${port}`
+  const peerUrl = `http://127.0.0.1:${peerPort}`
+  const client = new ApiClient(url)
+  const etcd = new Daemon(workspace, 'etcd', {
+    command,
+    args: [
+      '--name=test',
+      `--data-dir=${workspace.file('etcd')}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=test=${peerUrl}`,
+    ],
+    ready: async () => (await client.get('/health')).status === 200,
+  })
+  return { etcd: await etcd.start(), url }
+}
+
+const serviceNetwork = '10.96.0.0/16'
+
+async function startApiServer(
+  workspace: Workspace,
+  pki: Pki,
+  command: string,
+  etcdUrl: string,
+  name: string,
+): Promise<ApiServer> {
+  const port = await freePort()
+  const serving = pki.server('kube-apiserver', { commonName: 'kube-apiserver' }, [
+    'IP:127.0.0.1',
+    'IP:10.96.0.1',
+    'DNS:localhost',
+    'DNS:kubernetes.default.svc',
+  ])
+  const admin = adminFiles(pki)
+  const url = `https://127.0.0.1:${port}`
+  const client = new ApiClient(url, pki.ca.certificate, admin)
+  const daemon = new Daemon(workspace, name, {
+    command,
+    args: [
+      `--etcd-servers=${etcdUrl}`,
+      '--bind-address=127.0.0.1',
+      '--advertise-address=127.0.0.1',
+      '--endpoint-reconciler-type=none',
+      `--secure-port=${port}`,
+      `--tls-cert-file=${serving.certificate}`,
+      `--tls-private-key-file=${serving.key}`,
+      `--client-ca-file=${pki.ca.certificate}`,
+      `--kubelet-client-certificate=${admin.certificate}`,
+      `--kubelet-client-key=${admin.key}`,
+      '--kubelet-preferred-address-types=InternalIP',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${pki.serviceAccountKey.public}`,
+      `--service-account-signing-key-file=${pki.serviceAccountKey.private}`,
+      `--service-cluster-ip-range=${serviceNetwork}`,
+      '--authorization-mode=Node,RBAC',
+      '--enable-admission-plugins=NodeRestriction',
+      '--allow-privileged=true',
+    ],
+    ready: async () => (await client.get('/readyz')).status === 200,
+  })
+  await daemon.start()
+  return { url, daemon }
+}
+
+/** Without the controllers that would take a node's silence for its death: tests cut nodes off for a while. */
+async function startControllerManager(plane: ControlPlane, command: string): Promise<Daemon> {
+  const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-controller-manager' })
+  const port = await freePort()
+  const daemon = new Daemon(plane.workspace, 'kube-controller-manager', {
+    command,
+    args: [
+      `--kubeconfig=${kubeconfig}`,
+      `--authentication-kubeconfig=${kubeconfig}`,
+      `--authorization-kubeconfig=${kubeconfig}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      `--service-account-private-key-file=${plane.pki.serviceAccountKey.private}`,
+      `--root-ca-file=${plane.pki.ca.certificate}`,
+      `--cluster-signing-cert-file=${plane.pki.ca.certificate}`,
+      `--cluster-signing-key-file=${plane.pki.ca.key}`,
+      '--use-service-account-credentials=true',
+      '--leader-elect=false',
+      '--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller',
+    ],
+    ready: () => hasDefaultServiceAccount(plane),
+  })
+  return daemon.start()
+}
+
+/** The first thing a pod needs of the controllers. */
+async function hasDefaultServiceAccount(plane: ControlPlane): Promise<boolean> {
+  const { status } = await plane.admin.get('/api/v1/namespaces/default/serviceaccounts/default')
+  return status === 200
+}
+
+async function startScheduler(plane: ControlPlane, command: string): Promise<Daemon> {
+  const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-scheduler' })
+  const port = await freePort()
+  const daemon = new Daemon(plane.workspace, 'kube-scheduler', {
+    command,
+    args: [
+      `--kubeconfig=${kubeconfig}`,
+      `--authentication-kubeconfig=${kubeconfig}`,
+      `--authorization-kubeconfig=${kubeconfig}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      '--leader-elect=false',
+    ],
+    ready: () => Promise.resolve(true),
+  })
+  return daemon.start()
+}
+
+function adminFiles(pki: Pki): CertificateFiles {
+  return pki.client(fileName(administrator), administrator)
+}
+
+const fileName = ({ commonName }: Subject): string => commonName.replaceAll(':', '-')
+
+function writeKubeconfig(
+  workspace: Workspace,
+  name: string,
+  { server, cluster, user }: { server: string; cluster: object; user: object },
+): string {
+  const path = workspace.file(`${name}.kubeconfig`)
+  // JSON is YAML too.
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server, ...cluster } }],
+    users: [{ name: 'test', user }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    'current-context': 'test',
+  }
+  writeFileSync(path, JSON.stringify(config), { mode: 0o600 })
+  return path
+}

@@ -1,0 +1,140 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiClient } from './cluster/api-client.ts'
+import { findBinaries } from './cluster/binaries.ts'
+import { type Containerd, cniPlugins, startContainerd } from './cluster/containerd.ts'
+import { makeControlGroup } from './cluster/control-group.ts'
+import { Daemon } from './cluster/daemon.ts'
+import { addNodeAddress } from './cluster/node-address.ts'
+import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
+import { freePort } from './free-port.ts'
+
+export interface KubeletOptions {
+  readonly nodeName: string
+  /** Where its API server is and what it shows there; may name a plain `http://` server without credentials. */
+  readonly kubeconfig: string
+  /** Who may ask the kubelet for logs and exec: the authority of the API server's certificate. */
+  readonly clientCa: string
+  /** Manifests in this folder run whatever the API server says. */
+  readonly staticPodPath?: string
+  /** OCI archives imported before the kubelet starts, besides busybox. */
+  readonly images?: readonly string[]
+}
+
+const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip'] as const
+
+/** Why no kubelet can run containers here, as the reason of a skipped test; `undefined` if one can. */
+export function noKubelet(): string | undefined {
+  if (process.platform !== 'linux') return 'no kubelet: only Linux runs one'
+  if (process.getuid?.() !== 0) return 'no kubelet: only root can start one'
+  const found = findBinaries(binaries)
+  if ('missing' in found) return `no kubelet: ${found.missing}`
+  const plugin = ['ptp', 'host-local'].find((name) => !existsSync(join(cniPlugins, name)))
+  return plugin === undefined ? undefined : `no kubelet: no ${plugin} in ${cniPlugins}`
+}
+
+/** A real kubelet with a container runtime of its own. */
+export class Kubelet {
+  readonly nodeName: string
+  readonly daemon: Daemon
+  readonly runtime: Containerd
+
+  constructor(nodeName: string, daemon: Daemon, runtime: Containerd) {
+    this.nodeName = nodeName
+    this.daemon = daemon
+    this.runtime = runtime
+  }
+
+  /** kill -9 and a fresh start: containers go on running meanwhile. */
+  restart(): Promise<void> {
+    return this.daemon.restart()
+  }
+
+  /** The running containers of pods, without their sandboxes, by pod's name. */
+  async containers(): Promise<Map<string, { id: string; kill: () => void }>> {
+    const running = await this.runtime.running()
+    return new Map(
+      running
+        .filter(({ kind }) => kind === 'container')
+        .map((each) => [each.pod, { id: each.id, kill: () => this.runtime.kill(each) }]),
+    )
+  }
+}
+
+/** Starts containerd and a kubelet; with the test, every container, mount, address and control group of theirs ends. */
+export async function startKubelet(t: Scope, options: KubeletOptions): Promise<Kubelet> {
+  const found = findBinaries(binaries)
+  if ('missing' in found) throw new Error(found.missing)
+  const { paths } = found
+  const workspace = openWorkspace(t)
+  const { address, podNetwork } = addNodeAddress(workspace, paths.ip)
+  makeControlGroup(workspace.name)
+  const runtime = await startContainerd(workspace, paths, podNetwork)
+  for (const image of options.images ?? []) await runtime.importImage(image)
+  const healthPort = await freePort()
+  const config = workspace.file('kubelet.json')
+  const port = await freePort()
+  writeFileSync(
+    config,
+    JSON.stringify(configuration(workspace, options, { address, port, healthPort, runtime })),
+  )
+  mkdirSync(workspace.file('kubelet'))
+  const health = new ApiClient(`http://127.0.0.1:${healthPort}`)
+  const daemon = new Daemon(workspace, 'kubelet', {
+    command: paths.kubelet,
+    args: [
+      `--config=${config}`,
+      `--kubeconfig=${options.kubeconfig}`,
+      `--root-dir=${workspace.file('kubelet')}`,
+      `--cert-dir=${workspace.file('kubelet', 'pki')}`,
+      `--hostname-override=${options.nodeName}`,
+      `--node-ip=${address}`,
+      '--v=2',
+    ],
+    ready: async () => (await health.get('/healthz')).status === 200,
+  })
+  return new Kubelet(options.nodeName, await daemon.start(), runtime)
+}
+
+interface Places {
+  readonly address: string
+  readonly port: number
+  readonly healthPort: number
+  readonly runtime: Containerd
+}
+
+/** As a default installation has it, but for what a shared, small or old machine cannot give. */
+function configuration(
+  workspace: Workspace,
+  { clientCa, staticPodPath }: KubeletOptions,
+  { address, port, healthPort, runtime }: Places,
+): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address,
+    port,
+    healthzBindAddress: '127.0.0.1',
+    healthzPort: healthPort,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: false },
+      x509: { clientCAFile: clientCa },
+    },
+    authorization: { mode: 'AlwaysAllow' },
+    containerRuntimeEndpoint: `unix://${runtime.socket}`,
+    podLogsDir: workspace.file('pod-logs'),
+    volumePluginDir: workspace.file('volume-plugins'),
+    ...(staticPodPath !== undefined && { staticPodPath, fileCheckFrequency: '1s' }),
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${workspace.name}`,
+    enforceNodeAllocatable: [],
+    failCgroupV1: false,
+    failSwapOn: false,
+    localStorageCapacityIsolation: false,
+    makeIPTablesUtilChains: false,
+    evictionHard: { 'memory.available': '100Mi' },
+    clusterDomain: 'cluster.local',
+    clusterDNS: ['10.96.0.10'],
+  }
+}
