@@ -1,0 +1,77 @@
+import type { CredentialFiles } from './credentials.ts'
+import { plainProxyOf } from './hub-config.ts'
+import type { OptionName, Values } from './options.ts'
+
+/** What cannot be true together, or cannot be left out. `given` tells what somebody gave, rightly or not. */
+export function contradictions(values: Values, given: (name: OptionName) => boolean): string[] {
+  const mistakes: string[] = []
+  const servers = values['server-addr'].map(({ origin }) => origin)
+  const twice = servers.filter((server, i) => servers.indexOf(server) < i)
+  if (servers.length === 0 && !given('server-addr'))
+    mistakes.push('--server-addr is required: the address of an API server')
+  if (twice.length > 0) mistakes.push(`--server-addr: ${twice.join(', ')} is there twice`)
+  if (values.kubeconfig !== undefined) {
+    for (const name of ['upstream-client-cert', 'upstream-client-key', 'upstream-ca'] as const) {
+      if (values[name] !== undefined) mistakes.push(`--kubeconfig and --${name}: give one of them`)
+    }
+  }
+  mistakes.push(
+    ...together(values, 'upstream-client-cert', 'upstream-client-key'),
+    ...together(values, 'serving-cert', 'serving-key'),
+    ...portsInTheWay(values),
+  )
+  if (!plainProxyOf(values)) {
+    mistakes.push(
+      values['plain-proxy'] === false
+        ? '--plain-proxy=false leaves no way to the hub: this release has no TLS listener'
+        : '--plain-proxy must be asked for on a host-network node or with --host-network-propagation, since pods could reach it: this release has no TLS listener beside it',
+    )
+  }
+  return mistakes
+}
+
+function together(values: Values, a: OptionName, b: OptionName): string[] {
+  return (values[a] === undefined) === (values[b] === undefined)
+    ? []
+    : [`--${a} and --${b} must be given together`]
+}
+
+function portsInTheWay(values: Values): string[] {
+  const listeners = [
+    ['serve-port', values['bind-address']],
+    ['proxy-port', values['bind-proxy-address']],
+    ['proxy-secure-port', values['bind-proxy-address']],
+  ] as const
+  return listeners.flatMap(([name, address], i) =>
+    listeners
+      .slice(0, i)
+      .filter(
+        ([other, its]) =>
+          values[name] !== 0 && values[name] === values[other] && overlap(address, its),
+      )
+      .map(([other]) => `--${other} and --${name} are both ${values[name]}`),
+  )
+}
+
+const overlap = (a: string, b: string): boolean =>
+  a === b || [a, b].some((address) => address === '0.0.0.0' || address === '::')
+
+/** What is allowed, and still worth a word. */
+export function observations(values: Values, credentials: CredentialFiles): string[] {
+  const notes: string[] = []
+  if (credentials.kind === 'none') {
+    notes.push(
+      'no credentials are given: callers without a token of their own reach the API servers as nobody',
+    )
+  }
+  const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
+  if (plain.length > 0)
+    notes.push(`${plain.map(String).join(', ')} is spoken to without TLS: for tests only`)
+  const loopback = ['127.', '::1'].some((start) => values['bind-proxy-address'].startsWith(start))
+  if (!loopback) {
+    notes.push(
+      `--bind-proxy-address=${values['bind-proxy-address']} lets other machines reach a proxy without TLS`,
+    )
+  }
+  return notes
+}

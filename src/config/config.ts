@@ -1,0 +1,169 @@
+import {
+  contentOf,
+  kubeletCredentials,
+  readCredentials,
+  type CredentialFiles,
+  type ReadFile,
+} from './credentials.ts'
+import { contradictions, observations } from './checks.ts'
+import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy } from './given.ts'
+import { configOf, type HubConfig } from './hub-config.ts'
+import type { Option } from './option.ts'
+import { optionList, type OptionName, type Values } from './options.ts'
+import { objectName } from './value.ts'
+
+export type { HubConfig, LogLevel } from './hub-config.ts'
+
+/** One setting as it came to be: for those who ask what is in force. */
+export interface Setting {
+  readonly name: OptionName
+  readonly option: Option<unknown>
+  readonly value: unknown
+  /** Where it was given; absent: the default. */
+  readonly origin?: string
+}
+
+export interface ConfigSources {
+  /** What follows the command's name. */
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly readFile: ReadFile
+  readonly hostname: string
+}
+
+export type ConfigResult =
+  | {
+      readonly config: HubConfig
+      /** What an operator should know of what was given: settings without effect, mapped, or odd. */
+      readonly notes: readonly string[]
+      readonly settings: readonly Setting[]
+    }
+  | { readonly mistakes: readonly string[] }
+
+/**
+ * Reads flags, environment and file, in this order of precedence, before the defaults. Opens nothing but files to be read; either
+ * everything is right, or every mistake is named.
+ */
+export function readConfig(sources: ConfigSources): ConfigResult {
+  const { argv, env, readFile, hostname } = sources
+  const flags = givenByFlags(argv)
+  const environment = givenByEnvironment(env)
+  const file = fileNamedBy(flags, environment, readFile)
+  const given = [flags, environment, file]
+  const mistakes = given.flatMap((source) => source.mistakes)
+  const notes = given.flatMap((source) => source.notes)
+  const settings = optionList.map(([name, option]): Setting => {
+    const found = given.map((source) => source.settings.get(name)).find((setting) => setting)
+    return settle(name, option, found, mistakes)
+  })
+  const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
+  const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
+  const credentials = credentialFiles(values)
+  mistakes.push(
+    ...contradictions(values, (name) => given.some((source) => source.settings.has(name))),
+    ...unreadable(values, settings, credentials, readFile),
+  )
+  if (mistakes.length > 0) return { mistakes }
+  notes.push(...remarks(settings), ...observations(values, credentials))
+  return { config: configOf(values, nodeName, credentials), notes, settings }
+}
+
+/** The name the node gave itself where none was given; that must be one, too. */
+function nodeNameOf(
+  values: Values,
+  fromEnvironment: string | undefined,
+  hostname: string,
+  mistakes: string[],
+): string {
+  if (values['node-name'] !== '') return values['node-name']
+  const [text, origin] = fromEnvironment
+    ? [fromEnvironment, 'NODE_NAME']
+    : [hostname.toLowerCase(), "the host's name, for want of --node-name"]
+  const parsed = objectName.parse(text)
+  if ('wrong' in parsed) mistakes.push(`${origin}: ${JSON.stringify(text)} ${parsed.wrong}`)
+  return text
+}
+
+function fileNamedBy(flags: GivenBy, environment: GivenBy, readFile: ReadFile): GivenBy {
+  const named = flags.settings.get('config') ?? environment.settings.get('config')
+  const nothing: GivenBy = { settings: new Map(), mistakes: [], notes: [] }
+  if (named === undefined || named.text === '') return nothing
+  try {
+    return givenByFile(named.text, contentOf(named.text, readFile))
+  } catch (cause) {
+    return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`] }
+  }
+}
+
+function settle(
+  name: OptionName,
+  option: Option<unknown>,
+  given: Given | undefined,
+  mistakes: string[],
+): Setting {
+  const fallback = { name, option, value: option.default }
+  if (given === undefined) return fallback
+  const parsed = option.type.parse(given.text)
+  if ('value' in parsed) return { name, option, value: parsed.value, origin: given.origin }
+  const shown = option.secret ? 'the value' : JSON.stringify(given.text)
+  mistakes.push(`${given.origin}: ${shown} ${parsed.wrong}`)
+  return fallback
+}
+
+function credentialFiles(values: Values): CredentialFiles {
+  if (values.kubeconfig !== undefined) return { kind: 'kubeconfig', file: values.kubeconfig }
+  const certificate = values['upstream-client-cert']
+  const key = values['upstream-client-key']
+  const ca = values['upstream-ca']
+  if ([certificate, key, ca].some((file) => file !== undefined)) {
+    return {
+      kind: 'files',
+      ...(certificate !== undefined && { certificate }),
+      ...(key !== undefined && { key }),
+      ...(ca !== undefined && { ca }),
+    }
+  }
+  return values['bootstrap-mode'] === 'kubeletcertificate' ? kubeletCredentials : { kind: 'none' }
+}
+
+/** Files that are named but cannot be used, whoever named them. */
+function unreadable(
+  values: Values,
+  settings: readonly Setting[],
+  credentials: CredentialFiles,
+  readFile: ReadFile,
+): string[] {
+  const mistakes: string[] = []
+  const attempt = (act: () => unknown, name: string): void => {
+    try {
+      act()
+    } catch (cause) {
+      mistakes.push(`${name}: ${messageOf(cause)}`)
+    }
+  }
+  for (const { name, option, value, origin } of settings) {
+    if (option.file && typeof value === 'string')
+      attempt(() => contentOf(value, readFile), origin ?? name)
+  }
+  // Only where every file could be read: the same complaint twice helps nobody.
+  if (mistakes.length === 0)
+    attempt(() => readCredentials(credentials, readFile), nameOf(credentials, values))
+  return mistakes
+}
+
+const nameOf = (credentials: CredentialFiles, values: Values): string =>
+  credentials.kind === 'kubeconfig'
+    ? `--kubeconfig=${values.kubeconfig}`
+    : credentials === kubeletCredentials
+      ? '--bootstrap-mode=kubeletcertificate'
+      : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
+
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause)
+
+function remarks(settings: readonly Setting[]): string[] {
+  return settings.flatMap(({ option, value, origin }) => {
+    const remark = origin === undefined ? undefined : option.remark?.(value)
+    return remark === undefined ? [] : [`${origin} ${remark}`]
+  })
+}

@@ -1,0 +1,135 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { Secret } from '../base/secret.ts'
+import { parseKubeconfig, type Part } from './kubeconfig.ts'
+
+/** Where the hub's own credentials are. They are read when they are used, and again when they change. */
+export type CredentialFiles =
+  | { readonly kind: 'kubeconfig'; readonly file: string }
+  | {
+      readonly kind: 'files'
+      readonly certificate?: string
+      readonly key?: string
+      readonly ca?: string
+    }
+  | { readonly kind: 'none' }
+
+/** The kubelet's own, where kubeadm and the kubelet's rotation keep them. */
+export const kubeletCredentials: CredentialFiles = {
+  kind: 'files',
+  certificate: '/var/lib/kubelet/pki/kubelet-client-current.pem',
+  key: '/var/lib/kubelet/pki/kubelet-client-current.pem',
+  ca: '/etc/kubernetes/pki/ca.crt',
+}
+
+/** What the files held, as TLS takes it. */
+export interface Credentials {
+  /** PEM of those who vouch for the API servers; absent: the system's. */
+  readonly ca?: string
+  readonly serverName?: string
+  /** PEM: the certificate with its chain, and its key. */
+  readonly certificate?: { readonly chain: string; readonly key: Secret<string> }
+  readonly token?: Secret<string>
+  /** Every file that was read: a change of one means reading all again. */
+  readonly files: readonly string[]
+}
+
+/** A file of the credentials cannot be read or is not what it should be. The message names the file, never its content. */
+export class UnusableCredentials extends Error {
+  readonly code = 'UNUSABLE_CREDENTIALS'
+}
+
+/** Reads what a file holds; throws where it cannot. */
+export type ReadFile = (path: string) => string
+
+/**
+ * Reads the files and sees that certificate and key belong together (a rotation may be under way: the caller then keeps what it has
+ * and reads again). Throws `UnusableCredentials` or `MalformedKubeconfig`.
+ */
+export function readCredentials(where: CredentialFiles, readFile: ReadFile): Credentials {
+  const files: string[] = []
+  const read = (file: string): string => {
+    files.push(file)
+    return contentOf(file, readFile)
+  }
+  const partText = (part: Part<string> | undefined): string | undefined =>
+    part && ('data' in part ? part.data : read(part.file))
+  const partSecret = (part: Part<Secret<string>> | undefined): Secret<string> | undefined =>
+    part && ('data' in part ? part.data : new Secret(read(part.file).trim()))
+  if (where.kind === 'none') return { files }
+  if (where.kind === 'files') {
+    const ca = where.ca === undefined ? undefined : read(where.ca)
+    const certificate = where.certificate === undefined ? undefined : read(where.certificate)
+    const key = where.key === undefined ? undefined : new Secret(read(where.key))
+    return checked({ ca, certificate, key, files, name: where.certificate ?? where.ca ?? '' })
+  }
+  const config = parseKubeconfig(read(where.file), where.file)
+  const token = partSecret(config.token)
+  return {
+    ...checked({
+      ca: partText(config.ca),
+      certificate: partText(config.clientCertificate),
+      key: partSecret(config.clientKey),
+      files,
+      name: where.file,
+    }),
+    ...(config.serverName !== undefined && { serverName: config.serverName }),
+    ...(token && { token }),
+  }
+}
+
+export function contentOf(file: string, readFile: ReadFile): string {
+  try {
+    return readFile(file)
+  } catch (cause) {
+    throw new UnusableCredentials(`${file} cannot be read: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** The system's own word for a failed read, without the path, which stands there already. */
+export function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  const words: Record<string, string> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+  }
+  return words[String(code)] ?? (cause instanceof Error ? cause.message : String(cause))
+}
+
+interface Unchecked {
+  readonly ca: string | undefined
+  readonly certificate: string | undefined
+  readonly key: Secret<string> | undefined
+  readonly files: readonly string[]
+  readonly name: string
+}
+
+function checked({ ca, certificate, key, files, name }: Unchecked): Credentials {
+  if (ca !== undefined) certificateIn(ca, `the CA of ${name}`)
+  if (certificate === undefined || key === undefined)
+    return { ...(ca !== undefined && { ca }), files }
+  const leaf = certificateIn(certificate, `the client certificate of ${name}`)
+  if (!leaf.checkPrivateKey(keyIn(key, name))) {
+    throw new UnusableCredentials(
+      `the client certificate and the key of ${name} do not belong together`,
+    )
+  }
+  return { ...(ca !== undefined && { ca }), certificate: { chain: certificate, key }, files }
+}
+
+function certificateIn(pem: string, what: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (cause) {
+    throw new UnusableCredentials(`${what} is not a certificate in PEM`, { cause })
+  }
+}
+
+function keyIn(pem: Secret<string>, name: string): ReturnType<typeof createPrivateKey> {
+  try {
+    return createPrivateKey(pem.reveal())
+  } catch {
+    // Without the cause: what a parser says of a key is not for a log.
+    throw new UnusableCredentials(`the client key of ${name} is not a private key in PEM`)
+  }
+}

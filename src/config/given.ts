@@ -1,0 +1,111 @@
+import { parse } from 'yaml'
+import { variableOf } from './option.ts'
+import { isOptionName, optionList, options, type OptionName } from './options.ts'
+import { didYouMean } from './suggestion.ts'
+
+/** One setting as somebody gave it: its text, and where it stood as an operator would name it (`--serve-port`). */
+export interface Given {
+  readonly text: string
+  readonly origin: string
+}
+
+/** What one source gave, and what in it could not be understood. */
+export interface GivenBy {
+  readonly settings: ReadonlyMap<OptionName, Given>
+  readonly mistakes: readonly string[]
+  readonly notes: readonly string[]
+}
+
+const names = optionList.map(([name]) => name)
+
+/**
+ * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone; underscores count as dashes. Lists given again grow;
+ * of anything else the last one counts.
+ */
+export function givenByFlags(argv: readonly string[]): GivenBy {
+  const settings = new Map<OptionName, Given>()
+  const mistakes: string[] = []
+  const words = argv.values()
+  for (const word of words) {
+    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word)
+    const name = match?.[1]?.replaceAll('_', '-')
+    if (name === undefined || (!word.startsWith('--') && name !== 'v')) {
+      mistakes.push(`${JSON.stringify(word)} is not a flag`)
+      continue
+    }
+    if (!isOptionName(name)) {
+      mistakes.push(`--${name} is not known${didYouMean(name, names, '--')}`)
+      continue
+    }
+    const text = match?.[2] ?? options[name].type.bare ?? words.next().value
+    if (text === undefined) mistakes.push(`--${name} needs a value`)
+    else settings.set(name, { text: grown(settings, name, text), origin: `--${name}` })
+  }
+  return { settings, mistakes, notes: [] }
+}
+
+function grown(settings: ReadonlyMap<OptionName, Given>, name: OptionName, text: string): string {
+  const before = settings.get(name)?.text
+  return before !== undefined && options[name].type.adds ? `${before},${text}` : text
+}
+
+/**
+ * The environment variables of the table. Others that begin alike are no mistakes: Kubernetes sets some for each service of that
+ * name. One that looks like a slip is named in a note.
+ */
+export function givenByEnvironment(env: Readonly<Record<string, string | undefined>>): GivenBy {
+  const nameOf = new Map(names.map((name) => [variableOf(name), name]))
+  const settings = new Map<OptionName, Given>()
+  const notes: string[] = []
+  for (const [variable, text] of Object.entries(env)) {
+    if (!variable.startsWith('NODEHUB_') || text === undefined) continue
+    const name = nameOf.get(variable)
+    if (name !== undefined) settings.set(name, { text, origin: variable })
+    else {
+      const suggestion = didYouMean(variable, nameOf.keys())
+      if (suggestion !== '') notes.push(`${variable} is not known${suggestion}`)
+    }
+  }
+  return { settings, mistakes: [], notes }
+}
+
+/** Settings from the text of a configuration file in YAML, of which JSON is a part. */
+export function givenByFile(path: string, content: string): GivenBy {
+  const settings = new Map<OptionName, Given>()
+  const mistakes: string[] = []
+  const wrong = (what: string): number => mistakes.push(`${path}: ${what}`)
+  const document = parsed(content, (cause) => wrong(cause))
+  for (const [key, value] of document) {
+    if (!isOptionName(key)) wrong(`${key} is not known${didYouMean(key, names)}`)
+    else if (key === 'config' || key === 'version') wrong(`${key} has no place in the file itself`)
+    else {
+      const text = textOf(value)
+      if (text === undefined)
+        wrong(`${key} must be a text, a number, true, false or a list of these`)
+      else settings.set(key, { text, origin: `${path}: ${key}` })
+    }
+  }
+  return { settings, mistakes, notes: [] }
+}
+
+function parsed(content: string, wrong: (cause: string) => void): [string, unknown][] {
+  try {
+    const document: unknown = parse(content)
+    if (document === null || document === undefined) return []
+    if (typeof document === 'object' && !Array.isArray(document)) return Object.entries(document)
+    wrong('is not a mapping of names to values')
+  } catch (cause) {
+    wrong(cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause))
+  }
+  return []
+}
+
+function textOf(value: unknown): string | undefined {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => (Array.isArray(item) ? undefined : textOf(item)))
+    return items.includes(undefined) ? undefined : items.join(',')
+  }
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined
+}

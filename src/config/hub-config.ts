@@ -1,0 +1,144 @@
+import { join } from 'node:path'
+import type { GVR } from '../kube/gvk.ts'
+import type { CredentialFiles } from './credentials.ts'
+import { poolScopeDefaults, type Values } from './options.ts'
+
+/** Everything the hub was told, understood once. Frozen; times are in milliseconds. */
+export interface HubConfig {
+  readonly nodeName: string
+  readonly nodepoolName: string | undefined
+  readonly serverAddresses: readonly URL[]
+  /** Health, readiness, metrics. */
+  readonly ops: { readonly address: string; readonly port: number }
+  /** Where the node speaks to the hub. `plain` says whether the port without TLS listens at all. */
+  readonly proxy: {
+    readonly address: string
+    readonly port: number
+    readonly securePort: number
+    readonly plain: boolean
+  }
+  readonly anonymousLoopback: Values['anonymous-loopback']
+  readonly rootDir: string
+  readonly cachePath: string
+  readonly workingMode: Values['working-mode']
+  readonly lbMode: Values['lb-mode']
+  readonly heartbeat: {
+    readonly intervalMs: number
+    readonly timeoutMs: number
+    readonly failedRetry: number
+    readonly healthyThreshold: number
+  }
+  /** Names as `componentOf` makes them, or `*` for all. */
+  readonly cacheComponents: ReadonlySet<string>
+  readonly poolScopeResources: readonly GVR[]
+  readonly filters: {
+    readonly enabled: boolean
+    /** Names; `*` stands for all. */
+    readonly disabled: ReadonlySet<string>
+    readonly modules: readonly string[]
+  }
+  readonly hostNetworkPropagation: Values['host-network-propagation']
+  /** What is known of how pods can reach the hub. All absent or false: not at all. */
+  readonly pods: {
+    /** Of an interface made for this purpose. */
+    readonly dummyAddress: string | undefined
+    /** As the operator said; its port is the secure one where none was given. */
+    readonly hubAddress: { readonly host: string; readonly port: number } | undefined
+    /** Pods share the node's loopback. */
+    readonly hostNetworkNode: boolean
+  }
+  readonly credentials: CredentialFiles
+  readonly tls: {
+    readonly clientCa: string | undefined
+    readonly servingCert: string | undefined
+    readonly servingKey: string | undefined
+  }
+  readonly maxRequestsInFlight: number
+  readonly minRequestTimeoutMs: number
+  readonly kubeletHealthGracePeriodMs: number
+  readonly shutdownGracePeriodMs: number
+  readonly logLevel: LogLevel
+}
+
+export type LogLevel = NonNullable<Values['log-level']>
+
+/** Settings, each understood by itself and checked against the others, as the parts of the hub want them. */
+export function configOf(
+  values: Values,
+  nodeName: string,
+  credentials: CredentialFiles,
+): HubConfig {
+  const hub = values['hub-address']
+  const securePort = values['proxy-secure-port']
+  const disabled = new Set(values['disabled-resource-filters'])
+  if (!values['access-server-through-hub']) disabled.add('masterservice')
+  return frozen({
+    nodeName,
+    nodepoolName: values['nodepool-name'],
+    serverAddresses: values['server-addr'],
+    ops: { address: values['bind-address'], port: values['serve-port'] },
+    proxy: {
+      address: values['bind-proxy-address'],
+      port: values['proxy-port'],
+      securePort,
+      plain: plainProxyOf(values),
+    },
+    anonymousLoopback: values['anonymous-loopback'],
+    rootDir: values['root-dir'],
+    cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
+    workingMode: values['working-mode'],
+    lbMode: values['lb-mode'],
+    heartbeat: {
+      intervalMs: values['heartbeat-interval-seconds'],
+      timeoutMs: values['heartbeat-timeout-seconds'],
+      failedRetry: values['heartbeat-failed-retry'],
+      healthyThreshold: values['heartbeat-healthy-threshold'],
+    },
+    cacheComponents: new Set(values['cache-components'].map((name) => name.toLowerCase())),
+    poolScopeResources: [...poolScopeDefaults, ...values['pool-scope-resources']],
+    filters: {
+      enabled: values['enable-resource-filter'],
+      disabled,
+      modules: values['filter-module'],
+    },
+    hostNetworkPropagation: disabled.has('hostnetworkpropagation')
+      ? 'off'
+      : values['host-network-propagation'],
+    pods: {
+      dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
+      hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
+      hostNetworkNode: values['host-network-node'],
+    },
+    credentials,
+    tls: {
+      clientCa: values['client-ca'],
+      servingCert: values['serving-cert'],
+      servingKey: values['serving-key'],
+    },
+    maxRequestsInFlight: values['max-requests-in-flight'],
+    minRequestTimeoutMs: values['min-request-timeout'],
+    kubeletHealthGracePeriodMs: values['kubelet-health-grace-period'],
+    shutdownGracePeriodMs: values['shutdown-grace-period'],
+    logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
+  })
+}
+
+/** klog's levels, as Kubernetes' own components use them: 4 is debugging, 6 shows requests. */
+function levelOfVerbosity(v: number | undefined): LogLevel {
+  if (v === undefined || v < 4) return 'info'
+  return v < 6 ? 'debug' : 'trace'
+}
+
+/** Deeply, as far as plain data goes; sets and URLs are read-only by type. */
+function frozen<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) {
+    const plain = Object.getPrototypeOf(inner ?? 0) === Object.prototype || Array.isArray(inner)
+    if (plain) frozen(inner as object)
+  }
+  return Object.freeze(value)
+}
+
+/** Whether the plain proxy listens: where pods could reach it without credentials, only if it was asked for. */
+export const plainProxyOf = (values: Values): boolean =>
+  values['plain-proxy'] ??
+  !(values['host-network-node'] || values['host-network-propagation'] !== 'off')

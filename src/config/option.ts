@@ -1,0 +1,49 @@
+import type { ValueType } from './value.ts'
+
+/** Headings of the help text, in its order. */
+export const groups = [
+  'API servers',
+  'Credentials',
+  'Listeners',
+  'Node',
+  'Cache',
+  'Filters',
+  'Operation',
+  'Accepted from yurthub, without effect here',
+] as const
+
+export type Group = (typeof groups)[number]
+
+/** One setting: a flag, an environment variable and a key of the configuration file, of one name. */
+export interface Option<T> {
+  readonly type: ValueType<T>
+  readonly group: Group
+  readonly help: string
+  readonly default: T
+  /** What help says of the default where the value itself would not tell. */
+  readonly defaultShown?: string
+  /** Names files whose being readable is part of being right. */
+  readonly file?: true
+  /** Never printed. */
+  readonly secret?: true
+  /** What an operator who gave this value has to know, if anything: that it has no effect, or what it was mapped to. */
+  remark?(value: T): string | undefined
+}
+
+/** The same option; lets the compiler find the value's type. */
+export const option = <T>(option: Option<T>): Option<T> => option
+
+const notYet = 'has no effect yet in this release'
+
+/** A remark for what this release reads but does not act upon. */
+export const later = (instead: string) => (): string => `${notYet}: ${instead}`
+
+/** The same, where some values ask for nothing that is missing. */
+export const laterUnless =
+  <T>(fine: (value: T) => boolean, instead: string) =>
+  (value: T): string | undefined =>
+    fine(value) ? undefined : `${notYet}: ${instead}`
+
+/** The environment variable of an option: `NODEHUB_SERVER_ADDR` for `server-addr`. */
+export const variableOf = (name: string): string =>
+  `NODEHUB_${name.toUpperCase().replaceAll('-', '_')}`

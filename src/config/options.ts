@@ -1,0 +1,345 @@
+import type { GVR } from '../kube/gvk.ts'
+import { later, laterUnless, option, type Option } from './option.ts'
+import * as is from './value.ts'
+import { yurthubOptions } from './yurthub-options.ts'
+
+const services: GVR = { group: '', version: 'v1', resource: 'services' }
+const endpointSlices: GVR = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  resource: 'endpointslices',
+}
+
+/** Collections that every component of a node shares, before `--pool-scope-resources` adds to them. */
+export const poolScopeDefaults: readonly GVR[] = [services, endpointSlices]
+
+const noTls = 'there is no TLS listener'
+
+/**
+ * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has the setting
+ * (cmd/yurthub/app/options/options.go).
+ */
+export const options = {
+  'server-addr': option({
+    type: is.atLeastOne(is.listOf(is.serverAddress)),
+    group: 'API servers',
+    help: 'API servers, in the order in which priority would have them. Required.',
+    default: [],
+    defaultShown: 'required',
+  }),
+  'lb-mode': option({
+    type: is.oneOf(['round-robin', 'priority', 'consistent-hashing'], { rr: 'round-robin' }),
+    group: 'API servers',
+    help: 'How requests are spread over healthy API servers; rr is short for round-robin.',
+    default: 'round-robin',
+    remark: laterUnless(
+      (mode) => mode !== 'consistent-hashing',
+      'requests are spread by round-robin',
+    ),
+  }),
+  'heartbeat-interval-seconds': option({
+    type: is.seconds,
+    group: 'API servers',
+    help: 'Time between two probes of an API server.',
+    default: 10_000,
+    defaultShown: '10',
+  }),
+  'heartbeat-timeout-seconds': option({
+    type: is.seconds,
+    group: 'API servers',
+    help: 'Time after which a probe without an answer has failed.',
+    default: 2000,
+    defaultShown: '2',
+  }),
+  'heartbeat-failed-retry': option({
+    type: is.count(1, 100),
+    group: 'API servers',
+    help: 'Failed probes in a row that make an API server unhealthy.',
+    default: 3,
+  }),
+  'heartbeat-healthy-threshold': option({
+    type: is.count(1, 100),
+    group: 'API servers',
+    help: 'Successful probes in a row that make it healthy again.',
+    default: 2,
+  }),
+  kubeconfig: option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: "The hub's own credentials: certificate, key, CA or token of its current context; read again when it changes.",
+    default: undefined,
+    file: true,
+  }),
+  'upstream-client-cert': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: "Instead of --kubeconfig: the hub's client certificate in PEM, read again when it changes.",
+    default: undefined,
+    file: true,
+  }),
+  'upstream-client-key': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: 'Its key. May be the same file.',
+    default: undefined,
+    file: true,
+  }),
+  'upstream-ca': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: "Certificates that vouch for the API servers; without any, the system's.",
+    default: undefined,
+    file: true,
+  }),
+  'bootstrap-mode': option({
+    type: is.oneOf(['token', 'kubeletcertificate']),
+    group: 'Credentials',
+    help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given.",
+    default: 'token',
+    remark: laterUnless(
+      (mode) => mode === 'kubeletcertificate',
+      'give credentials with --kubeconfig or --upstream-client-cert',
+    ),
+  }),
+  'client-ca': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: 'Certificates that vouch for clients of the TLS listener.',
+    default: undefined,
+    file: true,
+    remark: later(noTls),
+  }),
+  'serving-cert': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: 'What the TLS listener shows.',
+    default: undefined,
+    file: true,
+    remark: later(noTls),
+  }),
+  'serving-key': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Credentials',
+    help: 'Its key.',
+    default: undefined,
+    file: true,
+    remark: later(noTls),
+  }),
+  'bind-address': option({
+    type: is.address,
+    group: 'Listeners',
+    help: 'Where health, readiness and metrics are served.',
+    default: '127.0.0.1',
+  }),
+  'serve-port': option({
+    type: is.port,
+    group: 'Listeners',
+    help: 'Port of health, readiness and metrics.',
+    default: 10267,
+  }),
+  'bind-proxy-address': option({
+    type: is.address,
+    group: 'Listeners',
+    help: 'Where the node speaks to the hub.',
+    default: '127.0.0.1',
+  }),
+  'proxy-port': option({
+    type: is.port,
+    group: 'Listeners',
+    help: 'Port of the plain proxy.',
+    default: 10261,
+  }),
+  'proxy-secure-port': option({
+    type: is.port,
+    group: 'Listeners',
+    help: 'Port of the TLS proxy, and the one that pods are told.',
+    default: 10268,
+    remark: later(noTls),
+  }),
+  'plain-proxy': option({
+    type: is.optional(is.boolean),
+    group: 'Listeners',
+    help: 'Whether the plain proxy listens.',
+    default: undefined,
+    defaultShown: 'true; false on a host-network node or with --host-network-propagation',
+  }),
+  'anonymous-loopback': option({
+    type: is.oneOf(['root', 'node', 'none']),
+    group: 'Listeners',
+    help: 'Who a caller without credentials on the plain proxy is: the node if its socket belongs to root and else refused; always the node; or always refused.',
+    default: 'root',
+  }),
+  'max-requests-in-flight': option({
+    type: is.count(1, 100_000),
+    group: 'Listeners',
+    help: 'Short requests served at a time; more are answered 429.',
+    default: 250,
+  }),
+  'node-name': option({
+    type: is.objectName,
+    group: 'Node',
+    help: 'The name of this node.',
+    default: '',
+    defaultShown: "$NODE_NAME, else the host's name",
+  }),
+  'nodepool-name': option({
+    type: is.optional(is.objectName),
+    group: 'Node',
+    help: 'The NodePool of this node.',
+    default: undefined,
+    defaultShown: "from the node's label",
+    remark: later('no filter asks for the pool'),
+  }),
+  'working-mode': option({
+    type: is.oneOf(['edge', 'cloud', 'local']),
+    group: 'Node',
+    help: 'edge: with a cache; cloud: without; local: on a control plane.',
+    default: 'edge',
+    remark: laterUnless((mode) => mode === 'edge', 'the hub works as at the edge'),
+  }),
+  'host-network-node': option({
+    type: is.boolean,
+    group: 'Node',
+    help: 'Whether the node is of a host-network pool: its pods then share its loopback, and reach the hub there.',
+    default: false,
+  }),
+  'dummy-if-ip': option({
+    type: is.optional(is.dummyAddress),
+    group: 'Node',
+    help: 'Address of the interface at which pods reach the hub. The hub does not make the interface: it must be there.',
+    default: undefined,
+  }),
+  'hub-address': option({
+    type: is.optional(is.hostAndPort),
+    group: 'Node',
+    help: 'Where pods reach the hub, if not at --dummy-if-ip; the port is --proxy-secure-port unless given.',
+    default: undefined,
+  }),
+  'root-dir': option({
+    type: is.text('FOLDER'),
+    group: 'Cache',
+    help: 'Keys and state.',
+    default: '/var/lib/nodehub',
+  }),
+  'disk-cache-path': option({
+    type: is.optional(is.text('FOLDER')),
+    group: 'Cache',
+    help: 'The store.',
+    default: undefined,
+    defaultShown: '<root-dir>/cache',
+  }),
+  'cache-components': option({
+    type: is.listOf(is.text('COMPONENT')),
+    group: 'Cache',
+    help: 'Programs whose answers are recorded; * records all.',
+    default: [
+      'kubelet',
+      'kube-proxy',
+      'flanneld',
+      'coredns',
+      'raven-agent-ds',
+      'yurttunnel-agent',
+      'yurthub',
+      'kubectl',
+    ],
+  }),
+  'pool-scope-resources': option<readonly GVR[]>({
+    type: is.listOf(is.resource),
+    group: 'Cache',
+    help: 'Collections shared by all components, besides v1/services and discovery.k8s.io/v1/endpointslices.',
+    default: [],
+    remark: later('each component has collections of its own'),
+  }),
+  'gc-frequency': option({
+    type: is.count(1, 1_000_000, 'MINUTES'),
+    group: 'Cache',
+    help: 'How often what no one uses is swept from the store.',
+    default: 120,
+    remark: later('the store is not swept on a schedule'),
+  }),
+  'min-request-timeout': option({
+    type: is.duration,
+    group: 'Cache',
+    help: 'How long a watch from the cache lasts at least whose client asked for no time.',
+    default: 1_800_000,
+    defaultShown: '30m',
+  }),
+  'enable-resource-filter': option({
+    type: is.boolean,
+    group: 'Filters',
+    help: 'Whether answers are filtered at all.',
+    default: true,
+  }),
+  'disabled-resource-filters': option({
+    type: is.listOf(is.text('FILTER')),
+    group: 'Filters',
+    help: 'Filters that are left out; * leaves out all.',
+    default: [],
+  }),
+  'filter-module': option({
+    type: is.listOf(is.text('FILE')),
+    group: 'Filters',
+    help: 'Filters of your own.',
+    default: [],
+    remark: later('only the built-in filters run'),
+  }),
+  'host-network-propagation': option({
+    type: is.oneOf(['off', 'on', 'guarded', 'observe']),
+    group: 'Filters',
+    help: 'Whether pods of a host-network pool are shown on the host network.',
+    default: 'off',
+    remark: laterUnless((mode) => mode === 'off', 'pods are shown as they are'),
+  }),
+  'access-server-through-hub': option({
+    type: is.boolean,
+    group: 'Filters',
+    help: 'false leaves out the masterservice filter, as in yurthub 1.4.',
+    default: true,
+  }),
+  config: option({
+    type: is.optional(is.text('FILE')),
+    group: 'Operation',
+    help: 'A file in YAML or JSON whose keys are these names without dashes in front. Flags and environment come before it.',
+    default: undefined,
+  }),
+  'log-level': option({
+    type: is.optional(is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])),
+    group: 'Operation',
+    help: 'The least important messages that are logged.',
+    default: undefined,
+    defaultShown: 'info',
+  }),
+  v: option({
+    type: is.optional(is.count(0, 100, 'LEVEL')),
+    group: 'Operation',
+    help: 'klog verbosity: below 4 is --log-level=info, below 6 debug, from there trace.',
+    default: undefined,
+  }),
+  'shutdown-grace-period': option({
+    type: is.duration,
+    group: 'Operation',
+    help: 'How long requests under way may take once the hub is told to stop.',
+    default: 10_000,
+    defaultShown: '10s',
+  }),
+  version: option({
+    type: is.boolean,
+    group: 'Operation',
+    help: 'Print the version and do nothing else.',
+    default: false,
+  }),
+  ...yurthubOptions,
+} as const satisfies Readonly<Record<string, Option<unknown>>>
+
+export type OptionName = keyof typeof options
+
+export type Values = {
+  readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never
+}
+
+/** The table as a list, for those who print it. */
+export const optionList: readonly (readonly [OptionName, Option<unknown>])[] = Object.entries(
+  options,
+) as unknown as [OptionName, Option<unknown>][]
+
+export const isOptionName = (name: string): name is OptionName => Object.hasOwn(options, name)

@@ -1,0 +1,210 @@
+import { isIP, isIPv4 } from 'node:net'
+import type { GVR } from '../kube/gvk.ts'
+
+/** A text understood, or what is wrong with it, worded to follow the text itself: `"abc" is not a port`. */
+export type Parsed<T> = { readonly value: T } | { readonly wrong: string }
+
+/** How the text of a setting becomes a value. */
+export interface ValueType<T> {
+  /** Stands for the value in help: `PORT`, `true|false`. */
+  readonly placeholder: string
+  /** What a flag without a value means; absent where a value must follow. */
+  readonly bare?: string
+  /** Given again, it adds to what was given before, as Kubernetes' own list flags do; else the last one counts. */
+  readonly adds?: true
+  parse(text: string): Parsed<T>
+}
+
+const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
+
+/** Any text but an empty one. */
+export const text = (placeholder: string): ValueType<string> => ({
+  placeholder,
+  parse: (text) => (text === '' ? wrong('must not be empty') : { value: text }),
+})
+
+const truths = new Map([
+  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
+  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
+])
+
+/** What Go's strconv.ParseBool takes; a flag alone means true. */
+export const boolean: ValueType<boolean> = {
+  placeholder: 'true|false',
+  bare: 'true',
+  parse(text) {
+    const value = truths.get(text)
+    return value === undefined ? wrong('is neither true nor false') : { value }
+  },
+}
+
+/** A whole number from `low` to `high`. */
+export const count = (low: number, high: number, placeholder = 'N'): ValueType<number> => ({
+  placeholder,
+  parse(text) {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
+    return value >= low && value <= high
+      ? { value }
+      : wrong(`is not a whole number from ${low} to ${high}`)
+  },
+})
+
+/** A TCP port; 0 lets the system choose one. */
+export const port: ValueType<number> = {
+  placeholder: 'PORT',
+  parse(text) {
+    const parsed = count(0, 65535).parse(text)
+    return 'value' in parsed ? parsed : wrong('is not a port (0 to 65535)')
+  },
+}
+
+/** An IPv4 or IPv6 address. */
+export const address: ValueType<string> = {
+  placeholder: 'IP',
+  parse: (text) => (isIP(text) > 0 ? { value: text } : wrong('is not an IP address')),
+}
+
+/** One of the words; `aliases` maps other spellings to them. */
+export function oneOf<const T extends string>(
+  words: readonly T[],
+  aliases: Readonly<Record<string, T>> = {},
+): ValueType<T> {
+  return {
+    placeholder: words.join('|'),
+    parse(text) {
+      const value = words.find((word) => word === text) ?? aliases[text]
+      return value === undefined ? wrong(`is none of ${words.join(', ')}`) : { value }
+    },
+  }
+}
+
+/** Items between commas; blanks around them do not count, and nothing at all is an empty list. */
+export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
+  placeholder: `${item.placeholder},...`,
+  adds: true,
+  parse(text) {
+    const values: T[] = []
+    for (const part of text.split(',')) {
+      if (part.trim() === '') continue
+      const parsed = item.parse(part.trim())
+      if ('wrong' in parsed)
+        return wrong(`has ${JSON.stringify(part.trim())}, which ${parsed.wrong}`)
+      values.push(parsed.value)
+    }
+    return { value: values }
+  },
+})
+
+/** The same list, which must not be empty. */
+export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly T[]> => ({
+  ...list,
+  parse(text) {
+    const parsed = list.parse(text)
+    return 'value' in parsed && parsed.value.length === 0 ? wrong('names nothing') : parsed
+  },
+})
+
+/** What may be left out. */
+export const optional = <T>(type: ValueType<T>): ValueType<T | undefined> => type
+
+const unitMs = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+])
+
+/** Go's spelling of a duration (`40s`, `1m30s`, `500ms`), in milliseconds; at most a week. */
+export const duration: ValueType<number> = {
+  placeholder: 'DURATION',
+  parse(text) {
+    const parts = [...text.matchAll(/(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/gy)]
+    const length = parts.reduce((sum, [part]) => sum + part.length, 0)
+    const value = parts.reduce(
+      (sum, [, amount, unit]) => sum + Number(amount) * (unitMs.get(unit ?? '') ?? NaN),
+      0,
+    )
+    if (text === '0') return { value: 0 }
+    return length === text.length && length > 0 && value <= 7 * 24 * 3_600_000
+      ? { value }
+      : wrong('is not a duration like 40s or 1m30s')
+  },
+}
+
+/** Whole seconds, in milliseconds. */
+export const seconds: ValueType<number> = {
+  placeholder: 'SECONDS',
+  parse(text) {
+    const parsed = count(1, 86_400).parse(text)
+    return 'value' in parsed ? { value: parsed.value * 1000 } : parsed
+  },
+}
+
+/** A Kubernetes object's name (RFC 1123 subdomain). */
+export const objectName: ValueType<string> = {
+  placeholder: 'NAME',
+  parse: (text) =>
+    text.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text)
+      ? { value: text }
+      : wrong('is not a name Kubernetes takes (lower-case letters, digits, - and .)'),
+}
+
+/** The address of an API server: scheme, host and port alone. Without a scheme it is https, as yurthub has it. */
+export const serverAddress: ValueType<URL> = {
+  placeholder: 'https://HOST:PORT',
+  parse(text) {
+    const full = text.includes('://') ? text : `https://${text}`
+    const url = URL.parse(full)
+    if (url === null || url.hostname === '')
+      return wrong('is not an address like https://host:6443')
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      return wrong('is neither an https:// nor an http:// address')
+    }
+    if (url.username !== '' || url.password !== '') return wrong('must not carry a password')
+    if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+      return wrong('must end after host and port')
+    }
+    return { value: url }
+  },
+}
+
+/** `host` or `host:port`; an IPv6 address with a port stands in brackets. */
+export const hostAndPort: ValueType<{ readonly host: string; readonly port?: number }> = {
+  placeholder: 'HOST[:PORT]',
+  parse(text) {
+    if (isIP(text) > 0) return { value: { host: text } }
+    const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+))(?::(\d{1,5}))?$/.exec(text)
+    const host = match?.[1] ?? match?.[2]
+    const port = match?.[3] === undefined ? undefined : Number(match[3])
+    if (host === undefined || (port ?? 1) > 65535)
+      return wrong('is not a host with or without a port')
+    return { value: { host, ...(port !== undefined && { port }) } }
+  },
+}
+
+/** `group/version/resource`; the core group is left out, empty, or called `core`. */
+export const resource: ValueType<GVR> = {
+  placeholder: 'GROUP/VERSION/RESOURCE',
+  parse(text) {
+    const parts = text.split('/')
+    const [group, version, name] = parts.length === 2 ? ['', ...parts] : parts
+    if (parts.length > 3 || !version || !name) return wrong('is not group/version/resource')
+    return { value: { group: group === 'core' ? '' : (group ?? ''), version, resource: name } }
+  },
+}
+
+/**
+ * Where a dummy interface may stand: IPv6, or link-local IPv4 but for 169.254.31.0/24 and 169.254.1.1, which node agents of clouds
+ * and Calico use (yurthub's rule).
+ */
+export const dummyAddress: ValueType<string> = {
+  placeholder: 'IP',
+  parse(text) {
+    if (isIP(text) === 0) return wrong('is not an IP address')
+    if (!isIPv4(text)) return { value: text }
+    if (!text.startsWith('169.254.')) return wrong('is not in 169.254.0.0/16')
+    return text.startsWith('169.254.31.') || text === '169.254.1.1'
+      ? wrong('is reserved: choose outside 169.254.31.0/24 and 169.254.1.1')
+      : { value: text }
+  },
+}

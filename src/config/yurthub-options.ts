@@ -1,0 +1,93 @@
+import { later, option, type Option } from './option.ts'
+import * as is from './value.ts'
+
+const group = 'Accepted from yurthub, without effect here' as const
+
+const text = (help: string, remark: () => string): Option<string | undefined> =>
+  option({ type: is.optional(is.text('TEXT')), group, help, default: undefined, remark })
+
+const boolean = (help: string, remark: () => string): Option<boolean | undefined> =>
+  option({ type: is.optional(is.boolean), group, help, default: undefined, remark })
+
+const duration = (help: string, remark: () => string): Option<number | undefined> =>
+  option({ type: is.optional(is.duration), group, help, default: undefined, remark })
+
+const list = (help: string, remark: () => string): Option<readonly string[]> =>
+  option({ type: is.listOf(is.text('TEXT')), group, help, default: [], remark })
+
+const noBootstrap = later('the hub asks for no certificates of its own')
+const noDummy = later('the hub makes no interface; --dummy-if-ip says where one stands')
+const gone = (what: string) => (): string => `has no effect here: ${what}`
+const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
+const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
+
+/**
+ * What yurthub 1.4 to 1.7 takes on its command line and this release reads only to say that it does nothing, so that a node's
+ * unit file or manifest keeps working as it stands.
+ */
+export const yurthubOptions = {
+  'join-token': option<string | undefined>({
+    type: is.optional(is.text('TOKEN')),
+    group,
+    help: 'Bootstrap token.',
+    default: undefined,
+    secret: true,
+    remark: noBootstrap,
+  }),
+  'bootstrap-file': text('Bootstrap kubeconfig.', noBootstrap),
+  'discovery-token-ca-cert-hash': list('Pins the CA at bootstrap.', noBootstrap),
+  'discovery-token-unsafe-skip-ca-verification': boolean('Leaves the CA unpinned.', noBootstrap),
+  'hub-cert-organizations': list("Organizations of the hub's certificate.", noBootstrap),
+  'kubelet-health-grace-period': option({
+    type: is.duration,
+    group,
+    help: 'How long the kubelet may be silent before its node lease is no longer renewed.',
+    default: 40_000,
+    defaultShown: '40s',
+    remark: later("the kubelet's own lease renewals are passed on"),
+  }),
+  'enable-dummy-if': boolean('Makes the dummy interface.', noDummy),
+  'dummy-if-name': text('Name of the dummy interface.', noDummy),
+  'enable-iptables': boolean(
+    'Rules for the dummy interface.',
+    gone('the hub writes no such rules'),
+  ),
+  namespace: text(
+    "Namespace of the hub's ConfigMap.",
+    later('the hub reads no ConfigMap of its own'),
+  ),
+  'node-ip': text('Where other hubs reach this one.', later('hubs do not speak to each other')),
+  'multiplexer-port': option<number | undefined>({
+    type: is.optional(is.port),
+    group,
+    help: 'Port at which other hubs reach this one.',
+    default: undefined,
+    remark: later('hubs do not speak to each other'),
+  }),
+  'host-control-plane-address': text(
+    'API server of the host cluster, in local mode.',
+    later('there is no local mode'),
+  ),
+  profiling: boolean('Profiles over HTTP.', later('no profiles are served')),
+  'enable-node-pool': boolean(
+    'Whether NodePools are watched.',
+    gone('they are asked for when a filter needs them'),
+  ),
+  'enable-pool-service-topology': boolean(
+    'Whether pools are found by label.',
+    later('no filter goes by topology'),
+  ),
+  vmodule: list('klog verbosity by file.', gone('--log-level is for the whole hub')),
+  'log-flush-frequency': duration('klog flushing.', gone('every line is written at once')),
+  'enable-coordinator': boolean('Pool coordinator.', noCoordinator),
+  'coordinator-server-addr': text('Pool coordinator.', noCoordinator),
+  'coordinator-storage-addr': text('Pool coordinator.', noCoordinator),
+  'coordinator-storage-prefix': text('Pool coordinator.', noCoordinator),
+  'leader-elect': boolean('Leader election.', noElection),
+  'leader-elect-lease-duration': duration('Leader election.', noElection),
+  'leader-elect-renew-deadline': duration('Leader election.', noElection),
+  'leader-elect-retry-period': duration('Leader election.', noElection),
+  'leader-elect-resource-lock': text('Leader election.', noElection),
+  'leader-elect-resource-name': text('Leader election.', noElection),
+  'leader-elect-resource-namespace': text('Leader election.', noElection),
+} as const satisfies Readonly<Record<string, Option<unknown>>>
