@@ -1,0 +1,71 @@
+import type { Label } from './table.ts'
+
+/** Stands for whatever is not known: a client chooses its name and its paths, and must not choose how many series there are. */
+export const other = 'other'
+
+const words = (text: string): string[] => text.trim().split(/\s+/)
+
+const verbs = new Set(
+  words(`
+  get list watch create update patch delete deletecollection
+  head post put options connect
+`),
+)
+
+/** Programs seen on nodes and at their consoles. */
+const knownComponents = words(`
+  kubelet kube-proxy kubectl coredns flanneld kube-router cilium-agent
+  calico-node felix multus raven-agent-ds yurttunnel-agent yurthub curl
+  
+  prometheus
+  node-problem-detector
+  ingress-nginx-controller
+  nginx-ingress-controller
+  
+`)
+
+/** Of Kubernetes itself (core, apps, batch, networking, storage, authentication and so on) and of node agents. */
+const resources = new Set(
+  words(`
+  bindings componentstatuses configmaps endpoints events limitranges
+  namespaces nodes persistentvolumeclaims persistentvolumes pods
+  podtemplates replicationcontrollers resourcequotas secrets serviceaccounts
+  services
+  controllerrevisions daemonsets deployments replicasets statefulsets
+  cronjobs jobs horizontalpodautoscalers poddisruptionbudgets priorityclasses
+  ingresses ingressclasses networkpolicies ipaddresses servicecidrs
+  endpointslices leases runtimeclasses csidrivers csinodes
+  csistoragecapacities storageclasses volumeattachments resourceclaims
+  resourceslices deviceclasses
+  tokenreviews subjectaccessreviews selfsubjectaccessreviews selfsubjectreviews
+  localsubjectaccessreviews selfsubjectrulesreviews clusterroles roles
+  clusterrolebindings rolebindings certificatesigningrequests clustertrustbundles
+  podcertificaterequests customresourcedefinitions apiservices
+  nodepools nodebuckets gateways
+`),
+)
+
+type Bound = (value: string) => string
+
+const oneOf =
+  (known: ReadonlySet<string>): Bound =>
+  (value) =>
+    value === '' || known.has(value) ? value : other
+
+const any: Bound = (value) => value
+
+/** What each label's value is brought down to. `components` are known besides those known to everyone. */
+export function labelBounds(components: Iterable<string>): Readonly<Record<Label, Bound>> {
+  return {
+    verb: oneOf(verbs),
+    resource: oneOf(resources),
+    component: oneOf(new Set([...knownComponents, ...components])),
+    code: (value) => (/^[1-5]\d\d$/.test(value) ? value : other),
+    source: oneOf(new Set(['cloud', 'cache', 'hub'])),
+    // As many as the configuration names, and words of our own.
+    upstream: any,
+    outcome: any,
+    filter: any,
+    kind: any,
+  }
+}

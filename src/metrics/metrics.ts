@@ -1,0 +1,99 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { labelBounds } from './labels.ts'
+import { metricTable, type MetricRow, type MetricTable } from './table.ts'
+
+type LabelsOf<Row extends MetricRow> = { readonly [Name in Row['labels'][number]]: string }
+
+/** A metric without labels is called without them. */
+type Arguments<Row extends MetricRow, Rest extends unknown[]> = Row['labels'] extends readonly []
+  ? Rest
+  : [labels: LabelsOf<Row>, ...rest: Rest]
+
+interface CounterOf<Row extends MetricRow> {
+  /** By one, or by as many as are said. */
+  add(...args: Arguments<Row, [amount?: number]>): void
+}
+
+interface GaugeOf<Row extends MetricRow> {
+  set(...args: Arguments<Row, [value: number]>): void
+  /** By a difference, which may be negative. */
+  add(...args: Arguments<Row, [difference: number]>): void
+}
+
+interface HistogramOf<Row extends MetricRow> {
+  observe(...args: Arguments<Row, [value: number]>): void
+}
+
+type MetricOf<Row extends MetricRow> = Row['type'] extends 'counter'
+  ? CounterOf<Row>
+  : Row['type'] extends 'gauge'
+    ? GaugeOf<Row>
+    : HistogramOf<Row>
+
+/** One metric for each row of the table. Values of labels a client can choose are bounded here, so callers need not. */
+export type HubMetrics = { readonly [Key in keyof MetricTable]: MetricOf<MetricTable[Key]> } & {
+  /** All of them, and those of the process, as Prometheus reads them. */
+  exposition(): Promise<{ readonly contentType: string; readonly body: string }>
+}
+
+export interface MetricsOptions {
+  /** Components with series of their own, besides the well-known ones; any further one counts as `other`. */
+  readonly components?: Iterable<string>
+}
+
+/** From a millisecond to the minute after which an API server gives up on a request. */
+const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
+export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const bounds = labelBounds(components)
+  const metrics = Object.entries<MetricRow>(metricTable).map(([key, row]) => {
+    const boundedLabels = (labels: Labels): Labels =>
+      Object.fromEntries(row.labels.map((name) => [name, bounds[name](labels[name] ?? '')]))
+    return [key, metricOf(row, registry, boundedLabels)]
+  })
+  return {
+    ...(Object.fromEntries(metrics) as HubMetrics),
+    exposition: async () => ({
+      contentType: registry.contentType,
+      body: await registry.metrics(),
+    }),
+  }
+}
+
+type Labels = Record<string, string>
+
+/** What the three types of metric are called with, once labels that are not there are left out. */
+type Call = (first?: Labels | number, second?: number) => void
+
+function metricOf(
+  row: MetricRow,
+  registry: Registry,
+  boundedLabels: (labels: Labels) => Labels,
+): Record<string, Call> {
+  const { name, help } = row
+  const shape = { name, help, labelNames: row.labels, registers: [registry] }
+  const call =
+    (act: (labels: Labels, value: number) => void): Call =>
+    (first, second) =>
+      typeof first === 'object' ? act(boundedLabels(first), second ?? 1) : act({}, first ?? 1)
+  switch (row.type) {
+    case 'counter': {
+      const counter = new Counter(shape)
+      return { add: call((labels, amount) => counter.inc(labels, amount)) }
+    }
+    case 'gauge': {
+      const gauge = new Gauge(shape)
+      return {
+        set: call((labels, value) => gauge.set(labels, value)),
+        add: call((labels, difference) => gauge.inc(labels, difference)),
+      }
+    }
+    case 'histogram': {
+      const histogram = new Histogram({ ...shape, buckets: durations })
+      return { observe: call((labels, value) => histogram.observe(labels, value)) }
+    }
+  }
+}

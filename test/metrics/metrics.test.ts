@@ -1,0 +1,91 @@
+import t from 'tap'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { metricTable } from '../../src/metrics/table.ts'
+
+const samples = async (metrics: ReturnType<typeof createMetrics>, name: string) =>
+  (await metrics.exposition()).body.split('\n').filter((line) => line.startsWith(name))
+
+const request = {
+  verb: 'get',
+  resource: 'pods',
+  component: 'kubelet',
+  code: '200',
+  source: 'cloud',
+}
+
+void t.test('every metric of the table is exposed with its type and help', async (t) => {
+  const { body, contentType } = await createMetrics().exposition()
+  t.match(contentType, 'text/plain')
+  for (const { name, type, help } of Object.values(metricTable)) {
+    t.ok(body.includes(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`), name)
+  }
+  t.match(body, /^process_resident_memory_bytes \d/m)
+})
+
+void t.test('a request is counted under its labels', async (t) => {
+  const metrics = createMetrics()
+  metrics.requests.add(request)
+  metrics.requests.add(request, 2)
+  t.strictSame(await samples(metrics, 'nodehub_requests_total'), [
+    'nodehub_requests_total{verb="get",resource="pods",component="kubelet",code="200",source="cloud"} 3',
+  ])
+})
+
+void t.test('what a client makes up ends in one series', async (t) => {
+  const metrics = createMetrics({ components: ['our-agent'] })
+  for (let i = 0; i < 50; i++) {
+    metrics.requests.add({
+      verb: `verb${i}`,
+      resource: `things${i}`,
+      component: `scanner${i}`,
+      code: String(1000 + i),
+      source: 'hub',
+    })
+  }
+  metrics.requests.add({ ...request, component: 'our-agent' })
+  t.strictSame(await samples(metrics, 'nodehub_requests_total'), [
+    'nodehub_requests_total{verb="other",resource="other",component="other",code="other",source="hub"} 50',
+    'nodehub_requests_total{verb="get",resource="pods",component="our-agent",code="200",source="cloud"} 1',
+  ])
+})
+
+void t.test(
+  'a request that is for no resource has an empty resource, not another one',
+  async (t) => {
+    const metrics = createMetrics()
+    metrics.requests.add({ ...request, resource: '' })
+    t.match(await samples(metrics, 'nodehub_requests_total'), [/resource=""/])
+  },
+)
+
+void t.test('gauges without labels are set and moved both ways', async (t) => {
+  const metrics = createMetrics()
+  metrics.watches.add(3)
+  metrics.watches.add(-1)
+  metrics.online.set(1)
+  metrics.upstreamHealthy.set({ upstream: 'https://a:6443' }, 0)
+  t.strictSame(await samples(metrics, 'nodehub_watches'), ['nodehub_watches 2'])
+  t.strictSame(await samples(metrics, 'nodehub_online'), ['nodehub_online 1'])
+  t.strictSame(await samples(metrics, 'nodehub_upstream_healthy'), [
+    'nodehub_upstream_healthy{upstream="https://a:6443"} 0',
+  ])
+})
+
+void t.test('durations reach from a millisecond to a minute', async (t) => {
+  const metrics = createMetrics()
+  metrics.requestDuration.observe({ verb: 'list', source: 'cache' }, 0.0007)
+  const buckets = await samples(metrics, 'nodehub_request_duration_seconds_bucket')
+  t.match(buckets[0], /le="0.001",verb="list",source="cache"} 1$/)
+  t.match(buckets.at(-2), /le="60"/)
+})
+
+void t.test('two hubs in one process count apart', async (t) => {
+  const [one, two] = [createMetrics(), createMetrics()]
+  one.requestsRejected.add()
+  t.strictSame(await samples(one, 'nodehub_requests_rejected_total'), [
+    'nodehub_requests_rejected_total 1',
+  ])
+  t.strictSame(await samples(two, 'nodehub_requests_rejected_total'), [
+    'nodehub_requests_rejected_total 0',
+  ])
+})
