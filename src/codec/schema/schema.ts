@@ -21,6 +21,8 @@ const withLists = (schemas: readonly MessageSchema[]): readonly MessageSchema[] 
 
 const kinds: Readonly<Record<string, readonly MessageSchema[]>> = {
   v1: [...withLists(core), status, apiResourceList],
+  // The discovery of the core group is older than versions of discovery.
+  '': [apiResourceList],
   'meta.k8s.io/v1': withLists([partialObjectMetadata]),
   'meta.k8s.io/v1beta1': withLists([partialObjectMetadata]),
   'discovery.k8s.io/v1': withLists([endpointSlice]),

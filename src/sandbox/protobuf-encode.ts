@@ -1,0 +1,172 @@
+import type { Field, MessageSchema } from '../codec/schema/schema.ts'
+import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { ProtobufError } from './protobuf-error.ts'
+import { parseTime } from './protobuf-time.ts'
+import type { BackwardWriter } from './protobuf-writer.ts'
+
+const lengthDelimited = 2
+const eightBytes = 1
+
+const wireType = (field: Field): number => {
+  if (field.type === 'bool' || field.type === 'int32' || field.type === 'int64') return 0
+  return field.type === 'double' ? eightBytes : lengthDelimited
+}
+
+const descending = new WeakMap<MessageSchema, readonly (readonly [string, Field])[]>()
+
+function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Field])[] {
+  const known = descending.get(schema)
+  if (known) return known
+  const sorted = Object.entries(schema.fields).toSorted(([, a], [, b]) => b.number - a.number)
+  descending.set(schema, sorted)
+  return sorted
+}
+
+/** Writes the content of a message as Go does; members that the schema does not have are left out. Throws ProtobufErrors. */
+export function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
+  for (const [name, field] of fieldsFromLast(schema)) {
+    const value = field.inline ? object : Object.hasOwn(object, name) ? object[name] : undefined
+    try {
+      writeField(out, field, value ?? undefined)
+    } catch (error) {
+      if (!(error instanceof ProtobufError) || field.inline) throw error
+      throw new ProtobufError(`${name}: ${error.message}`, { cause: error })
+    }
+  }
+}
+
+function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
+  if (field.repeated) return writeList(out, field, value)
+  if (field.map) return writeMap(out, field, value)
+  if (value !== undefined || field.always) writeTagged(out, field, field.number, value)
+}
+
+function writeList(out: BackwardWriter, field: Field, value: Json | undefined): void {
+  if (value === undefined) return
+  if (!isList(value)) throw new ProtobufError('not a list')
+  for (const item of value.toReversed()) writeTagged(out, field, field.number, item ?? undefined)
+}
+
+function writeMap(out: BackwardWriter, field: Field, value: Json | undefined): void {
+  if (value === undefined) return
+  if (!isObject(value)) throw new ProtobufError('not an object')
+  for (const key of Object.keys(value).toSorted(byBytes).toReversed()) {
+    const before = out.length
+    writeTagged(out, field, 2, value[key] ?? undefined)
+    writeText(out, 1, key)
+    out.delimit(before)
+    out.tag(field.number, lengthDelimited)
+  }
+}
+
+/** Go sorts by UTF-8, which differs from UTF-16 where there are surrogates. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+function writeTagged(
+  out: BackwardWriter,
+  field: Field,
+  number: number,
+  value: Json | undefined,
+): void {
+  const before = out.length
+  writeValue(out, field, value)
+  const type = wireType(field)
+  if (type === lengthDelimited) out.delimit(before)
+  out.tag(number, type)
+}
+
+/** `undefined` is Go's zero value. */
+function writeValue(out: BackwardWriter, field: Field, value: Json | undefined): void {
+  switch (field.type) {
+    case 'string':
+      return out.string(text(value))
+    case 'bytes':
+      return out.bytes(base64(text(value)))
+    case 'bool':
+      return out.varint(boolean(value) ? 1 : 0)
+    case 'int32':
+      return out.varint(whole(value, 2 ** 31))
+    case 'int64':
+      return out.varint(whole(value, 2 ** 63))
+    case 'double':
+      return out.double(finite(value))
+    case 'time':
+    case 'microtime':
+      return writeTime(out, field.type === 'microtime', value)
+    case 'quantity':
+      return writeText(out, 1, typeof value === 'number' ? String(value) : text(value ?? '0'))
+    case 'intOrString':
+      return writeIntOrString(out, value ?? 0)
+    case 'fieldsV1':
+      return writeText(out, 1, JSON.stringify(value ?? null))
+    case 'message':
+      return writeNested(out, field, value)
+  }
+}
+
+function writeNested(out: BackwardWriter, field: Field, value: Json | undefined): void {
+  const schema = field.message?.()
+  if (!schema) throw new ProtobufError('a message without a schema')
+  if (schema.wraps) return writeMessage(out, schema, { items: value ?? null })
+  if (value !== undefined && !isObject(value)) throw new ProtobufError('not an object')
+  writeMessage(out, schema, value ?? {})
+}
+
+function writeText(out: BackwardWriter, number: number, value: string): void {
+  const before = out.length
+  out.string(value)
+  out.delimit(before)
+  out.tag(number, lengthDelimited)
+}
+
+function writeNumber(out: BackwardWriter, number: number, value: number): void {
+  out.varint(value)
+  out.tag(number, 0)
+}
+
+function writeTime(out: BackwardWriter, micro: boolean, value: Json | undefined): void {
+  const moment = value === undefined ? undefined : parseTime(text(value))
+  if (!moment) return
+  // Nothing finer than JSON shows is written, so that both encodings say the same.
+  writeNumber(out, 2, micro ? moment.nanos - (moment.nanos % 1000) : 0)
+  writeNumber(out, 1, moment.seconds)
+}
+
+function writeIntOrString(out: BackwardWriter, value: Json): void {
+  const isText = typeof value === 'string'
+  writeText(out, 3, isText ? value : '')
+  writeNumber(out, 2, isText ? 0 : whole(value, 2 ** 31))
+  writeNumber(out, 1, isText ? 1 : 0)
+}
+
+function text(value: Json | undefined): string {
+  if (value === undefined) return ''
+  if (typeof value !== 'string') throw new ProtobufError('not a string')
+  return value
+}
+
+function boolean(value: Json | undefined): boolean {
+  if (value === undefined) return false
+  if (typeof value !== 'boolean') throw new ProtobufError('not a boolean')
+  return value
+}
+
+/** JSON numbers beyond 2^53 have lost digits before they get here. */
+function whole(value: Json | undefined, limit: number): number {
+  if (value === undefined) return 0
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < -limit || value >= limit)
+    throw new ProtobufError('not a whole number, or out of range')
+  return value
+}
+
+function finite(value: Json | undefined): number {
+  if (value === undefined) return 0
+  if (typeof value !== 'number') throw new ProtobufError('not a number')
+  return value
+}
+
+function base64(value: string): Buffer {
+  const bytes = Buffer.from(value, 'base64')
+  if (bytes.toString('base64') !== value) throw new ProtobufError('not base64')
+  return bytes
+}

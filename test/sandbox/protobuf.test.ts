@@ -1,0 +1,312 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parseApiVersion, type GVK } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import {
+  fromProtobuf,
+  ProtobufError,
+  toProtobuf,
+  watchEventFrame,
+} from '../../src/sandbox/protobuf.ts'
+
+const bytesOf = (name: string): Buffer =>
+  readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
+
+const jsonOf = (name: string): JsonObject => JSON.parse(bytesOf(name).toString()) as JsonObject
+
+const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
+const secret: GVK = { group: '', version: 'v1', kind: 'Secret' }
+const service: GVK = { group: '', version: 'v1', kind: 'Service' }
+const event: GVK = { group: '', version: 'v1', kind: 'Event' }
+const lease: GVK = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' }
+
+/** What is left of an object that went through protobuf. */
+const through = (gvk: GVK, object: JsonObject): JsonObject =>
+  fromProtobuf(toProtobuf(gvk, object)).object
+
+/** An object's bytes without magic, type and the two empty fields at the end, in hex. */
+function contentOf(gvk: GVK, object: JsonObject): string {
+  const bytes = toProtobuf(gvk, object)
+  const raw = 4 + 2 + (bytes[5] ?? 0)
+  return bytes.subarray(raw + 2, -4).toString('hex')
+}
+
+const captured = (
+  'configmap-get csinode-get endpoints-list endpointslices-list events-list error-404-object ' +
+  'kubernetes-service lease-get node-get nodes-list pod-get pods-empty pods-list pods-on-node ' +
+  'runtimeclasses-list secret-get services-list api-v1'
+).split(' ')
+
+for (const name of captured) {
+  void t.test(`${name} as captured is the same in both encodings, to the byte`, async (t) => {
+    const json = jsonOf(`${name}.json`)
+    const { gvk, object } = fromProtobuf(bytesOf(`${name}.pb`))
+    t.strictSame(object, json)
+    t.equal(JSON.stringify(object), JSON.stringify(json), 'members stand in the same order')
+    t.strictSame(toProtobuf(gvk, json), bytesOf(`${name}.pb`))
+  })
+}
+
+void t.test('a metadata list says the kind of its items in JSON only', async (t) => {
+  const json = jsonOf('pods-metadata.json')
+  const items = json['items'] as readonly JsonObject[]
+  const { gvk, object } = fromProtobuf(bytesOf('pods-metadata.pb'))
+  t.strictSame(object, { ...json, items: items.map(({ metadata }) => ({ metadata })) })
+  t.strictSame(toProtobuf(gvk, json), bytesOf('pods-metadata.pb'))
+})
+
+void t.test('a Status captured for another deletion keeps its own bytes', async (t) => {
+  const { gvk, object } = fromProtobuf(bytesOf('delete-configmap.pb'))
+  t.match(object, { kind: 'Status', status: 'Success', details: { name: 'applied' } })
+  t.strictSame(toProtobuf(gvk, object), bytesOf('delete-configmap.pb'))
+})
+
+/** The events of a captured watch: type and object of each. */
+function eventsOf(watch: Buffer): { type: string; object: JsonObject }[] {
+  const events: { type: string; object: JsonObject }[] = []
+  for (let at = 0; at < watch.length; at += 4 + watch.readUInt32BE(at)) {
+    const frame = watch.subarray(at + 4, at + 4 + watch.readUInt32BE(at))
+    const type = frame.subarray(2, 2 + (frame[1] ?? 0)).toString()
+    const { object } = fromProtobuf(frame.subarray(frame.indexOf('k8s\0')))
+    events.push({ type, object })
+  }
+  return events
+}
+
+const frameOf = ({ type, object }: { type: string; object: JsonObject }): Buffer => {
+  const { kind, apiVersion } = object as { kind: string; apiVersion: string }
+  return watchEventFrame(type, toProtobuf({ ...parseApiVersion(apiVersion), kind }, object))
+}
+
+const watches = ['watch-configmaps', 'watch-bookmarks', 'watch-expired', 'watchlist-pods']
+for (const name of [...watches, 'watchlist-empty']) {
+  void t.test(`the frames of ${name} are written again to the byte`, async (t) => {
+    const watch = bytesOf(`${name}.pb`)
+    const events = eventsOf(watch)
+    t.ok(events.length > 0)
+    t.strictSame(Buffer.concat(events.map(frameOf)), watch)
+  })
+}
+
+void t.test(
+  'a watch shows the same pods in both encodings, at its own bookmark each',
+  async (t) => {
+    const inJson = bytesOf('watchlist-pods.json')
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; object: JsonObject })
+    const added = ({ type }: { type: string }): boolean => type === 'ADDED'
+    const events = eventsOf(bytesOf('watchlist-pods.pb'))
+    t.strictSame(events.filter(added), inJson.filter(added))
+  },
+)
+
+void t.test('an empty object still has what Go holds by value', async (t) => {
+  // Six strings, the generation and a time, each of no length or 0; then a spec that has only pointers.
+  t.equal(contentOf(lease, {}), '0a10' + '0a0012001a0022002a0032003800' + '4200' + '1200')
+})
+
+void t.test('a pointer to a zero is kept apart from no pointer', async (t) => {
+  const object = through(pod, {
+    spec: { containers: [], terminationGracePeriodSeconds: 0, automountServiceAccountToken: false },
+  })
+  t.strictSame(object['spec'], {
+    containers: null,
+    terminationGracePeriodSeconds: 0,
+    automountServiceAccountToken: false,
+  })
+  t.strictSame(through(pod, {})['spec'], { containers: null })
+})
+
+void t.test(
+  'the source of a volume stands beside its name in JSON, in a message of its own in protobuf',
+  async (t) => {
+    const volumes = [
+      { name: 'empty', emptyDir: {} },
+      {
+        name: 'settings',
+        configMap: { name: 'settings', items: [{ key: 'a', path: 'b', mode: 292 }] },
+      },
+      {
+        name: 'token',
+        projected: {
+          sources: [
+            { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+            {
+              downwardAPI: {
+                items: [
+                  { path: 'ns', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } },
+                ],
+              },
+            },
+          ],
+          defaultMode: 420,
+        },
+      },
+    ]
+    const object = through(pod, { spec: { volumes, containers: [] } })
+    t.strictSame((object['spec'] as JsonObject)['volumes'], volumes)
+  },
+)
+
+void t.test('ports by number and by name, quantities and probes survive', async (t) => {
+  const container = {
+    name: 'c',
+    ports: [{ containerPort: 80 }],
+    env: [
+      { name: 'A', value: 'b' },
+      { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '0' } } },
+    ],
+    resources: { limits: { cpu: '500m', memory: '1Gi' } },
+    livenessProbe: { httpGet: { path: '/', port: 'http' }, periodSeconds: 10 },
+    readinessProbe: { tcpSocket: { port: -1 } },
+    lifecycle: { preStop: { sleep: { seconds: 3 } } },
+    securityContext: { runAsUser: 0, capabilities: { drop: ['ALL'] } },
+  }
+  const object = through(pod, { spec: { containers: [container] } })
+  t.strictSame((object['spec'] as JsonObject)['containers'], [container])
+})
+
+void t.test('a target port that nobody set is written, and shown, as 0', async (t) => {
+  const object = through(service, { spec: { ports: [{ port: 80 }] } })
+  t.strictSame((object['spec'] as JsonObject)['ports'], [{ port: 80, targetPort: 0 }])
+})
+
+void t.test('times keep seconds, micro times microseconds, and no time is null', async (t) => {
+  const spec = {
+    acquireTime: '2026-11-21T10:17:08.000001Z',
+    renewTime: '1969-12-31T23:59:58.500000Z',
+  }
+  t.strictSame(through(lease, { spec })['spec'], spec)
+  const shown = through(event, { firstTimestamp: '2026-11-21T12:17:08.999+02:00' })
+  t.equal(shown['firstTimestamp'], '2026-11-21T10:17:08Z')
+  t.equal(shown['lastTimestamp'], null)
+  t.equal(shown['eventTime'], null)
+  t.notOk('creationTimestamp' in (shown['metadata'] as JsonObject))
+  t.notOk(
+    'creationTimestamp' in
+      (through(pod, { metadata: { creationTimestamp: null } })['metadata'] as JsonObject),
+  )
+})
+
+void t.test(
+  'bytes travel as base64, and keys are written in the order of their UTF-8',
+  async (t) => {
+    const data = { '😀': '', b: 'AAECAwQFBgcICQ==', '\uff01': 'bGFzdA==', a: 'Zmlyc3Q=' }
+    const object = through(secret, { data })
+    t.strictSame(object['data'], data)
+    t.strictSame(Object.keys(object['data'] as JsonObject), ['a', 'b', '\uff01', '😀'])
+  },
+)
+
+void t.test('a key named __proto__ is a key like any other', async (t) => {
+  const object = through(secret, { stringData: JSON.parse('{"__proto__":"x"}') as JsonObject })
+  t.strictSame(Object.entries(object['stringData'] as JsonObject), [['__proto__', 'x']])
+})
+
+void t.test('numbers of 64 bits come back negative and large', async (t) => {
+  for (const gracePeriodSeconds of [
+    -1,
+    0,
+    127,
+    128,
+    2 ** 31,
+    Number.MAX_SAFE_INTEGER,
+    Number.MIN_SAFE_INTEGER,
+  ]) {
+    const spec = { containers: null, terminationGracePeriodSeconds: gracePeriodSeconds }
+    t.strictSame(through(pod, { spec })['spec'], spec)
+  }
+})
+
+void t.test('options of a deletion are read in any group', async (t) => {
+  const gvk = { ...lease, kind: 'DeleteOptions' }
+  const options = { gracePeriodSeconds: 0, preconditions: { uid: 'u' } }
+  t.strictSame(fromProtobuf(toProtobuf(gvk, options)), {
+    gvk,
+    object: { kind: 'DeleteOptions', apiVersion: 'coordination.k8s.io/v1', ...options },
+  })
+})
+
+void t.test('lists of strings in a map keep their keys', async (t) => {
+  const gvk = { group: 'authorization.k8s.io', version: 'v1', kind: 'SubjectAccessReview' }
+  const spec = { user: 'u', extra: { a: ['1', '2'], b: [] } }
+  t.strictSame(through(gvk, { spec })['spec'], spec)
+})
+
+void t.test('pieces of a message are merged, and the last of a scalar counts', async (t) => {
+  const one = toProtobuf(pod, { metadata: { name: 'a', labels: { k: '1' } } })
+  const two = toProtobuf(pod, { metadata: { name: 'b', labels: { l: '2' } } })
+  const envelopes = Buffer.concat([one.subarray(0, 4), rawTwice(one, two)])
+  t.match(fromProtobuf(envelopes).object['metadata'], { name: 'b', labels: { k: '1', l: '2' } })
+})
+
+/** An Unknown with the type of `one` and the contents of both. */
+function rawTwice(one: Buffer, two: Buffer): Buffer {
+  const typeEnd = 4 + 2 + (one[5] ?? 0)
+  const contents = [one, two].map((bytes) =>
+    bytes.subarray(typeEnd + 2 + (bytes.length - typeEnd > 131 ? 1 : 0), -4),
+  )
+  const raw = Buffer.concat(contents)
+  const length = Buffer.from([0x12, (raw.length & 127) | 128, raw.length >> 7])
+  return Buffer.concat([one.subarray(4, typeEnd), length, raw])
+}
+
+void t.test('values that a schema does not allow are named with their place', async (t) => {
+  const wrong: readonly (readonly [JsonObject, string])[] = [
+    [{ spec: { hostNetwork: 'yes' } }, 'spec: hostNetwork: not a boolean'],
+    [{ spec: { priority: 2 ** 31 } }, 'spec: priority: not a whole number, or out of range'],
+    [{ spec: { priority: 1.5 } }, 'spec: priority: not a whole number, or out of range'],
+    [{ spec: { containers: {} } }, 'spec: containers: not a list'],
+    [{ metadata: { labels: [] } }, 'metadata: labels: not an object'],
+    [{ metadata: { name: 1 } }, 'metadata: name: not a string'],
+    [
+      { metadata: { creationTimestamp: 'today' } },
+      'metadata: creationTimestamp: "today" is not a time',
+    ],
+  ]
+  for (const [object, message] of wrong)
+    t.throws(() => toProtobuf(pod, object), { code: 'ERR_PROTOBUF', message })
+  t.throws(() => toProtobuf(secret, { data: { a: '*' } }), { message: 'data: not base64' })
+})
+
+void t.test('a kind without a schema is refused', async (t) => {
+  const gvk = { group: 'apps.openyurt.io', version: 'v1beta2', kind: 'NodePool' }
+  t.throws(() => toProtobuf(gvk, {}), { code: 'ERR_PROTOBUF' })
+})
+
+void t.test('bytes that break off are refused, but for those that end with the type', async (t) => {
+  const whole = bytesOf('lease-get.pb')
+  const typeEnd = 4 + 2 + (whole[5] ?? 0)
+  const withoutTail = whole.length - 4
+  const read: number[] = []
+  for (let end = 0; end < withoutTail; end++) {
+    try {
+      fromProtobuf(whole.subarray(0, end))
+      read.push(end)
+    } catch (error) {
+      if (!(error instanceof ProtobufError)) throw error
+    }
+  }
+  t.strictSame(read, [typeEnd], 'Go, too, takes that for an empty object')
+})
+
+void t.test('numbers longer than 64 bits, groups and wrong wire types are refused', async (t) => {
+  const head = '6b387300' + '0a09' + '0a0276311203506f64'
+  for (const raw of ['0affffffffffffffffffff01', '0b', '0800', '0a024001', '00', '120158'])
+    t.throws(
+      () => fromProtobuf(Buffer.from(`${head}12${byte(raw.length / 2)}${raw}`, 'hex')),
+      { code: 'ERR_PROTOBUF' },
+      raw,
+    )
+})
+
+const byte = (value: number): string => value.toString(16).padStart(2, '0')
+
+void t.test('fields of later versions are left out', async (t) => {
+  const head = '6b387300' + '0a09' + '0a0276311203506f64'
+  const raw = '0a030a0178' + 'a20601ff' + 'a50600000000'
+  const { object } = fromProtobuf(Buffer.from(`${head}12${byte(raw.length / 2)}${raw}`, 'hex'))
+  t.match(object['metadata'], { name: 'x' })
+})
