@@ -30,3 +30,11 @@ export interface ListEnd {
   /** All bytes after the last object. */
   readonly tail: readonly Uint8Array[]
 }
+
+/** The kind of a list's objects, and of the events of its watch: a `PodList` holds Pods; a Table shows rows of whatever it is of. */
+export const objectKind = (list: GVK): GVK =>
+  list.kind.endsWith('List') ? { ...list, kind: list.kind.slice(0, -'List'.length) } : list
+
+/** The reverse of `objectKind`, by the convention all of the API follows. */
+export const listKind = (object: GVK): GVK =>
+  object.kind === 'Table' ? object : { ...object, kind: `${object.kind}List` }

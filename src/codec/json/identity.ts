@@ -1,0 +1,73 @@
+import type { GVK } from '../../kube/gvk.ts'
+import { parseApiVersion } from '../../kube/gvk.ts'
+import type { Shape } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import { Members, word } from './members.ts'
+
+const metadata = word('metadata')
+const object = word('object')
+const namespace = word('namespace')
+const name = word('name')
+const uid = word('uid')
+const resourceVersion = word('resourceVersion')
+const kind = word('kind')
+const apiVersion = word('apiVersion')
+
+interface Identity {
+  namespace: string
+  name: string
+  uid: string
+  resourceVersion: string
+}
+
+/** The object whose JSON is `bytes`. In a Table it is a row, and what is known of it stands in the object the row shows. */
+export function apiObject(shape: Shape, bytes: Buffer): ApiObject {
+  const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
+  if (shape === 'table') readRow(bytes, found)
+  else readObject(bytes, 0, found)
+  return {
+    namespace: found.namespace,
+    name: found.name,
+    uid: found.uid,
+    resourceVersion: found.resourceVersion,
+    bytes,
+  }
+}
+
+function readRow(bytes: Buffer, found: Identity): void {
+  for (const members = new Members(bytes, 0); members.next();) {
+    if (members.is(object) && members.isObject) readObject(bytes, members.valueStart, found)
+  }
+}
+
+/** The last of duplicated members wins; that is not looked for once all four are known, which is where the API server's begin. */
+function readObject(bytes: Buffer, at: number, found: Identity): void {
+  for (const members = new Members(bytes, at); members.next();) {
+    if (!members.is(metadata)) continue
+    found.namespace = found.name = found.uid = found.resourceVersion = ''
+    if (members.isObject && readMetadata(bytes, members.valueStart, found)) return
+  }
+}
+
+function readMetadata(bytes: Buffer, at: number, found: Identity): boolean {
+  for (const members = new Members(bytes, at); members.next();) {
+    if (members.is(name)) found.name = members.string
+    else if (members.is(namespace)) found.namespace = members.string
+    else if (members.is(uid)) found.uid = members.string
+    else if (members.is(resourceVersion)) found.resourceVersion = members.string
+    else continue
+    if (found.name && found.namespace && found.uid && found.resourceVersion) return true
+  }
+  return false
+}
+
+/** The kind an object in JSON says it has; `undefined` where it does not. */
+export function gvkIn(bytes: Buffer): GVK | undefined {
+  let ownKind = ''
+  let ownVersion = ''
+  for (const members = new Members(bytes, 0); members.next();) {
+    if (members.is(kind)) ownKind = members.string
+    else if (members.is(apiVersion)) ownVersion = members.string
+  }
+  return ownKind && ownVersion ? { ...parseApiVersion(ownVersion), kind: ownKind } : undefined
+}

@@ -1,0 +1,167 @@
+import { MalformedBody } from '../malformed-body.ts'
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+const comma = 0x2c
+
+/** Whether a byte is white space between tokens of JSON. */
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/** The first index from `at` that is no white space. */
+export function skipSpace(bytes: Buffer, from: number): number {
+  let at = from
+  while (isSpace(bytes[at])) at++
+  return at
+}
+
+/** The index after the string that opens at `at`. */
+function stringEnd(bytes: Buffer, at: number): number {
+  let next = at + 1
+  while (next < bytes.length) {
+    const byte = bytes[next++]
+    if (byte === quote) return next
+    if (byte === backslash) next++
+  }
+  throw new MalformedBody('a string does not end')
+}
+
+/** The index after the value that begins at `at`. Which closing bracket belongs to which has been looked at before. */
+export function valueEnd(bytes: Buffer, at: number): number {
+  const first = bytes[at]
+  if (first === quote) return stringEnd(bytes, at)
+  if (first !== 0x7b && first !== 0x5b) return literalEnd(bytes, at)
+  let depth = 0
+  let next = at
+  while (next < bytes.length) {
+    const byte = bytes[next++]
+    if (byte === quote) {
+      while (next < bytes.length) {
+        const inner = bytes[next++]
+        if (inner === quote) break
+        if (inner === backslash) next++
+      }
+    } else if (byte === 0x7b || byte === 0x5b) depth++
+    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return next
+  }
+  throw new MalformedBody('a value does not end')
+}
+
+function literalEnd(bytes: Buffer, at: number): number {
+  let next = at
+  while (next < bytes.length && isLiteral(bytes[next])) next++
+  if (next === at) throw new MalformedBody('no JSON value where one is expected')
+  return next
+}
+
+const isLiteral = (byte: number | undefined): boolean =>
+  byte !== comma && byte !== 0x7d && byte !== 0x5d && byte !== colon && !isSpace(byte)
+
+/** The text of a string token, escapes decoded. */
+export function textOf(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString('utf8', start + 1, end - 1)
+  if (!text.includes('\\')) return text
+  try {
+    return JSON.parse(bytes.toString('utf8', start, end)) as string
+  } catch (cause) {
+    throw new MalformedBody('a string with a bad escape', { cause })
+  }
+}
+
+/** A name to look for, in the forms the search needs. */
+export interface Word {
+  readonly text: string
+  readonly bytes: Buffer
+}
+
+export const word = (text: string): Word => ({ text, bytes: Buffer.from(text) })
+
+/**
+ * Goes through the members of the object at `at`, in the order they were written, one `next` each. Whatever does not look like an
+ * object throws `MalformedBody`.
+ */
+export class Members {
+  readonly bytes: Buffer
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  #valueEnd: number
+  #escaped = false
+  #first = true
+
+  constructor(bytes: Buffer, at: number) {
+    this.bytes = bytes
+    if (bytes[at] !== 0x7b) throw new MalformedBody('no object where one is expected')
+    this.#valueEnd = at + 1
+  }
+
+  /** The index after the value; found when it is first asked for. */
+  get valueEnd(): number {
+    if (this.#valueEnd === 0) this.#valueEnd = valueEnd(this.bytes, this.valueStart)
+    return this.#valueEnd
+  }
+
+  /** Moves on; false after the last member, with `valueEnd` after the closing bracket. */
+  next(): boolean {
+    let at = skipSpace(this.bytes, this.valueEnd)
+    if (this.bytes[at] === 0x7d) {
+      this.#valueEnd = at + 1
+      return false
+    }
+    if (!this.#first) {
+      if (this.bytes[at] !== comma) throw new MalformedBody('no comma between members')
+      at = skipSpace(this.bytes, at + 1)
+    }
+    this.#first = false
+    this.#key(at)
+    at = skipSpace(this.bytes, this.keyEnd)
+    if (this.bytes[at] !== colon) throw new MalformedBody('no colon after a key')
+    this.valueStart = skipSpace(this.bytes, at + 1)
+    this.#valueEnd = 0
+    return true
+  }
+
+  #key(at: number): void {
+    if (this.bytes[at] !== quote) throw new MalformedBody('no key where one is expected')
+    this.keyStart = at
+    this.#escaped = false
+    let next = at + 1
+    for (;;) {
+      const byte = this.bytes[next++]
+      if (byte === quote) break
+      if (byte === undefined) throw new MalformedBody('a key does not end')
+      if (byte === backslash) {
+        this.#escaped = true
+        next++
+      }
+    }
+    this.keyEnd = next
+  }
+
+  /** Whether the key is `word`. */
+  is({ text, bytes }: Word): boolean {
+    if (this.#escaped) return this.key === text
+    const start = this.keyStart + 1
+    if (this.keyEnd - start - 1 !== bytes.length) return false
+    for (let at = 0; at < bytes.length; at++) {
+      if (this.bytes[start + at] !== bytes[at]) return false
+    }
+    return true
+  }
+
+  get key(): string {
+    return textOf(this.bytes, this.keyStart, this.keyEnd)
+  }
+
+  get isObject(): boolean {
+    return this.bytes[this.valueStart] === 0x7b
+  }
+
+  /** The value where it is a string, else ''. */
+  get string(): string {
+    return this.bytes[this.valueStart] === quote
+      ? textOf(this.bytes, this.valueStart, this.valueEnd)
+      : ''
+  }
+}

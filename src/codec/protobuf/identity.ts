@@ -1,0 +1,23 @@
+import type { ApiObject } from '../../kube/object.ts'
+import { Fields, lengthType } from './wire.ts'
+
+/** Where every top-level object has its ObjectMeta (a list its ListMeta). */
+export const metadataNumber = 1
+
+/** The object whose message is `bytes`; occurrences of its metadata are merged, and the last of each field wins. */
+export function apiObject(bytes: Buffer): ApiObject {
+  let namespace = ''
+  let name = ''
+  let uid = ''
+  let resourceVersion = ''
+  for (const fields = new Fields(bytes); fields.next();) {
+    if (fields.number !== metadataNumber || fields.type !== lengthType) continue
+    for (const meta = new Fields(bytes, fields.valueStart, fields.valueEnd); meta.next();) {
+      if (meta.number === 1) name = meta.string
+      else if (meta.number === 3) namespace = meta.string
+      else if (meta.number === 5) uid = meta.string
+      else if (meta.number === 6) resourceVersion = meta.string
+    }
+  }
+  return { namespace, name, uid, resourceVersion, bytes }
+}

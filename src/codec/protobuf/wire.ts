@@ -1,0 +1,163 @@
+import { MalformedBody } from '../malformed-body.ts'
+
+export const varintType = 0
+export const fixed64Type = 1
+export const lengthType = 2
+export const fixed32Type = 5
+
+/** Goes through the fields of one message that is there as a whole, one `next` each. What is no message throws `MalformedBody`. */
+export class Fields {
+  readonly bytes: Buffer
+  readonly #limit: number
+  /** Where the field begins, with its tag. */
+  start: number
+  number = 0
+  type = 0
+  /** The value, without tag and length. */
+  valueStart: number
+  valueEnd: number
+
+  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+    this.bytes = bytes
+    this.start = this.valueStart = this.valueEnd = start
+    this.#limit = end
+  }
+
+  next(): boolean {
+    const at = this.valueEnd
+    if (at === this.#limit) return false
+    const header = readHeader(this.bytes, at, this.#limit)
+    if (!header || header.end > this.#limit) throw new MalformedBody('a field does not end')
+    this.start = at
+    this.number = header.number
+    this.type = header.type
+    this.valueStart = header.valueStart
+    this.valueEnd = header.end
+    return true
+  }
+
+  /** The value where it has a length, as text; else ''. */
+  get string(): string {
+    return this.type === lengthType
+      ? this.bytes.toString('utf8', this.valueStart, this.valueEnd)
+      : ''
+  }
+
+  /** The value as a signed number; 0 where it is no varint. */
+  get varint(): number {
+    return this.type === varintType ? signedVarint(this.bytes, this.valueStart) : 0
+  }
+
+  get value(): Buffer {
+    return this.bytes.subarray(this.valueStart, this.valueEnd)
+  }
+
+  get whole(): Buffer {
+    return this.bytes.subarray(this.start, this.valueEnd)
+  }
+}
+
+/** Tag and length of a field; its end may lie behind what has come. */
+export interface Header {
+  readonly number: number
+  readonly type: number
+  readonly valueStart: number
+  readonly end: number
+}
+
+/** `undefined` where `bytes` end before tag and length (of a varint: before its end). */
+export function readHeader(bytes: Buffer, at: number, limit: number): Header | undefined {
+  const tagEnd = varintEnd(bytes, at, limit)
+  if (tagEnd < 0) return undefined
+  const tag = unsignedVarint(bytes, at, tagEnd)
+  const number = Math.floor(tag / 8)
+  const type = tag % 8
+  if (number === 0) throw new MalformedBody('a field without a number')
+  if (type === fixed64Type) return { number, type, valueStart: tagEnd, end: tagEnd + 8 }
+  if (type === fixed32Type) return { number, type, valueStart: tagEnd, end: tagEnd + 4 }
+  if (type !== varintType && type !== lengthType) {
+    throw new MalformedBody('a field of an unknown wire type')
+  }
+  const end = varintEnd(bytes, tagEnd, limit)
+  if (end < 0) return undefined
+  if (type === varintType) return { number, type, valueStart: tagEnd, end }
+  return { number, type, valueStart: end, end: end + unsignedVarint(bytes, tagEnd, end) }
+}
+
+/** The index after the varint at `from`, or -1 where `limit` comes first. */
+function varintEnd(bytes: Buffer, from: number, limit: number): number {
+  for (let at = from; at < limit; at++) {
+    if ((bytes[at] as number) < 0x80) return at + 1
+    if (at - from >= 9) throw new MalformedBody('a number of more than ten bytes')
+  }
+  return -1
+}
+
+function unsignedVarint(bytes: Buffer, start: number, end: number): number {
+  let value = 0
+  for (let at = end - 1; at >= start; at--) value = value * 128 + ((bytes[at] as number) & 0x7f)
+  if (!Number.isSafeInteger(value)) throw new MalformedBody('a number too large')
+  return value
+}
+
+/** Two's complement in 64 bits, as protobuf writes int32 and int64; inexact beyond 2^53. */
+function signedVarint(bytes: Buffer, start: number): number {
+  let low = 0
+  let high = 0
+  for (let at = start, bit = 0; bit < 70; at++, bit += 7) {
+    const byte = bytes[at] as number
+    const bits = byte & 0x7f
+    if (bit < 28) low |= bits << bit
+    else if (bit === 28) {
+      low |= bits << 28
+      high |= bits >>> 4
+    } else high |= bits << (bit - 32)
+    if (byte < 0x80) break
+  }
+  return high * 2 ** 32 + (low >>> 0)
+}
+
+/** The bytes of a whole number, as protobuf writes it. */
+export function varint(value: number): Buffer {
+  if (value < 0) return negativeVarint(value)
+  const bytes: number[] = []
+  let rest = value
+  while (rest >= 128) {
+    bytes.push((rest % 128) | 0x80)
+    rest = Math.floor(rest / 128)
+  }
+  bytes.push(rest)
+  return Buffer.from(bytes)
+}
+
+function negativeVarint(value: number): Buffer {
+  let rest = BigInt.asUintN(64, BigInt(value))
+  const bytes: number[] = []
+  while (rest >= 128n) {
+    bytes.push(Number(rest & 0x7fn) | 0x80)
+    rest >>= 7n
+  }
+  bytes.push(Number(rest))
+  return Buffer.from(bytes)
+}
+
+/** How many bytes `varint` writes for a number that is not negative. */
+export function varintLength(value: number): number {
+  let length = 1
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++
+  return length
+}
+
+/** Tag and length before a value of `length` bytes. */
+export const lengthHeader = (number: number, length: number): Buffer =>
+  Buffer.concat([varint(number * 8 + lengthType), varint(length)])
+
+/** A whole field that holds bytes. */
+export const bytesField = (number: number, value: Uint8Array): Buffer =>
+  Buffer.concat([lengthHeader(number, value.byteLength), value])
+
+export const stringField = (number: number, value: string): Buffer =>
+  bytesField(number, Buffer.from(value))
+
+export const varintField = (number: number, value: number): Buffer =>
+  Buffer.concat([varint(number * 8 + varintType), varint(value)])

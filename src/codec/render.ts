@@ -1,0 +1,74 @@
+import { apiVersionOf, type GVK } from '../kube/gvk.ts'
+import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { ApiObject, ListMeta } from '../kube/object.ts'
+import type { Status } from '../kube/status.ts'
+import { goJson } from './json/write.ts'
+import { enveloped, envelopeEnd, envelopeHead } from './protobuf/envelope.ts'
+import { itemsNumber } from './protobuf/list-cutter.ts'
+import { listMeta, writeStatus } from './protobuf/status.ts'
+import { bytesField, lengthHeader, varintLength } from './protobuf/wire.ts'
+
+const comma = Buffer.from(',')
+const jsonTail = Buffer.from(']}\n')
+
+/** A list up to its first object; `objects` are all it is going to hold, which protobuf has to say the length of first. */
+export function listHead(
+  encoding: Encoding,
+  shape: Shape,
+  gvk: GVK,
+  meta: ListMeta,
+  extra: string,
+  objects: readonly ApiObject[],
+): Buffer {
+  if (encoding === 'protobuf') {
+    const metadata = bytesField(1, listMeta(meta.resourceVersion, meta.continue))
+    const length = metadata.length + listItemsLength(encoding, objects)
+    return Buffer.concat([envelopeHead(gvk, length), metadata])
+  }
+  const members = [
+    `"kind":${goJson(gvk.kind)}`,
+    `"apiVersion":${goJson(apiVersionOf(gvk))}`,
+    `"metadata":${goJson({
+      resourceVersion: meta.resourceVersion,
+      ...(meta.continue !== '' && { continue: meta.continue }),
+    })}`,
+    ...(extra === '' ? [] : [extra]),
+    `"${shape === 'table' ? 'rows' : 'items'}":[`,
+  ]
+  return Buffer.from(`{${members.join(',')}`)
+}
+
+/** A list behind its last object. */
+export const listTail = (encoding: Encoding): Buffer =>
+  encoding === 'protobuf' ? envelopeEnd : jsonTail
+
+/** What stands between the bytes of two batches of a list. */
+export const listJoint = (encoding: Encoding): readonly Uint8Array[] =>
+  encoding === 'protobuf' ? [] : [comma]
+
+/** Objects as they stand in a list: as `ListBatch.bytes` has them. */
+export function listItems(encoding: Encoding, objects: readonly ApiObject[]): Uint8Array[] {
+  return objects.flatMap(({ bytes }, at) =>
+    encoding === 'protobuf'
+      ? [lengthHeader(itemsNumber, bytes.byteLength), bytes]
+      : at === 0
+        ? [bytes]
+        : [comma, bytes],
+  )
+}
+
+/** How many bytes `listItems` makes of objects. */
+export function listItemsLength(encoding: Encoding, objects: readonly ApiObject[]): number {
+  let length = encoding === 'json' ? Math.max(objects.length - 1, 0) : 0
+  for (const { bytes } of objects) {
+    length += bytes.byteLength
+    if (encoding === 'protobuf') length += 1 + varintLength(bytes.byteLength)
+  }
+  return length
+}
+
+/** A Status as the body of an answer. */
+export const statusBody = (encoding: Encoding, status: Status): Buffer =>
+  encoding === 'protobuf'
+    ? enveloped({ group: '', version: 'v1', kind: 'Status' }, writeStatus(status))
+    : Buffer.from(`${goJson(status)}\n`)

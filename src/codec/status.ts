@@ -1,0 +1,51 @@
+import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
+import type { Status, StatusCause, StatusDetails, StatusReason } from '../kube/status.ts'
+
+/** The Status in `value`, with the fields this product knows, in the API server's order. Whatever is no Status becomes a failure 500. */
+export function statusOf(value: Json): Status {
+  const from: JsonObject = isObject(value) ? value : {}
+  const metadata = from['metadata']
+  const token = isObject(metadata) ? metadata['continue'] : undefined
+  const details = from['details']
+  const reason = from['reason']
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: { ...texts({ continue: token }) },
+    status: from['status'] === 'Success' ? 'Success' : 'Failure',
+    ...texts({ message: from['message'] }),
+    ...(typeof reason === 'string' && reason !== '' && { reason: reason as StatusReason }),
+    ...(isObject(details) && { details: detailsOf(details) }),
+    code: typeof from['code'] === 'number' ? from['code'] : 500,
+  }
+}
+
+function detailsOf(from: JsonObject): StatusDetails {
+  const causes = from['causes']
+  const seconds = from['retryAfterSeconds']
+  return {
+    ...texts({
+      name: from['name'],
+      group: from['group'],
+      kind: from['kind'],
+      uid: from['uid'],
+    }),
+    ...(isList(causes) && { causes: causes.filter(isObject).map(causeOf) }),
+    ...(typeof seconds === 'number' && seconds !== 0 && { retryAfterSeconds: seconds }),
+  }
+}
+
+const causeOf = ({ reason, message, field }: JsonObject): StatusCause =>
+  texts({ reason, message, field })
+
+/** Those of the fields that are text and not empty. */
+function texts<Name extends string>(
+  fields: Record<Name, Json | undefined>,
+): Partial<Record<Name, string>> {
+  const found: Partial<Record<Name, string>> = {}
+  for (const name in fields) {
+    const value: Json | undefined = fields[name]
+    if (typeof value === 'string' && value !== '') found[name] = value
+  }
+  return found
+}
