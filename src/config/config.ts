@@ -19,6 +19,8 @@ export interface Setting {
   readonly name: OptionName
   readonly option: Option<unknown>
   readonly value: unknown
+  /** As it was given; absent: the default. */
+  readonly text?: string
   /** Where it was given; absent: the default. */
   readonly origin?: string
 }
@@ -104,7 +106,8 @@ function settle(
   const fallback = { name, option, value: option.default }
   if (given === undefined) return fallback
   const parsed = option.type.parse(given.text)
-  if ('value' in parsed) return { name, option, value: parsed.value, origin: given.origin }
+  if ('value' in parsed)
+    return { name, option, value: parsed.value, text: given.text, origin: given.origin }
   const shown = option.secret ? 'the value' : JSON.stringify(given.text)
   mistakes.push(`${given.origin}: ${shown} ${parsed.wrong}`)
   return fallback

@@ -49,20 +49,26 @@ function grown(settings: ReadonlyMap<OptionName, Given>, name: OptionName, text:
   return before !== undefined && options[name].type.adds ? `${before},${text}` : text
 }
 
+const prefix = variableOf('')
+
+/** What Kubernetes sets in every container for a Service named nodehub. */
+const serviceLink = /^(SERVICE_(HOST|PORT)|PORT)(_|$)/
+
 /**
- * The environment variables of the table. Others that begin alike are no mistakes: Kubernetes sets some for each service of that
- * name. One that looks like a slip is named in a note.
+ * The environment variables of the table; an empty one counts as absent. Others that begin alike are no mistakes, since not
+ * everything there was put there by an operator; one that looks like a slip is named in a note.
  */
 export function givenByEnvironment(env: Readonly<Record<string, string | undefined>>): GivenBy {
-  const nameOf = new Map(names.map((name) => [variableOf(name), name]))
+  const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))
   const settings = new Map<OptionName, Given>()
   const notes: string[] = []
   for (const [variable, text] of Object.entries(env)) {
-    if (!variable.startsWith('NODEHUB_') || text === undefined) continue
-    const name = nameOf.get(variable)
+    if (!variable.startsWith(prefix) || !text) continue
+    const rest = variable.slice(prefix.length)
+    const name = nameOf.get(rest)
     if (name !== undefined) settings.set(name, { text, origin: variable })
-    else {
-      const suggestion = didYouMean(variable, nameOf.keys())
+    else if (!serviceLink.test(rest)) {
+      const suggestion = didYouMean(rest, nameOf.keys(), prefix)
       if (suggestion !== '') notes.push(`${variable} is not known${suggestion}`)
     }
   }

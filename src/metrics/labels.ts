@@ -1,7 +1,7 @@
 import type { Label } from './table.ts'
 
 /** Stands for whatever is not known: a client chooses its name and its paths, and must not choose how many series there are. */
-export const other = 'other'
+const other = 'other'
 
 const words = (text: string): string[] => text.trim().split(/\s+/)
 
@@ -16,12 +16,7 @@ const verbs = new Set(
 const knownComponents = words(`
   kubelet kube-proxy kubectl coredns flanneld kube-router cilium-agent
   calico-node felix multus raven-agent-ds yurttunnel-agent yurthub curl
-  
-  prometheus
-  node-problem-detector
-  ingress-nginx-controller
-  nginx-ingress-controller
-  
+  prometheus node-problem-detector ingress-nginx-controller nginx-ingress-controller
 `)
 
 /** Of Kubernetes itself (core, apps, batch, networking, storage, authentication and so on) and of node agents. */

@@ -1,0 +1,20 @@
+import { readFileSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { ConfigSources } from './config.ts'
+
+/** Configuration and credentials are small; what is larger was named by mistake. */
+const largest = 4 * 1024 * 1024
+
+/** A file's text; throws where it cannot be read, or is too large to be what was meant. */
+export function readFile(path: string): string {
+  if (statSync(path).size > largest) throw new Error('it is larger than 4 MiB')
+  return readFileSync(path, 'utf8')
+}
+
+/** What this process was started with. */
+export const processSources = (argv: readonly string[]): ConfigSources => ({
+  argv,
+  env: process.env,
+  readFile,
+  hostname: hostname(),
+})

@@ -1,0 +1,293 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { readConfig, type ConfigResult, type ConfigSources } from '../../src/config/config.ts'
+import { variableOf } from '../../src/config/option.ts'
+import { optionList } from '../../src/config/options.ts'
+
+const noFiles = (path: string): string => {
+  throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
+}
+
+function read(argv: readonly string[], others: Partial<ConfigSources> = {}): ConfigResult {
+  return readConfig({ argv, env: {}, readFile: noFiles, hostname: 'Edge-1', ...others })
+}
+
+function right(argv: readonly string[], others: Partial<ConfigSources> = {}) {
+  const result = read(['--server-addr=https://a:6443', ...argv], others)
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  return result
+}
+
+function wrong(argv: readonly string[], others: Partial<ConfigSources> = {}): readonly string[] {
+  const result = read(['--server-addr=https://a:6443', ...argv], others)
+  if (!('mistakes' in result)) throw new Error('it was taken')
+  return result.mistakes
+}
+
+const files = (content: Readonly<Record<string, string>>) => (path: string) =>
+  content[path] ?? noFiles(path)
+
+void t.test('an API server is all that must be given', async (t) => {
+  t.match(right([]).config, {
+    nodeName: 'edge-1',
+    serverAddresses: [new URL('https://a:6443')],
+    ops: { address: '127.0.0.1', port: 10267 },
+    proxy: { address: '127.0.0.1', port: 10261, securePort: 10268, plain: true },
+    anonymousLoopback: 'root',
+    rootDir: '/var/lib/nodehub',
+    cachePath: '/var/lib/nodehub/cache',
+    lbMode: 'round-robin',
+    heartbeat: { intervalMs: 10_000, timeoutMs: 2000, failedRetry: 3, healthyThreshold: 2 },
+    maxRequestsInFlight: 250,
+    shutdownGracePeriodMs: 10_000,
+    logLevel: 'info',
+    credentials: { kind: 'none' },
+  })
+  t.strictSame(read([]), {
+    mistakes: ['--server-addr is required: the address of an API server'],
+  })
+})
+
+void t.test('a flag comes before the environment, the environment before the file', async (t) => {
+  const readFile = files({ '/c.yaml': 'serve-port: 1\nproxy-port: 1\nproxy-secure-port: 1\n' })
+  const env = { NODEHUB_SERVE_PORT: '2', NODEHUB_PROXY_PORT: '2', NODEHUB_CONFIG: '/c.yaml' }
+  const { config } = right(['--serve-port=3'], { readFile, env })
+  t.equal(config.ops.port, 3)
+  t.equal(config.proxy.port, 2)
+  t.equal(config.proxy.securePort, 1)
+})
+
+void t.test('the node is called as told, else as NODE_NAME says, else as its host', async (t) => {
+  const env = { NODE_NAME: 'from-env' }
+  t.equal(right(['--node-name=told'], { env }).config.nodeName, 'told')
+  t.equal(right([], { env }).config.nodeName, 'from-env')
+  t.equal(right([]).config.nodeName, 'edge-1')
+  t.match(wrong([], { hostname: 'my_host' }), [/host's name.*"my_host" is not a name/])
+})
+
+void t.test('flags are read as pflag reads them', async (t) => {
+  const { config } = right([
+    '--lb-mode',
+    'rr',
+    '--plain-proxy',
+    '--enable-resource-filter=F',
+    '--v=4',
+    '--cache-components=Kubelet, coredns',
+    '--cache-components',
+    'mine',
+    '--heartbeat_interval-seconds=5',
+    '--serve-port=1',
+    '--serve-port=2',
+  ])
+  t.equal(config.lbMode, 'round-robin')
+  t.equal(config.filters.enabled, false)
+  t.equal(config.logLevel, 'debug')
+  t.strictSame([...config.cacheComponents], ['kubelet', 'coredns', 'mine'])
+  t.equal(config.heartbeat.intervalMs, 5000)
+  t.equal(config.ops.port, 2, 'the last one counts')
+})
+
+void t.test('all mistakes are reported together', async (t) => {
+  const mistakes = wrong(
+    [
+      '--serv-port=1',
+      'stray',
+      '--serve-port=x',
+      '--lb-mode=best',
+      '--node-name=A_B',
+      '--heartbeat-interval-seconds=0',
+      '--kubeconfig=/none',
+      '--upstream-ca=/none2',
+      '--min-request-timeout=soon',
+      '--config=/c.json',
+      '--root-dir',
+    ],
+    { readFile: files({ '/c.json': '{"proxy-port": 70000, "proxi-port": 1}' }) },
+  )
+  t.strictSame(mistakes, [
+    '--serv-port is not known, did you mean --serve-port?',
+    '"stray" is not a flag',
+    '--root-dir needs a value',
+    '/c.json: proxi-port is not known, did you mean proxy-port?',
+    '--lb-mode: "best" is none of round-robin, priority, consistent-hashing',
+    '--heartbeat-interval-seconds: "0" is not a whole number from 1 to 86400',
+    '--serve-port: "x" is not a port (0 to 65535)',
+    '/c.json: proxy-port: "70000" is not a port (0 to 65535)',
+    '--node-name: "A_B" is not a name Kubernetes takes (lower-case letters, digits, - and .)',
+    '--min-request-timeout: "soon" is not a duration like 40s or 1m30s',
+    '--kubeconfig and --upstream-ca: give one of them',
+    '--kubeconfig: /none cannot be read: there is no such file',
+    '--upstream-ca: /none2 cannot be read: there is no such file',
+  ])
+})
+
+void t.test('what cannot be true together is refused', async (t) => {
+  t.match(wrong(['--serving-cert=/a'], { readFile: files({ '/a': '' }) }), [
+    '--serving-cert and --serving-key must be given together',
+  ])
+  t.match(wrong(['--serve-port=1', '--proxy-port=1']), ['--serve-port and --proxy-port are both 1'])
+  t.match(wrong(['--server-addr=a:6443']), [/https:\/\/a:6443 is there twice/])
+  t.match(wrong(['--plain-proxy=false']), [/leaves no way to the hub/])
+  t.equal(right(['--serve-port=0', '--proxy-port=0', '--proxy-secure-port=0']).config.ops.port, 0)
+  t.equal(right(['--bind-address=127.0.0.2', '--serve-port=10261']).config.ops.port, 10261)
+})
+
+void t.test('where pods could reach it, the plain proxy has to be asked for', async (t) => {
+  t.match(wrong(['--host-network-node']), [/--plain-proxy must be asked for/])
+  t.match(wrong(['--host-network-propagation=on']), [/--plain-proxy must be asked for/])
+  t.equal(right(['--host-network-node', '--plain-proxy']).config.proxy.plain, true)
+})
+
+void t.test('an address of an API server is scheme, host and port', async (t) => {
+  const read = (text: string) => right([`--server-addr=${text}`]).config.serverAddresses[1]?.href
+  t.equal(read('10.0.0.1:6443'), 'https://10.0.0.1:6443/')
+  t.equal(read('http://[fd00::1]:8080'), 'http://[fd00::1]:8080/')
+  for (const text of ['https://b/path', 'https://u:p@b', 'ftp://b', 'https://b?x', 'https://']) {
+    t.match(wrong([`--server-addr=${text}`]), [/^--server-addr: .* has /], text)
+  }
+  t.match(read(','), undefined)
+})
+
+void t.test('a dummy interface stands where yurthub lets it stand', async (t) => {
+  t.equal(right(['--dummy-if-ip=169.254.2.1']).config.pods.dummyAddress, '169.254.2.1')
+  t.equal(right(['--dummy-if-ip=fd00::2:1']).config.pods.dummyAddress, 'fd00::2:1')
+  t.equal(
+    right(['--dummy-if-ip=169.254.2.1', '--enable-dummy-if=false']).config.pods.dummyAddress,
+    undefined,
+  )
+  for (const ip of ['10.0.0.1', '169.254.31.7', '169.254.1.1', 'dummy']) {
+    t.match(wrong([`--dummy-if-ip=${ip}`]), [/--dummy-if-ip/], ip)
+  }
+})
+
+void t.test('the address pods are told has the secure port unless it has its own', async (t) => {
+  t.strictSame(right(['--hub-address=10.1.1.1', '--proxy-secure-port=7']).config.pods.hubAddress, {
+    host: '10.1.1.1',
+    port: 7,
+  })
+  t.strictSame(right(['--hub-address=[fd00::1]:9']).config.pods.hubAddress, {
+    host: 'fd00::1',
+    port: 9,
+  })
+  t.match(wrong(['--hub-address=a:b:c']), [/--hub-address/])
+})
+
+void t.test('shared collections are added to those there are', async (t) => {
+  const { config } = right(['--pool-scope-resources=/v1/configmaps,apps/v1/deployments'])
+  t.strictSame(
+    config.poolScopeResources.map(({ group, version, resource }) => [group, version, resource]),
+    [
+      ['', 'v1', 'services'],
+      ['discovery.k8s.io', 'v1', 'endpointslices'],
+      ['', 'v1', 'configmaps'],
+      ['apps', 'v1', 'deployments'],
+    ],
+  )
+  t.match(wrong(['--pool-scope-resources=services']), [/is not group\/version\/resource/])
+})
+
+void t.test('leaving a filter out wins over asking for it', async (t) => {
+  const { config } = right([
+    '--host-network-propagation=on',
+    '--plain-proxy',
+    '--disabled-resource-filters=hostnetworkpropagation',
+  ])
+  t.equal(config.hostNetworkPropagation, 'off')
+  t.ok(right(['--access-server-through-hub=false']).config.filters.disabled.has('masterservice'))
+})
+
+void t.test('what has no effect is named once, and nothing else is', async (t) => {
+  t.strictSame(right(['--working-mode=edge', '--lb-mode=priority', '--v=2']).notes, [
+    'no credentials are given: callers without a token of their own reach the API servers as nobody',
+  ])
+  const { notes } = right([
+    '--working-mode=cloud',
+    '--lb-mode=consistent-hashing',
+    '--proxy-secure-port=1',
+    '--filter-module=/f.ts',
+    '--leader-elect',
+  ])
+  for (const flag of ['working-mode', 'lb-mode', 'proxy-secure-port', 'filter-module']) {
+    t.equal(notes.filter((note) => note.startsWith(`--${flag} has no effect yet`)).length, 1, flag)
+  }
+  t.ok(notes.some((note) => note.startsWith('--leader-elect has no effect here')))
+})
+
+void t.test('a slip in the environment is named, what Kubernetes sets there is not', async (t) => {
+  const env = {
+    NODEHUB_SERVER_ADR: 'x',
+    NODEHUB_SERVICE_HOST: '10.0.0.1',
+    NODEHUB_PORT_443_TCP: 'tcp://10.0.0.1:443',
+  }
+  t.strictSame(
+    right([], { env }).notes.filter((note) => note.includes('NODEHUB')),
+    ['NODEHUB_SERVER_ADR is not known, did you mean NODEHUB_SERVER_ADDR?'],
+  )
+})
+
+void t.test('a file may be YAML or JSON, and must be a mapping of simple values', async (t) => {
+  const server = (content: string) => read(['--config=/c'], { readFile: files({ '/c': content }) })
+  const config = (content: string) => {
+    const result = server(content)
+    return 'config' in result ? result.config.serverAddresses.map(({ host }) => host) : result
+  }
+  t.strictSame(config('server-addr:\n  - https://a:1\n  - https://b:2\n'), ['a:1', 'b:2'])
+  t.strictSame(config('{"server-addr": "https://a:1,b:2"}'), ['a:1', 'b:2'])
+  for (const content of ['- a', 'text', 'a: [', 'server-addr: {a: b}', 'server-addr: [[a]]']) {
+    t.match(server(content), { mistakes: [/^\/c: /] }, content)
+  }
+  t.match(server('server-addr: a:1\nserver-addr: b:1'), { mistakes: [/unique/] })
+  t.match(read(['--config=/none']), { mistakes: [/--config: \/none cannot be read/] })
+})
+
+void t.test(
+  'every option can be given as a flag, in the environment and in the file',
+  async (t) => {
+    for (const [name] of optionList) {
+      t.match(variableOf(name), /^NODEHUB_[A-Z0-9_]+$/)
+      t.match(read([], { env: { [variableOf(name)]: '\n' } }), { mistakes: Array }, name)
+    }
+    t.equal(new Set(optionList.map(([name]) => variableOf(name))).size, optionList.length)
+  },
+)
+
+void t.test('every flag of yurthub 1.4 to 1.7 is accepted', async (t) => {
+  const list = JSON.parse(readFileSync('test/fixtures/yurthub/flags.json', 'utf8')) as {
+    flag: string
+    type: string
+  }[]
+  t.ok(list.length > 50)
+  const values: Record<string, string> = {
+    string: 'text',
+    bool: 'true',
+    int: '3',
+    duration: '3s',
+    strings: 'a,b',
+    'bind-address': '::1',
+    'bind-proxy-address': '::1',
+    'dummy-if-ip': '169.254.2.1',
+    'bootstrap-mode': 'token',
+    'lb-mode': 'rr',
+    'working-mode': 'edge',
+    'serve-port': '1',
+    'proxy-port': '2',
+    'node-name': 'n',
+    'nodepool-name': 'p',
+    'pool-scope-resources': '/v1/nodes',
+    'server-addr': 'b:6443',
+  }
+  const argv = list.map(({ flag, type }) => `--${flag}=${values[flag] ?? values[type]}`)
+  const result = read(argv)
+  t.notOk('mistakes' in result && result.mistakes)
+})
+
+void t.test('no message shows a secret', async (t) => {
+  t.notMatch(wrong(['--join-token=']).join(), /=/)
+  t.notMatch(right(['--join-token=abcdef.0123456789abcdef']).notes.join(), /abcdef/)
+})
+
+void t.test('the configuration cannot be changed', async (t) => {
+  const { config } = right([])
+  t.throws(() => Object.assign(config, { nodeName: 'b' }))
+  t.throws(() => Object.assign(config.heartbeat, { intervalMs: 1 }))
+})
