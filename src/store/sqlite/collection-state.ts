@@ -1,0 +1,200 @@
+import type { WatchEvent } from '../../codec/watch.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { CollectionAddress, NamePair } from './messages.ts'
+import type { Reads } from './reads.ts'
+import { mayFollow, newest } from './versions.ts'
+
+/** What a collection holds of one object, as far as telling a change needs it. */
+export interface Entry {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly version: string
+}
+
+/** An entry that came, or one that went at the version named. */
+export interface Change extends Entry {
+  readonly deleted: boolean
+}
+
+export interface CollectionVersion {
+  readonly gvk: GVK
+  readonly version: string
+  readonly extra: string
+}
+
+/** Names may hold any character, so that a separator would not do. */
+export const entryKey = ({ namespace, name }: { namespace: string; name: string }): string =>
+  `${namespace.length}/${namespace}${name}`
+
+export const pairOf = ({ namespace, name }: Entry): NamePair => [namespace, name]
+
+/** Who is told what happens to the collection while a list of it is being staged. */
+export interface Witness {
+  changed(key: string, change: Change): void
+  replacedAt(version: string): void
+}
+
+/**
+ * What is known of one collection in use, as it will be once everything accepted is committed: what a new list is compared with, so
+ * that unchanged objects need not be written. When a write fails, that expectation is void and the collection unfit.
+ */
+export class CollectionState {
+  readonly address: CollectionAddress
+  readonly witnesses = new Set<Witness>()
+  /** Raised by every failed write: what was worked out before it does not hold. */
+  generation = 0
+  /** A write failed, and no whole list has been committed since: what is stored is not to be served. */
+  unfit = false
+  /** The same for the writer, to whom a list counts as soon as it is sent: what follows it goes to the new one. */
+  misses = false
+  /** Something it should hold was found damaged; the next list heals it. */
+  holes = false
+  confirmedAt = 0
+  #entries: Map<string, Entry> | undefined
+  #head: CollectionVersion | undefined
+  /** Changes accepted and not yet known to be committed, in order. */
+  readonly #accepted = new Set<{ readonly changes: readonly Change[]; readonly version: string }>()
+  #flips = 0
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(address: CollectionAddress) {
+    this.address = address
+  }
+
+  get size(): number {
+    return this.#entries?.size ?? 0
+  }
+
+  /** Whether its entries may be forgotten: they can be read again. */
+  get forgettable(): boolean {
+    return this.witnesses.size === 0 && this.#flips === 0
+  }
+
+  forget(): void {
+    this.#entries = undefined
+    this.#head = undefined
+  }
+
+  /** `undefined`: no whole list is stored, or it missed something since. */
+  head(reads: Reads): CollectionVersion | undefined {
+    this.entries(reads)
+    return this.#follows ? this.#head : undefined
+  }
+
+  /** What it holds, read when first needed and brought up to what was accepted since. */
+  entries(reads: Reads): ReadonlyMap<string, Entry> {
+    return (this.#entries ??= this.#load(reads))
+  }
+
+  /** Resolves when the write `promise` stands for, and all before it, have been answered. */
+  track<T>(promise: Promise<T>): Promise<T> {
+    this.#last = promise.catch(() => undefined)
+    return promise
+  }
+
+  /** Resolves when everything accepted has been answered; see `generation` for how. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  /** Events were accepted; the result is to be called when it is known how that went. */
+  accepted(changes: readonly Change[], version: string): (failed: boolean) => void {
+    const record = { changes, version }
+    if (!this.unfit || this.#flips > 0) this.#accepted.add(record)
+    for (const change of changes) {
+      if (this.#follows && this.#entries && !note(this.#entries, change)) continue
+      for (const witness of this.witnesses) witness.changed(entryKey(change), change)
+    }
+    this.#advance(version)
+    return (failed) => {
+      this.#accepted.delete(record)
+      if (failed) this.failed()
+    }
+  }
+
+  /** A whole list was accepted in place of the old one, which differs from it by `changes`. */
+  replaced(changes: readonly Change[], head: CollectionVersion): (failed: boolean) => void {
+    for (const { deleted, ...entry } of changes) {
+      if (deleted) this.#entries?.delete(entryKey(entry))
+      else this.#entries?.set(entryKey(entry), entry)
+    }
+    for (const witness of this.witnesses) {
+      for (const change of changes) witness.changed(entryKey(change), change)
+      witness.replacedAt(head.version)
+    }
+    this.#head = head
+    this.#flips += 1
+    const generation = this.generation
+    return (failed) => {
+      this.#flips -= 1
+      if (failed) this.failed()
+      else if (generation === this.generation) this.unfit = this.holes = false
+    }
+  }
+
+  failed(): void {
+    this.unfit = this.misses = true
+    this.#accepted.clear()
+    this.#startOver()
+  }
+
+  /** Objects that were found damaged are not to be taken for unchanged. */
+  damaged(): void {
+    this.holes = true
+    this.#startOver()
+  }
+
+  #startOver(): void {
+    this.generation += 1
+    this.forget()
+  }
+
+  /** Whether events reach what is stored. */
+  get #follows(): boolean {
+    return this.#head !== undefined && (!this.unfit || this.#flips > 0)
+  }
+
+  #advance(version: string): void {
+    if (this.#head && this.#follows) {
+      this.#head = { ...this.#head, version: newest(this.#head.version, version) }
+    }
+  }
+
+  #load(reads: Reads): Map<string, Entry> {
+    const entries = new Map<string, Entry>()
+    const { head, members } = reads.atOnce(() => {
+      const found = reads.head(this.address)
+      return { head: found, members: found ? reads.members(found.id) : [] }
+    })
+    for (const { namespace, name, uid, resourceVersion: version } of members) {
+      entries.set(entryKey({ namespace, name }), { namespace, name, uid, version })
+    }
+    this.#head = head?.whole ? head : undefined
+    this.holes ||= head?.holes ?? false
+    // Committed already or not: to go through them again leads to the same.
+    for (const { changes, version } of this.#head ? this.#accepted : []) {
+      for (const change of changes) note(entries, change)
+      this.#advance(version)
+    }
+    return entries
+  }
+}
+
+/** As the writer does it: returns false for what is older than what is held. */
+function note(entries: Map<string, Entry>, { deleted, ...entry }: Change): boolean {
+  const key = entryKey(entry)
+  const held = entries.get(key)
+  if (held && !mayFollow(entry.version, held.version)) return false
+  if (deleted) entries.delete(key)
+  else entries.set(key, entry)
+  return true
+}
+
+/** What events say of entries; bookmarks and errors say nothing. */
+export const changesOf = (events: readonly WatchEvent[]): Change[] =>
+  events.flatMap((event) => {
+    if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
+    const { namespace, name, uid, resourceVersion: version } = event.object
+    return [{ namespace, name, uid, version, deleted: event.type === 'DELETED' }]
+  })

@@ -1,0 +1,55 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { isSealed, type Seal } from './seal.ts'
+import type { ScopeKey } from './messages.ts'
+
+/**
+ * Puts right what an earlier run left: lists that were being staged are dropped, bodies nobody refers to are deleted. Returns whether
+ * the key is another one than what sealed bodies were sealed with; these are then forgotten, with the collections they belonged to,
+ * so that nothing looks empty that is only unreadable.
+ */
+export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    db.exec(`
+      UPDATE object SET refs = refs - (SELECT count(*) FROM staged WHERE staged.object = object.id)
+        WHERE id IN (SELECT object FROM staged);
+      DELETE FROM staged;
+      DELETE FROM object WHERE refs = 0;
+    `)
+    const resealed = adoptKey(db, seal)
+    db.exec('COMMIT')
+    return resealed
+  } catch (cause) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw cause
+  }
+}
+
+function adoptKey(db: DatabaseSync, seal: Seal): boolean {
+  const before = db.prepare('SELECT fingerprint FROM seal').get()?.['fingerprint']
+  const fingerprint = seal.fingerprint()
+  if (before === fingerprint) return false
+  if (before !== undefined) forgetSealed(db)
+  db.exec('DELETE FROM seal')
+  db.prepare('INSERT INTO seal (fingerprint) VALUES (?)').run(fingerprint)
+  return before !== undefined
+}
+
+function forgetSealed(db: DatabaseSync): void {
+  const scopes = db
+    .prepare('SELECT id, identity, form, api_group, api_version, resource FROM scope')
+    .all()
+    .filter((row) => {
+      const { identity, form, api_group: group, api_version: version, resource } = row
+      return isSealed([identity, form, group, version, resource].map(String) as unknown as ScopeKey)
+    })
+  for (const { id } of scopes) {
+    const scope = Number(id)
+    db.prepare(
+      'DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?)',
+    ).run(scope)
+    for (const table of ['collection', 'single', 'object']) {
+      db.prepare(`DELETE FROM ${table} WHERE scope = ?`).run(scope)
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { lengthOf } from '../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { StoredDocument } from '../store.ts'
+
+/** Audience and GVR: identity, form, group, version, resource. */
+export type ScopeKey = readonly [string, string, string, string, string]
+
+/** A collection as the tables know it; `namespace` is '' for all. */
+export interface CollectionAddress {
+  readonly scope: ScopeKey
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
+
+/**
+ * Objects on their way to the other thread: one buffer that is handed over instead of copied, and flat arrays, as cloning a buffer
+ * for each object costs more than storing it.
+ */
+export interface Packed {
+  /** Namespace, name, uid and resource version of each, one after the other. */
+  readonly fields: readonly string[]
+  readonly lengths: readonly number[]
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+export function pack(objects: readonly ApiObject[]): Packed {
+  const bytes = new Uint8Array(lengthOf(objects.map((object) => object.bytes)))
+  let at = 0
+  for (const object of objects) {
+    bytes.set(object.bytes, at)
+    at += object.bytes.byteLength
+  }
+  return {
+    fields: objects.flatMap(({ namespace, name, uid, resourceVersion }) => [
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    ]),
+    lengths: objects.map((object) => object.bytes.byteLength),
+    bytes,
+  }
+}
+
+/** The objects again; their bytes are slices of the one buffer. */
+export function unpack({ fields, lengths, bytes }: Packed): ApiObject[] {
+  let at = 0
+  return lengths.map((length, index) => {
+    const [namespace = '', name = '', uid = '', resourceVersion = ''] = fields.slice(
+      index * 4,
+      index * 4 + 4,
+    )
+    at += length
+    return { namespace, name, uid, resourceVersion, bytes: bytes.subarray(at - length, at) }
+  })
+}
+
+/** Namespace and name. */
+export type NamePair = readonly [string, string]
+
+/** Objects of a list that is not whole yet. */
+export interface Stage {
+  readonly kind: 'stage'
+  readonly collection: CollectionAddress
+  readonly replacement: number
+  readonly objects: Packed
+}
+
+/** Turns what was staged into members, and takes out what the list no longer has. */
+export interface Flip {
+  readonly kind: 'flip'
+  readonly collection: CollectionAddress
+  readonly replacement: number
+  /** Staged, but overtaken by events meanwhile. */
+  readonly overtaken: readonly NamePair[]
+  readonly removed: readonly NamePair[]
+  readonly gvk: GVK
+  readonly version: string
+  readonly extra: string
+  readonly confirmedAt: number
+}
+
+export interface Discard {
+  readonly kind: 'discard'
+  readonly replacement: number
+}
+
+export interface Apply {
+  readonly kind: 'apply'
+  readonly collection: CollectionAddress
+  /** False: only records of single objects follow, the collection holds nothing that could be kept up to date. */
+  readonly whole: boolean
+  readonly deleted: readonly boolean[]
+  readonly objects: Packed
+  /** The newest version that the events name; '' for none. */
+  readonly version: string
+  readonly confirmedAt: number
+}
+
+export interface Put {
+  readonly kind: 'put'
+  readonly scope: ScopeKey
+  readonly gvk: GVK
+  readonly objects: Packed
+}
+
+export interface PutDocument extends StoredDocument {
+  readonly kind: 'document'
+  /** Identity, URL, Accept. */
+  readonly key: readonly [string, string, string]
+  readonly body: Uint8Array<ArrayBuffer>
+}
+
+/** Objects whose bytes are damaged: nobody holds them any more, and collections that did are known to have holes. */
+export interface Quarantine {
+  readonly kind: 'quarantine'
+  readonly objects: readonly number[]
+}
+
+/** A collection that missed a write is not to be served after a restart either. */
+export interface Disown {
+  readonly kind: 'disown'
+  readonly collection: CollectionAddress
+}
+
+export type Operation = Stage | Flip | Discard | Apply | Put | PutDocument | Quarantine | Disown
+
+export interface Group {
+  readonly operations: readonly Operation[]
+  /** Bodies that became unreferenced up to this group are no longer read by anyone. */
+  readonly sweepUpTo: number
+}
+
+/** What `apply` displaced: positions among its objects, and the objects. */
+export interface Displaced {
+  readonly positions: readonly number[]
+  readonly objects: Packed
+  readonly damaged: readonly number[]
+}
+
+export type Outcome =
+  | { readonly ok: true; readonly displaced?: Displaced }
+  | { readonly ok: false; readonly message: string; readonly errcode?: number }
+
+/** Answer to one group. */
+export interface Done {
+  readonly outcomes: readonly Outcome[]
+  /** Number of this group, and how many unreferenced bodies wait to be swept. */
+  readonly group: number
+  readonly unreferenced: number
+}
+
+export interface WriterOptions {
+  readonly path: string
+  readonly sealingKey: Uint8Array
+  readonly maxBytes: number | undefined
+}
+
+/** What the writer says first. */
+export type Opened =
+  | { readonly ok: true; readonly resealed: boolean }
+  | { readonly ok: false; readonly unusable: boolean; readonly message: string }

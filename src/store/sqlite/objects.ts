@@ -1,0 +1,115 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ApiObject } from '../../kube/object.ts'
+import { fromBody, toBody } from './body.ts'
+import type { ScopeKey } from './messages.ts'
+import type { Seal } from './seal.ts'
+import { prepare } from './statements.ts'
+
+/** The writer's view of scopes and bodies: who refers to a body is counted here, and bodies nobody refers to are swept here. */
+export class Objects {
+  readonly #seal: Seal
+  readonly #scopes = new Map<string, number>()
+  /** Bodies left by committed groups, in order of the group; `#left` are those of the transaction that runs. */
+  #unreferenced: { group: number; id: number }[] = []
+  #left: number[] = []
+  readonly #sql
+
+  constructor(db: DatabaseSync, seal: Seal) {
+    this.#seal = seal
+    this.#sql = {
+      addScope: prepare(
+        db,
+        `INSERT INTO scope (identity, form, api_group, api_version, resource) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET identity = excluded.identity RETURNING id`,
+      ),
+      find: prepare(
+        db,
+        `SELECT id FROM object WHERE scope = ? AND namespace = ? AND name = ? AND version = ? AND uid = ?`,
+      ),
+      insert: prepare(
+        db,
+        `INSERT INTO object (scope, namespace, name, uid, version, refs, size, checksum, bytes)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ),
+      refer: prepare(db, 'UPDATE object SET refs = refs + ? WHERE id = ?'),
+      release: prepare(db, 'UPDATE object SET refs = refs - 1 WHERE id = ? RETURNING refs'),
+      remove: prepare(db, 'DELETE FROM object WHERE id = ? AND refs <= 0'),
+      read: prepare(
+        db,
+        'SELECT namespace, name, uid, version, checksum, bytes FROM object WHERE id = ?',
+      ),
+    }
+  }
+
+  scope(key: ScopeKey): number {
+    const text = JSON.stringify(key)
+    const known = this.#scopes.get(text)
+    if (known !== undefined) return known
+    const id = Number(this.#sql.addScope.get(...key)?.[0])
+    this.#scopes.set(text, id)
+    return id
+  }
+
+  /** Stores the body, or finds it stored, and counts `refs` more who refer to it. */
+  acquire(key: ScopeKey, object: ApiObject, refs: number): number {
+    const scope = this.scope(key)
+    const { namespace, name, uid, resourceVersion } = object
+    const found =
+      resourceVersion === ''
+        ? undefined
+        : this.#sql.find.get(scope, namespace, name, resourceVersion, uid)
+    if (found) {
+      this.#sql.refer.run(refs, Number(found[0]))
+      return Number(found[0])
+    }
+    const { checksum, bytes } = toBody(this.#seal, key, object)
+    const size = object.bytes.byteLength
+    const row = [scope, namespace, name, uid, resourceVersion, refs, size, checksum, bytes] as const
+    return this.#sql.insert.run(...row)
+  }
+
+  /** One fewer refers to it; the last one leaves it to `sweep`. */
+  release(id: number): void {
+    if (Number(this.#sql.release.get(id)?.[0]) <= 0) this.#left.push(id)
+  }
+
+  /** `undefined` when it is damaged. */
+  read(key: ScopeKey, id: number): ApiObject | undefined {
+    const row = this.#sql.read.get(id)
+    if (!row) return undefined
+    const [namespace, name, uid, version, checksum, bytes] = row
+    const named = {
+      namespace: String(namespace),
+      name: String(name),
+      uid: String(uid),
+      resourceVersion: String(version),
+    }
+    const body = { checksum: Number(checksum), bytes: bytes as Uint8Array }
+    const plain = fromBody(this.#seal, key, named, body)
+    return plain && { ...named, bytes: plain }
+  }
+
+  /** Deletes what groups up to `group` left, unless someone has referred to it since. Within a transaction. */
+  sweep(group: number): void {
+    for (const { group: left, id } of this.#unreferenced) {
+      if (left > group) break
+      this.#sql.remove.run(id)
+    }
+  }
+
+  /** The transaction of `group` is committed, and has swept up to `swept`. */
+  committed(group: number, swept: number): void {
+    if (swept > 0) this.#unreferenced = this.#unreferenced.filter((entry) => entry.group > swept)
+    for (const id of this.#left) this.#unreferenced.push({ group, id })
+    this.#left = []
+  }
+
+  rolledBack(): void {
+    this.#left = []
+    this.#scopes.clear()
+  }
+
+  get unreferenced(): number {
+    return this.#unreferenced.length
+  }
+}

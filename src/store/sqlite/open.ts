@@ -1,0 +1,109 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { extname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { now } from '../../base/clock.ts'
+import { StoreFailure, type ObjectStore } from '../store.ts'
+import { loadKey } from './key-file.ts'
+import type { Opened, WriterOptions } from './messages.ts'
+import { Reads } from './reads.ts'
+import { Seal } from './seal.ts'
+import { Snapshots } from './snapshots.ts'
+import { SqliteStore, type ReportTrouble } from './sqlite-store.ts'
+import { WriteQueue } from './write-queue.ts'
+
+export interface StoreOptions {
+  /** Made if missing, and closed to others. Everything but the key lies here. */
+  readonly directory: string
+  /** The key that secrets are sealed with; made if missing. Beside the directory, not in it. */
+  readonly keyFile: string
+  /** Bytes the database may grow to; what does not fit is refused. */
+  readonly maxBytes?: number
+  /** Told of everything that went wrong, for logs and metrics. */
+  readonly report: ReportTrouble
+}
+
+const file = 'objects.db'
+
+/**
+ * Opens the store, as it was left or as a crash left it. A database that cannot be used is set aside under another name, which is
+ * reported, and a new one begun. Rejects with a `StoreFailure` where there is no writing at all.
+ */
+export async function openStore({
+  directory,
+  keyFile,
+  maxBytes,
+  report,
+}: StoreOptions): Promise<ObjectStore> {
+  const path = join(directory, file)
+  const sealingKey = prepare(directory, keyFile)
+  const options: WriterOptions = { path, sealingKey, maxBytes }
+  let opened = await startWriter(options)
+  if (!opened.ok && opened.unusable) {
+    report('set-aside', new StoreFailure('the database cannot be used', { cause: opened.message }))
+    setAside(directory)
+    createClosed(path)
+    opened = await startWriter(options)
+  }
+  if (!opened.ok) throw new StoreFailure('the store cannot be opened', { cause: opened.message })
+  if (opened.resealed) {
+    report('resealed', new StoreFailure('the key is another one: what was sealed is forgotten'))
+  }
+  const snapshots = new Snapshots()
+  const queue = new WriteQueue(opened.worker, snapshots)
+  const reads = new Reads(path, new Seal(sealingKey))
+  return new SqliteStore({ worker: opened.worker, queue, reads, snapshots, report })
+}
+
+function prepare(directory: string, keyFile: string): Uint8Array {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    chmodSync(directory, 0o700)
+    createClosed(join(directory, file))
+    return loadKey(keyFile)
+  } catch (cause) {
+    throw new StoreFailure('the store cannot be opened', { cause })
+  }
+}
+
+/** SQLite gives its other files the mode that the database has. */
+function createClosed(path: string): void {
+  closeSync(openSync(path, 'a', 0o600))
+  for (const each of [path, `${path}-wal`, `${path}-shm`])
+    if (existsSync(each)) chmodSync(each, 0o600)
+}
+
+/** The last one set aside is kept, for whoever wants to look. */
+function setAside(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(`${file}.unusable-`)) rmSync(join(directory, name), { force: true })
+  }
+  const mark = `unusable-${new Date(now()).toISOString().replaceAll(':', '')}`
+  for (const suffix of ['', '-wal', '-shm']) {
+    const path = join(directory, file + suffix)
+    if (existsSync(path)) renameSync(path, join(directory, `${file}.${mark}${suffix}`))
+  }
+}
+
+type Started = Exclude<Opened, { ok: true }> | (Extract<Opened, { ok: true }> & { worker: Worker })
+
+function startWriter(options: WriterOptions): Promise<Started> {
+  const writer = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
+  const worker = new Worker(writer, { workerData: options, name: 'store-writer' })
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject)
+    worker.once('message', (opened: Opened) => {
+      worker.off('error', reject)
+      if (opened.ok) resolve({ ...opened, worker })
+      else worker.once('exit', () => resolve(opened))
+    })
+  })
+}

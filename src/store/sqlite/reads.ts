@@ -1,0 +1,268 @@
+import { crc32 } from 'node:zlib'
+import { DatabaseSync } from 'node:sqlite'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { StoredDocument } from '../store.ts'
+import { fromBody } from './body.ts'
+import type { CollectionAddress, ScopeKey } from './messages.ts'
+import type { Seal } from './seal.ts'
+import { prepare, type Row } from './statements.ts'
+import { isNewer } from './versions.ts'
+
+/** A row of `object` without its body. */
+export interface Stored extends Omit<ApiObject, 'bytes'> {
+  readonly id: number
+  readonly size: number
+}
+
+export interface Head {
+  readonly id: number
+  readonly gvk: GVK
+  readonly version: string
+  readonly extra: string
+  readonly confirmedAt: number
+  readonly whole: boolean
+  readonly holes: boolean
+}
+
+const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes'
+const objectColumns = 'object.id, object.namespace, object.name, object.uid, object.version'
+
+/** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
+export class Reads {
+  readonly #db: DatabaseSync
+  readonly #seal: Seal
+  readonly #scopes = new Map<string, number>()
+  readonly #sql
+
+  constructor(path: string, seal: Seal) {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
+    db.exec('PRAGMA cache_size = -2000')
+    this.#db = db
+    this.#seal = seal
+    this.#sql = {
+      scope: prepare(
+        db,
+        `SELECT id FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
+      head: prepare(
+        db,
+        `SELECT ${headColumns} FROM collection
+         WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
+      ),
+      covering: prepare(
+        db,
+        `SELECT namespace, field_selector FROM collection
+         WHERE scope = ?1 AND namespace IN ('', ?2) AND label_selector = '' AND field_selector IN ('', ?3)
+           AND whole = 1 AND holes = 0`,
+      ),
+      kind: prepare(
+        db,
+        'SELECT kind_group, kind_version, kind FROM collection WHERE scope = ? LIMIT 1',
+      ),
+      members: prepare(
+        db,
+        `SELECT ${objectColumns}, object.size FROM member JOIN object ON object.id = member.object
+         WHERE member.collection = ? ORDER BY member.namespace, member.name`,
+      ),
+      named: prepare(
+        db,
+        `SELECT ${objectColumns}, object.size FROM object
+         WHERE scope = ? AND namespace = ? AND name = ?
+           AND refs > (SELECT count(*) FROM staged WHERE staged.object = object.id)`,
+      ),
+      holders: prepare(
+        db,
+        `SELECT collection.namespace, collection.label_selector, collection.field_selector
+         FROM collection JOIN member ON member.collection = collection.id
+         WHERE collection.scope = ? AND collection.whole = 1
+           AND member.namespace = ? AND member.name = ? AND member.object = ?`,
+      ),
+      single: prepare(
+        db,
+        `SELECT object, kind_group, kind_version, kind FROM single
+         WHERE scope = ? AND namespace = ? AND name = ?`,
+      ),
+      bodies: prepare(
+        db,
+        `SELECT object.id, object.checksum, object.bytes FROM json_each(?) AS wanted
+         JOIN object ON object.id = wanted.value`,
+      ),
+      body: prepare(db, 'SELECT id, checksum, bytes FROM object WHERE id = ?'),
+      document: prepare(
+        db,
+        'SELECT content_type, checksum, body FROM document WHERE identity = ? AND url = ? AND accept = ?',
+      ),
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  /** Everything that `read` reads is of one moment. */
+  atOnce<T>(read: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return read()
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+
+  head({ scope, namespace, labelSelector, fieldSelector }: CollectionAddress): Head | undefined {
+    const id = this.#scope(scope)
+    const row =
+      id === undefined ? undefined : this.#sql.head.get(id, namespace, labelSelector, fieldSelector)
+    if (!row) return undefined
+    const [collection, , , , version, extra, confirmedAt, whole, holes] = row
+    return {
+      id: Number(collection),
+      gvk: gvkOf(row.slice(1)),
+      version: String(version),
+      extra: String(extra),
+      confirmedAt: Number(confirmedAt),
+      whole: whole === 1,
+      holes: holes === 1,
+    }
+  }
+
+  members(collection: number): Stored[] {
+    return this.#sql.members.all(collection).map(toStored)
+  }
+
+  /** Newest first; of versions that do not compare, the one written last. What is only staged is not among them. */
+  named(scope: ScopeKey, namespace: string, name: string): Stored[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    const rows = this.#sql.named.all(id, namespace, name).map(toStored)
+    return rows.length < 2 ? rows : rows.sort(newestFirst)
+  }
+
+  single(
+    scope: ScopeKey,
+    namespace: string,
+    name: string,
+  ): { readonly object: number; readonly gvk: GVK } | undefined {
+    const id = this.#scope(scope)
+    const row = id === undefined ? undefined : this.#sql.single.get(id, namespace, name)
+    return row && { object: Number(row[0]), gvk: gvkOf(row.slice(1)) }
+  }
+
+  /** The kind of lists in this scope. */
+  listKind(scope: ScopeKey): GVK | undefined {
+    const id = this.#scope(scope)
+    const row = id === undefined ? undefined : this.#sql.kind.get(id)
+    return row && gvkOf(row)
+  }
+
+  /** Whole collections that would have the object if it existed. */
+  covering(scope: ScopeKey, namespace: string, name: string): CollectionAddress[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    return this.#sql.covering.all(id, namespace, `metadata.name=${name}`).map(([of, field]) => ({
+      scope,
+      namespace: String(of),
+      labelSelector: '',
+      fieldSelector: String(field),
+    }))
+  }
+
+  /** Whole collections that hold the object. */
+  holders(scope: ScopeKey, { namespace, name, id }: Stored): CollectionAddress[] {
+    const scopeId = this.#scope(scope)
+    if (scopeId === undefined) return []
+    return this.#sql.holders.all(scopeId, namespace, name, id).map(([of, label, field]) => ({
+      scope,
+      namespace: String(of),
+      labelSelector: String(label),
+      fieldSelector: String(field),
+    }))
+  }
+
+  /** The objects in the order given, without those whose bytes are damaged or gone; `damaged` is told their ids. */
+  bodies(
+    scope: ScopeKey,
+    wanted: readonly Stored[],
+    damaged: (id: number) => void,
+  ): readonly ApiObject[] {
+    const rows = this.#bodyRows(wanted.map(({ id }) => id))
+    return wanted.flatMap((stored) => {
+      const row = rows.get(stored.id)
+      const body = row && { checksum: Number(row[1]), bytes: row[2] as Uint8Array }
+      const bytes = body && fromBody(this.#seal, scope, stored, body)
+      if (!bytes) {
+        damaged(stored.id)
+        return []
+      }
+      const { namespace, name, uid, resourceVersion } = stored
+      return [{ namespace, name, uid, resourceVersion, bytes }]
+    })
+  }
+
+  document(key: readonly [string, string, string]): StoredDocument | undefined {
+    const row = this.#sql.document.get(...key)
+    const body = row?.[2] as Uint8Array | undefined
+    return body && crc32(body) === row?.[1] ? { contentType: String(row[0]), body } : undefined
+  }
+
+  #scope(key: ScopeKey): number | undefined {
+    const text = JSON.stringify(key)
+    const known = this.#scopes.get(text)
+    if (known !== undefined) return known
+    const row = this.#sql.scope.get(...key)
+    if (!row) return undefined
+    this.#scopes.set(text, Number(row[0]))
+    return Number(row[0])
+  }
+
+  /** Together where that goes; one by one where a page between them is damaged, so that the others are found. */
+  #bodyRows(ids: readonly number[]): Map<number, Row> {
+    const [only] = ids
+    if (ids.length === 1 && only !== undefined) return this.#bodyRow(only)
+    try {
+      const rows = this.#sql.bodies.all(JSON.stringify(ids))
+      return new Map(rows.map((row) => [Number(row[0]), row]))
+    } catch (cause) {
+      if (!isCorruption(cause)) throw cause
+      return new Map(ids.flatMap((id) => [...this.#bodyRow(id)]))
+    }
+  }
+
+  #bodyRow(id: number): Map<number, Row> {
+    try {
+      const row = this.#sql.body.get(id)
+      return new Map(row ? [[id, row]] : [])
+    } catch (cause) {
+      if (!isCorruption(cause)) throw cause
+      return new Map()
+    }
+  }
+}
+
+/** SQLITE_CORRUPT, in all its shades: the file is read, and what it says cannot be. */
+const isCorruption = (cause: unknown): boolean =>
+  cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 11
+
+const gvkOf = ([group, version, kind]: Row): GVK => ({
+  group: String(group),
+  version: String(version),
+  kind: String(kind),
+})
+
+const toStored = ([id, namespace, name, uid, version, size]: Row): Stored => ({
+  id: Number(id),
+  namespace: String(namespace),
+  name: String(name),
+  uid: String(uid),
+  resourceVersion: String(version),
+  size: Number(size),
+})
+
+const newestFirst = (a: Stored, b: Stored): number =>
+  isNewer(a.resourceVersion, b.resourceVersion)
+    ? -1
+    : isNewer(b.resourceVersion, a.resourceVersion)
+      ? 1
+      : b.id - a.id

@@ -1,0 +1,90 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/**
+ * One script a version, oldest first; `user_version` counts those that have run. A script that was ever released is not edited.
+ *
+ * `object` holds a body once for everyone who refers to it and counts them in `refs`: members, single records and staged ones alike.
+ * Its bytes stand last, so that reading the other columns leaves overflow pages alone. A body is never rewritten in place: a list that
+ * is being read holds on to ids.
+ */
+const migrations = [
+  `
+  CREATE TABLE scope (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL, form TEXT NOT NULL,
+    api_group TEXT NOT NULL, api_version TEXT NOT NULL, resource TEXT NOT NULL,
+    UNIQUE (identity, form, api_group, api_version, resource)
+  ) STRICT;
+
+  CREATE TABLE collection (
+    id INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL,
+    namespace TEXT NOT NULL, label_selector TEXT NOT NULL, field_selector TEXT NOT NULL,
+    kind_group TEXT NOT NULL, kind_version TEXT NOT NULL, kind TEXT NOT NULL,
+    version TEXT NOT NULL,
+    confirmed_at INTEGER NOT NULL,
+    whole INTEGER NOT NULL,
+    holes INTEGER NOT NULL,
+    extra TEXT NOT NULL,
+    UNIQUE (scope, namespace, label_selector, field_selector)
+  ) STRICT;
+
+  CREATE TABLE object (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL, version TEXT NOT NULL,
+    refs INTEGER NOT NULL,
+    size INTEGER NOT NULL, checksum INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX object_name ON object (scope, namespace, name, version);
+  CREATE INDEX object_unreferenced ON object (refs) WHERE refs = 0;
+
+  CREATE TABLE member (
+    collection INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL,
+    object INTEGER NOT NULL,
+    PRIMARY KEY (collection, namespace, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE single (
+    scope INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL,
+    object INTEGER NOT NULL,
+    kind_group TEXT NOT NULL, kind_version TEXT NOT NULL, kind TEXT NOT NULL,
+    PRIMARY KEY (scope, namespace, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE staged (
+    object INTEGER NOT NULL,
+    replacement INTEGER NOT NULL,
+    PRIMARY KEY (object, replacement)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE document (
+    identity TEXT NOT NULL, url TEXT NOT NULL, accept TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (identity, url, accept)
+  ) STRICT;
+
+  CREATE TABLE seal (fingerprint TEXT NOT NULL) STRICT;
+  `,
+]
+
+/** The file was written by a later release, or is not ours. */
+export class UnknownSchema extends Error {
+  readonly code = 'UNKNOWN_SCHEMA'
+}
+
+/** Brings the tables to the newest version, each step whole or not at all. */
+export function migrate(db: DatabaseSync): void {
+  const found = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+  if (!(found >= 0 && found <= migrations.length)) {
+    throw new UnknownSchema(`schema version ${found}, this release knows ${migrations.length}`)
+  }
+  migrations.slice(found).forEach((script, index) => {
+    db.exec(`BEGIN IMMEDIATE; ${script}; PRAGMA user_version = ${found + index + 1}; COMMIT`)
+  })
+}

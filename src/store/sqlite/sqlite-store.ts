@@ -1,0 +1,294 @@
+import type { Worker } from 'node:worker_threads'
+import { now } from '../../base/clock.ts'
+import type { WatchEvent } from '../../codec/watch.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import {
+  StoreFailure,
+  type CollectionKey,
+  type DocumentKey,
+  type ObjectKey,
+  type ObjectStore,
+  type Replacement,
+  type StoredDocument,
+  type StoredList,
+  type StoredObject,
+} from '../store.ts'
+import { addressOf, scopeOf } from './address.ts'
+import { changesOf, type CollectionState } from './collection-state.ts'
+import { Collections } from './collections.ts'
+import { ListSnapshot } from './list-snapshot.ts'
+import {
+  pack,
+  unpack,
+  type Apply,
+  type Displaced,
+  type Operation,
+  type Put,
+  type ScopeKey,
+} from './messages.ts'
+import type { Reads, Stored } from './reads.ts'
+import { StagedReplacement } from './replacement.ts'
+import type { Snapshots } from './snapshots.ts'
+import { mayFollow, newest } from './versions.ts'
+import type { WriteQueue } from './write-queue.ts'
+
+/** What went wrong that no caller is told, or that more than the caller should know. */
+export type TroubleKind = 'write' | 'read' | 'damaged' | 'set-aside' | 'resealed'
+export type ReportTrouble = (kind: TroubleKind, failure: StoreFailure) => void
+
+export interface Parts {
+  readonly worker: Worker
+  readonly queue: WriteQueue
+  readonly reads: Reads
+  readonly snapshots: Snapshots
+  readonly report: ReportTrouble
+}
+
+/** Reads on this thread, writes through the queue to the other. */
+export class SqliteStore implements ObjectStore {
+  readonly #worker: Worker
+  readonly #queue: WriteQueue
+  readonly #reads: Reads
+  readonly #snapshots: Snapshots
+  readonly #report: ReportTrouble
+  readonly #collections = new Collections()
+  readonly #damaged = new Set<number>()
+  #replacements = 0
+  #closed: Promise<void> | undefined
+
+  constructor({ worker, queue, reads, snapshots, report }: Parts) {
+    this.#worker = worker
+    this.#queue = queue
+    this.#reads = reads
+    this.#snapshots = snapshots
+    this.#report = report
+  }
+
+  get(key: ObjectKey): StoredObject | 'absent' | undefined {
+    return this.#read(() => this.#get(key))
+  }
+
+  list(key: CollectionKey): StoredList | undefined {
+    return this.#read(() => this.#list(key))
+  }
+
+  document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
+    return this.#read(() => this.#reads.document([identity, url, accept]))
+  }
+
+  async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const scope = scopeOf(audience, gvr)
+    if (this.#read(() => this.#isStale(scope, object))) return
+    const operation: Put = { kind: 'put', scope, gvk, objects: pack([object]) }
+    await this.#write(operation, object.bytes.byteLength)
+  }
+
+  replace(key: CollectionKey): Replacement {
+    this.#replacements += 1
+    const state = this.#collections.of(addressOf(key))
+    return new StagedReplacement({
+      state,
+      queue: this.#queue,
+      reads: this.#reads,
+      replacement: this.#replacements,
+      missed: (failure) => this.#missed(state, failure),
+    })
+  }
+
+  async apply(
+    key: CollectionKey,
+    events: readonly WatchEvent[],
+  ): Promise<readonly (ApiObject | undefined)[]> {
+    const state = this.#collections.of(addressOf(key))
+    const changes = changesOf(events)
+    const version = newestOf(events)
+    if (changes.length === 0 && version === '') return events.map(() => undefined)
+    const settle = state.accepted(changes, version)
+    const operation = toApply(state, events, version)
+    const displaced = await state.track(
+      this.#queue.push({
+        operation: () => ({ ...operation, whole: !state.misses }),
+        bytes: operation.objects.bytes.byteLength,
+        settled: (failure) => {
+          settle(failure !== undefined)
+          if (failure) this.#missed(state, failure)
+          else state.confirmedAt = Math.max(state.confirmedAt, operation.confirmedAt)
+        },
+      }),
+    )
+    for (const id of displaced?.damaged ?? []) this.#quarantine(state.address.scope, id)
+    return toPrevious(events, displaced)
+  }
+
+  async putDocument(key: DocumentKey, { contentType, body }: StoredDocument): Promise<void> {
+    const stored = this.document(key)
+    if (stored?.contentType === contentType && Buffer.compare(stored.body, body) === 0) return
+    const { identity, url, accept } = key
+    const copy = new Uint8Array(body)
+    await this.#write(
+      { kind: 'document', key: [identity, url, accept], contentType, body: copy },
+      copy.byteLength,
+    )
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.close()
+    this.#reads.close()
+    const ended = new Promise((resolve) => this.#worker.once('exit', resolve))
+    if (this.#worker.threadId < 0) return
+    this.#worker.ref()
+    this.#worker.postMessage('close')
+    await ended
+  }
+
+  #get({ audience, gvr, namespace, name }: ObjectKey): StoredObject | 'absent' | undefined {
+    const scope = scopeOf(audience, gvr)
+    const single = this.#reads.single(scope, namespace, name)
+    const unfit = this.#collections.unfit(scope)
+    for (const stored of this.#reads.named(scope, namespace, name)) {
+      if (unfit && stored.id !== single?.object && !this.#isHeld(scope, stored)) continue
+      const [object] = this.#bodies(scope, [stored])
+      const gvk = single?.gvk ?? this.#objectKind(scope)
+      return object && gvk && { gvk, object }
+    }
+    const covered = this.#reads
+      .covering(scope, namespace, name)
+      .some((address) => this.#collections.serves(address) && !this.#collections.holes(address))
+    return covered ? 'absent' : undefined
+  }
+
+  #isHeld(scope: ScopeKey, stored: Stored): boolean {
+    return this.#reads.holders(scope, stored).some((address) => this.#collections.serves(address))
+  }
+
+  /** Objects are of the kind that lists of them are named for; a Table stays one. */
+  #objectKind(scope: ScopeKey): GVK | undefined {
+    const gvk = this.#reads.listKind(scope)
+    return gvk && { ...gvk, kind: gvk.kind.replace(/List$/, '') }
+  }
+
+  #list(key: CollectionKey): StoredList | undefined {
+    const address = addressOf(key)
+    const state = this.#collections.known(address)
+    if (state?.unfit) return undefined
+    const found = this.#reads.atOnce(() => {
+      const head = this.#reads.head(address)
+      return head?.whole ? { head, members: this.#reads.members(head.id) } : undefined
+    })
+    if (!found) return undefined
+    const { gvk, version, extra, confirmedAt } = found.head
+    return {
+      gvk,
+      resourceVersion: version,
+      extra,
+      confirmedAt: Math.max(confirmedAt, state?.confirmedAt ?? 0),
+      batches: new ListSnapshot(found.members, this.#snapshots.read(), (run) =>
+        this.#bodies(address.scope, run),
+      ),
+    }
+  }
+
+  #bodies(scope: ScopeKey, wanted: readonly Stored[]): readonly ApiObject[] {
+    return this.#reads.bodies(scope, wanted, (id) => this.#quarantine(scope, id))
+  }
+
+  /** Whether the record is at this version or beyond. */
+  #isStale(scope: ScopeKey, { namespace, name, uid, resourceVersion }: ApiObject): boolean {
+    const known = this.#reads.named(scope, namespace, name)
+    const [newestKnown] = known
+    if (!newestKnown || resourceVersion === '') return false
+    if (!mayFollow(resourceVersion, newestKnown.resourceVersion)) return true
+    const single = this.#reads.single(scope, namespace, name)
+    const record = known.find(({ id }) => id === single?.object && !this.#damaged.has(id))
+    return record?.resourceVersion === resourceVersion && record.uid === uid
+  }
+
+  /** What cannot be read is known to nobody any more, and the collections that held it know that they lack something. */
+  #quarantine(scope: ScopeKey, id: number): void {
+    if (this.#damaged.has(id)) return
+    this.#damaged.add(id)
+    this.#report(
+      'damaged',
+      new StoreFailure('a stored object is damaged', { cause: { scope, id } }),
+    )
+    for (const state of this.#collections.ofScope(scope)) state.damaged()
+    this.#write({ kind: 'quarantine', objects: [id] }, 0).catch(() => undefined)
+  }
+
+  /** A collection missed a write: after a restart it must not be served either. */
+  #missed(state: CollectionState, failure: StoreFailure): void {
+    this.#report('write', failure)
+    const operation: Operation = { kind: 'disown', collection: state.address }
+    this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
+  }
+
+  async #write(operation: Operation, bytes: number): Promise<void> {
+    const settled = (failure?: StoreFailure): void => {
+      if (failure) this.#report('write', failure)
+    }
+    await this.#queue.push({ operation: () => operation, bytes, settled })
+  }
+
+  /** What cannot be read is not known. */
+  #read<T>(read: () => T): T | undefined {
+    if (this.#closed) return undefined
+    try {
+      return read()
+    } catch (cause) {
+      this.#report('read', new StoreFailure('the store cannot be read', { cause }))
+      return undefined
+    }
+  }
+}
+
+const none = new Uint8Array()
+
+/** A deletion needs no body. */
+function toApply(state: CollectionState, events: readonly WatchEvent[], version: string): Apply {
+  const objects = events.flatMap((event) => {
+    if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
+    return event.type === 'DELETED' ? [{ ...event.object, bytes: none }] : [event.object]
+  })
+  return {
+    kind: 'apply',
+    collection: state.address,
+    whole: true,
+    deleted: events.flatMap(({ type }) =>
+      type === 'BOOKMARK' || type === 'ERROR' ? [] : [type === 'DELETED'],
+    ),
+    objects: pack(objects),
+    version,
+    confirmedAt: now(),
+  }
+}
+
+function newestOf(events: readonly WatchEvent[]): string {
+  let version = ''
+  for (const event of events) {
+    if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)
+    else if (event.type !== 'ERROR') version = newest(version, event.object.resourceVersion)
+  }
+  return version
+}
+
+/** Positions among objects become positions among events. */
+function toPrevious(
+  events: readonly WatchEvent[],
+  displaced: Displaced | undefined,
+): readonly (ApiObject | undefined)[] {
+  const objects = displaced ? unpack(displaced.objects) : []
+  const byPosition = new Map(
+    displaced?.positions.map((position, index) => [position, objects[index]]),
+  )
+  let position = 0
+  return events.map(({ type }) => {
+    if (type === 'BOOKMARK' || type === 'ERROR') return undefined
+    position += 1
+    return byPosition.get(position - 1)
+  })
+}

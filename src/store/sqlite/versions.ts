@@ -1,0 +1,20 @@
+import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
+
+/**
+ * Whether what has version `next` may take the place of what has version `stored`: not if both are decimal and it is older. Versions
+ * that do not compare (aggregated servers may issue what they like) leave the word to the later write.
+ */
+export function mayFollow(next: string, stored: string): boolean {
+  const [a, b] = [resourceVersion(next), resourceVersion(stored)]
+  return a === undefined || b === undefined || compareVersions(a, b) >= 0
+}
+
+/** Whether both versions compare and `next` is the newer. */
+export function isNewer(next: string, stored: string): boolean {
+  const [a, b] = [resourceVersion(next), resourceVersion(stored)]
+  return a !== undefined && b !== undefined && compareVersions(a, b) > 0
+}
+
+/** The newer of the two for a collection to be at; what no server issues ('' and '0') moves nothing. */
+export const newest = (stored: string, next: string): string =>
+  next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored

@@ -1,0 +1,163 @@
+import type { Worker } from 'node:worker_threads'
+import { StoreFailure } from '../store.ts'
+import type { Displaced, Done, Group, Operation } from './messages.ts'
+import type { Snapshots } from './snapshots.ts'
+
+/** Bytes that may wait for the writer before those who bring more have to wait too. */
+const highWater = 4 << 20
+/** Bytes that go into one commit at most: a commit holds up those behind it. */
+const groupBytes = 1 << 20
+
+export interface Write {
+  /** Asked when its turn comes, as what is to be written may depend on how earlier writes went; `undefined`: they went wrong. */
+  readonly operation: () => Operation | undefined
+  readonly bytes: number
+  /** Called before anything later is sent. */
+  readonly settled?: (failure?: StoreFailure) => void
+}
+
+interface Waiting extends Write {
+  readonly done: PromiseWithResolvers<Displaced | undefined>
+}
+
+/**
+ * Operations on their way to the writer, in order. While a group is being committed all that comes waits, and goes together in the
+ * next: the slower the disk, the larger the groups.
+ */
+export class WriteQueue {
+  readonly #worker: Worker
+  readonly #snapshots: Snapshots
+  readonly #waiting: Waiting[] = []
+  #committing: Waiting[] = []
+  #scheduled = false
+  #bytes = 0
+  #roomier: PromiseWithResolvers<void> | undefined
+  #drained: PromiseWithResolvers<void> | undefined
+  #refusal: StoreFailure | undefined
+  #broken = false
+
+  constructor(worker: Worker, snapshots: Snapshots) {
+    this.#worker = worker
+    this.#snapshots = snapshots
+    worker.on('message', (done: Done) => this.#answered(done))
+    worker.on('error', (cause) => this.#break(new StoreFailure('the writer failed', { cause })))
+    worker.on('exit', () => this.#break(new StoreFailure('the writer has ended')))
+    worker.unref()
+  }
+
+  /** Resolves when it is committed, rejects with a `StoreFailure`. */
+  push(write: Write): Promise<Displaced | undefined> {
+    if (this.#refusal) {
+      write.settled?.(this.#refusal)
+      return Promise.reject(this.#refusal)
+    }
+    const done = Promise.withResolvers<Displaced | undefined>()
+    this.#bytes += write.bytes
+    this.#waiting.push({ ...write, done })
+    this.#schedule()
+    return done.promise
+  }
+
+  /** Resolves when more may be pushed. */
+  async room(): Promise<void> {
+    while (this.#bytes >= highWater && !this.#broken) {
+      this.#roomier ??= Promise.withResolvers<void>()
+      await this.#roomier.promise
+    }
+  }
+
+  /** Nothing more is taken; resolves when everything taken before has been answered. */
+  async close(): Promise<void> {
+    this.#refusal ??= new StoreFailure('the store is closed')
+    if (this.#broken || this.#waiting.length + this.#committing.length === 0) return
+    this.#drained = Promise.withResolvers<void>()
+    await this.#drained.promise
+  }
+
+  /** What is pushed in one turn of the loop goes in one group. */
+  #schedule(): void {
+    if (this.#scheduled || this.#committing.length > 0) return
+    this.#scheduled = true
+    queueMicrotask(() => {
+      this.#scheduled = false
+      this.#send()
+    })
+  }
+
+  #send(): void {
+    if (this.#committing.length > 0 || this.#broken) return
+    const operations: Operation[] = []
+    let bytes = 0
+    for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
+      if (operations.length > 0 && bytes + next.bytes > groupBytes) break
+      this.#waiting.shift()
+      const operation = next.operation()
+      if (operation) {
+        bytes += next.bytes
+        operations.push(operation)
+        this.#committing.push(next)
+      } else {
+        this.#settle(next, new StoreFailure('an earlier write of the collection was not taken'))
+      }
+    }
+    if (operations.length === 0) return this.#rest()
+    const group: Group = { operations, sweepUpTo: this.#snapshots.sweepable() }
+    this.#worker.ref()
+    this.#worker.postMessage(group, operations.flatMap(buffersOf))
+  }
+
+  #answered({ outcomes, group, unreferenced }: Done): void {
+    const committed = this.#committing
+    this.#committing = []
+    this.#worker.unref()
+    this.#snapshots.committed(group, unreferenced)
+    committed.forEach((write, index) => {
+      const outcome = outcomes[index]
+      if (outcome?.ok) this.#settle(write, undefined, outcome.displaced)
+      else this.#settle(write, new StoreFailure(outcome?.message, { cause: outcome }))
+    })
+    this.#send()
+    this.#rest()
+  }
+
+  #settle(write: Waiting, failure: StoreFailure | undefined, displaced?: Displaced): void {
+    this.#bytes -= write.bytes
+    write.settled?.(failure)
+    if (failure) write.done.reject(failure)
+    else write.done.resolve(displaced)
+  }
+
+  /** The writer is gone: everything that waits, and that comes, is refused. */
+  #break(failure: StoreFailure): void {
+    this.#broken = true
+    this.#refusal ??= failure
+    for (const write of [...this.#committing.splice(0), ...this.#waiting.splice(0)]) {
+      this.#settle(write, failure)
+    }
+    this.#rest()
+  }
+
+  #rest(): void {
+    if (this.#bytes < highWater || this.#broken) {
+      this.#roomier?.resolve()
+      this.#roomier = undefined
+    }
+    if (this.#waiting.length + this.#committing.length === 0) this.#drained?.resolve()
+  }
+}
+
+const buffersOf = (operation: Operation): ArrayBuffer[] => {
+  switch (operation.kind) {
+    case 'stage':
+    case 'apply':
+    case 'put':
+      return [operation.objects.bytes.buffer]
+    case 'document':
+      return [operation.body.buffer]
+    case 'flip':
+    case 'discard':
+    case 'quarantine':
+    case 'disown':
+      return []
+  }
+}

@@ -1,0 +1,212 @@
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { after } from '../../base/clock.ts'
+import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
+import { Objects } from './objects.ts'
+import { migrate, UnknownSchema } from './schema.ts'
+import { Seal } from './seal.ts'
+import { prepareFresh } from './fresh.ts'
+import { Writes } from './writes.ts'
+
+/**
+ * The one thread that writes. A commit waits for the disk to have it, which on a memory card takes longer than the other thread may
+ * stand still; checkpoints are made here too, between groups.
+ */
+
+/** Frames of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. */
+const checkpointBytes = 4 << 20
+const idleCheckpointBytes = 512 << 10
+const idleAfter = 1000
+const pageSize = 4096
+
+/** SQLite's codes for a file that is no database, or not a whole one. */
+const unusable = new Set([1, 11, 26])
+
+class Writer {
+  readonly #db: DatabaseSync
+  readonly #objects: Objects
+  readonly #writes: Writes
+  #group = 0
+  #logged = 0
+  #durable = true
+  #idle: Disposable | undefined
+  readonly resealed: boolean
+
+  constructor({ path, sealingKey, maxBytes }: WriterOptions) {
+    this.#db = new DatabaseSync(path, { timeout: 2000 })
+    this.#db.exec(
+      `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+       PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${2 * checkpointBytes};
+       PRAGMA cache_size = -2000`,
+    )
+    migrate(this.#db)
+    const seal = new Seal(sealingKey)
+    this.resealed = prepareFresh(this.#db, seal)
+    if (maxBytes !== undefined) {
+      this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
+    }
+    this.#objects = new Objects(this.#db, seal)
+    this.#writes = new Writes(this.#db, this.#objects)
+  }
+
+  /** All in one commit; when that fails, each by itself, so that one which cannot be stored takes no other down. */
+  run({ operations, sweepUpTo }: Group): Done {
+    this.#idle?.[Symbol.dispose]()
+    this.#group += 1
+    let outcomes = this.#commit(operations, sweepUpTo)
+    if (outcomes === undefined) {
+      this.#commit([], sweepUpTo)
+      const failed = new Set<string>()
+      outcomes = operations.map((operation) => this.#alone(operation, failed))
+    }
+    return { outcomes, group: this.#group, unreferenced: this.#objects.unreferenced }
+  }
+
+  /** What comes later for a collection or a list that missed a write would build on what is not there. */
+  #alone(operation: Operation, failed: Set<string>): Outcome {
+    const dependsOn = dependencies(operation)
+    if (dependsOn.some((text) => failed.has(text))) {
+      return { ok: false, message: 'an earlier write was not taken' }
+    }
+    try {
+      return this.#transaction([operation], 0)[0] ?? { ok: true }
+    } catch (cause) {
+      for (const text of dependsOn) failed.add(text)
+      return refused(cause)
+    }
+  }
+
+  #commit(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] | undefined {
+    try {
+      return this.#transaction(operations, sweepUpTo)
+    } catch {
+      return undefined
+    }
+  }
+
+  #transaction(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] {
+    this.#setDurable(operations.some(({ kind }) => kind !== 'stage' && kind !== 'discard'))
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      this.#objects.sweep(sweepUpTo)
+      const outcomes = operations.map((operation): Outcome => {
+        const displaced = this.#writes.carryOut(operation)
+        return { ok: true, ...(displaced && { displaced }) }
+      })
+      this.#db.exec('COMMIT')
+      this.#objects.committed(this.#group, sweepUpTo)
+      this.#logged += operations.reduce((sum, operation) => sum + weigh(operation), 0)
+      return outcomes
+    } catch (cause) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      this.#objects.rolledBack()
+      throw cause
+    }
+  }
+
+  /** What is only staged need not reach the disk before the commit that makes it part of a list: that one syncs the same file. */
+  #setDurable(durable: boolean): void {
+    if (durable === this.#durable) return
+    this.#db.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'NORMAL'}`)
+    this.#durable = durable
+  }
+
+  /** To be called when the answer has been sent. */
+  settle(): void {
+    if (this.#logged >= checkpointBytes) this.#checkpoint('PASSIVE')
+    else if (this.#logged >= idleCheckpointBytes) {
+      this.#idle = after(idleAfter, () => this.#checkpoint('PASSIVE'))
+    }
+  }
+
+  #checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
+    try {
+      this.#setDurable(true)
+      this.#db.exec(`PRAGMA wal_checkpoint(${mode})`)
+      this.#logged = 0
+    } catch {
+      // The log still has everything; the next one tries again.
+    }
+  }
+
+  close(): void {
+    this.#idle?.[Symbol.dispose]()
+    this.#checkpoint('TRUNCATE')
+    this.#db.close()
+  }
+}
+
+/** About what an operation adds to the log: its bytes, and the pages of tables and indexes it touches. */
+function weigh(operation: Operation): number {
+  switch (operation.kind) {
+    case 'stage':
+    case 'apply':
+    case 'put':
+      return 8 * pageSize + operation.objects.bytes.byteLength
+    case 'document':
+      return 8 * pageSize + operation.body.byteLength
+    case 'flip':
+    case 'discard':
+    case 'quarantine':
+    case 'disown':
+      return 8 * pageSize
+  }
+}
+
+function dependencies(operation: Operation): string[] {
+  return [
+    ...('replacement' in operation ? [`replacement ${operation.replacement}`] : []),
+    ...('collection' in operation && operation.kind !== 'stage' && operation.kind !== 'disown'
+      ? [JSON.stringify(operation.collection)]
+      : []),
+  ]
+}
+
+function refused(cause: unknown): Outcome {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const errcode = errcodeOf(cause)
+  return { ok: false, message, ...(errcode !== undefined && { errcode }) }
+}
+
+const errcodeOf = (cause: unknown): number | undefined =>
+  cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : undefined
+
+function open(options: WriterOptions): Writer | Opened {
+  try {
+    return new Writer(options)
+  } catch (cause) {
+    const code = errcodeOf(cause)
+    return {
+      ok: false,
+      unusable: cause instanceof UnknownSchema || (code !== undefined && unusable.has(code & 0xff)),
+      message: cause instanceof Error ? cause.message : String(cause),
+    }
+  }
+}
+
+function serve(port: MessagePort, writer: Writer): void {
+  port.on('message', (group: Group | 'close') => {
+    if (group === 'close') {
+      writer.close()
+      port.close()
+      return
+    }
+    const done = writer.run(group)
+    port.postMessage(done, buffersOf(done))
+    writer.settle()
+  })
+  port.postMessage({ ok: true, resealed: writer.resealed } satisfies Opened)
+}
+
+const buffersOf = ({ outcomes }: Done): ArrayBuffer[] =>
+  outcomes.flatMap((outcome) =>
+    outcome.ok && outcome.displaced && outcome.displaced.positions.length > 0
+      ? [outcome.displaced.objects.bytes.buffer]
+      : [],
+  )
+
+if (parentPort) {
+  const opened = open(workerData as WriterOptions)
+  if (opened instanceof Writer) serve(parentPort, opened)
+  else parentPort.postMessage(opened)
+}
