@@ -47,7 +47,7 @@ export class ControlPlane {
     this.pki = pki
     this.etcd = etcd
     this.servers = servers
-    this.admin = new ApiClient(this.url, pki.ca.certificate, adminFiles(pki))
+    this.admin = new ApiClient(this.url, { ca: pki.ca.certificate, credentials: adminFiles(pki) })
   }
 
   get first(): ApiServer {
@@ -62,7 +62,10 @@ export class ControlPlane {
 
   /** A client's view of any server, with a certificate made for it. */
   client(subject: Subject, url = this.url): ApiClient {
-    return new ApiClient(url, this.pki.ca.certificate, this.credentials(subject))
+    return new ApiClient(url, {
+      ca: this.pki.ca.certificate,
+      credentials: this.credentials(subject),
+    })
   }
 
   credentials(subject: Subject): CertificateFiles {
@@ -158,7 +161,7 @@ async function startApiServer(
   ])
   const admin = adminFiles(pki)
   const url = `https://127.0.0.1:${port}`
-  const client = new ApiClient(url, pki.ca.certificate, admin)
+  const client = new ApiClient(url, { ca: pki.ca.certificate, credentials: admin })
   const daemon = new Daemon(workspace, name, {
     command,
     args: [

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ApiClient } from './cluster/api-client.ts'
+import { ApiClient, type KubeObject } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
 import { type Containerd, cniPlugins, startContainerd } from './cluster/containerd.ts'
 import { makeControlGroup } from './cluster/control-group.ts'
 import { Daemon } from './cluster/daemon.ts'
 import { addNodeAddress } from './cluster/node-address.ts'
+import type { CertificateFiles } from './cluster/pki.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
 
@@ -38,11 +39,22 @@ export class Kubelet {
   readonly nodeName: string
   readonly daemon: Daemon
   readonly runtime: Containerd
+  readonly #url: string
 
-  constructor(nodeName: string, daemon: Daemon, runtime: Containerd) {
+  constructor(nodeName: string, url: string, daemon: Daemon, runtime: Containerd) {
     this.nodeName = nodeName
     this.daemon = daemon
     this.runtime = runtime
+    this.#url = url
+  }
+
+  /** A list of the pods that the kubelet itself takes for its own, asked by the holder of a certificate it believes. */
+  async pods(credentials: CertificateFiles): Promise<KubeObject> {
+    // The kubelet vouches for its own serving certificate.
+    const client = new ApiClient(this.#url, { credentials })
+    const list = (await client.get('/pods')).json()
+    client.close()
+    return list
   }
 
   /** kill -9 and a fresh start: containers go on running meanwhile. */
@@ -93,7 +105,7 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
     ],
     ready: async () => (await health.get('/healthz')).status === 200,
   })
-  return new Kubelet(options.nodeName, await daemon.start(), runtime)
+  return new Kubelet(options.nodeName, `https://${address}:${port}`, await daemon.start(), runtime)
 }
 
 interface Places {

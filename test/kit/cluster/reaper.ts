@@ -38,7 +38,11 @@ async function ended(find: () => number[]): Promise<void> {
   for (let round = 0; round < 100; round += 1) {
     const left = find()
     if (left.length === 0) return
-    for (const id of left) quietly(() => process.kill(id, 'SIGKILL'))
+    for (const id of left) {
+      // What it started is of its group, unless it is itself of another's.
+      quietly(() => process.kill(-id, 'SIGKILL'))
+      quietly(() => process.kill(id, 'SIGKILL'))
+    }
     await sleep(20)
   }
 }
