@@ -18,16 +18,21 @@ export function didYouMean(word: string, candidates: Iterable<string>, prefix = 
   return meant === undefined ? '' : `, did you mean ${prefix}${meant}?`
 }
 
-/** Levenshtein's distance, one row at a time. */
+/** How many letters to add, drop, exchange or swap with their neighbour (optimal string alignment). */
 function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  let last: readonly number[] = []
+  let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 0; i < a.length; i++) {
     const next = [i + 1]
     for (let j = 0; j < b.length; j++) {
-      const substituted = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1)
-      next.push(Math.min(substituted, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+      const exchanged = at(row, j) + (a[i] === b[j] ? 0 : 1)
+      const swapped = a[i] === b[j - 1] && a[i - 1] === b[j] ? at(last, j - 1) + 1 : Infinity
+      next.push(Math.min(exchanged, swapped, at(row, j + 1) + 1, at(next, j) + 1))
     }
+    last = row
     row = next
   }
-  return row.at(-1) ?? 0
+  return at(row, b.length)
 }
+
+const at = (row: readonly number[], index: number): number => row[index] ?? Infinity

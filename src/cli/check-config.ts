@@ -1,0 +1,41 @@
+import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
+import { processSources } from '../config/process.ts'
+import { refuse, type Command } from './command.ts'
+import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
+
+/** Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for secrets. */
+export const checkConfig: Command = {
+  help: () => `Usage: nodehub check-config [FLAG...]
+
+Reads flags, environment and file as nodehub start does, without starting anything. Says all that
+is wrong, with exit code 2; or prints what is in force, in the form of a file for --config.
+
+${flagHelp()}
+${elsewhere}`,
+  async run(argv, terminal) {
+    const result = readConfig(processSources(argv))
+    if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
+    for (const note of result.notes) terminal.err(`note: ${note}\n`)
+    terminal.out(inForce(result.config, result.settings))
+    return 0
+  },
+}
+
+/** Every setting on a line, those that nobody gave commented out: so the list stays true when a default changes. */
+function inForce(config: HubConfig, settings: readonly Setting[]): string {
+  const found: Readonly<Record<string, string>> = {
+    'node-name': config.nodeName,
+    'disk-cache-path': config.cachePath,
+    'plain-proxy': String(config.proxy.plain),
+    'log-level': config.logLevel,
+  }
+  return settings
+    .filter(({ name }) => name !== 'config' && name !== 'version')
+    .map(({ name, option, text, origin }) => {
+      if (option.secret && text !== undefined) return `# ${name}: [redacted] # ${origin}\n`
+      if (text !== undefined) return `${name}: ${JSON.stringify(text)} # ${origin}\n`
+      const value = found[name] ?? (option.default === undefined ? '' : defaultOf(option))
+      return value === '' ? `# ${name}:\n` : `# ${name}: ${JSON.stringify(value)}\n`
+    })
+    .join('')
+}

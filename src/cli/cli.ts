@@ -1,0 +1,79 @@
+import { didYouMean } from '../config/suggestion.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+
+interface Entry {
+  readonly summary: string
+  /** Loaded when it is run: `version` need not wait for a hub's modules. */
+  readonly load: () => Promise<Command>
+}
+
+const commands: Readonly<Record<string, Entry>> = {
+  start: {
+    summary: 'run the hub on a node',
+    load: async () => (await import('./start.ts')).start,
+  },
+  demo: {
+    summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
+    load: async () => (await import('./demo-command.ts')).demo,
+  },
+  'check-config': {
+    summary: 'read flags, environment and file as start does, and say what is wrong or in force',
+    load: async () => (await import('./check-config.ts')).checkConfig,
+  },
+  manifests: {
+    summary: 'print what is to be applied: static pod, RBAC, ConfigMap',
+    load: async () => (await import('./manifests.ts')).manifests,
+  },
+  version: {
+    summary: 'print the versions of the hub and of what it runs on',
+    load: async () => (await import('./version.ts')).version,
+  },
+}
+
+/** Runs the command that `argv` names and resolves to the exit code of the process. */
+export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const [word = '--help', ...rest] = argv
+  if (word === '--help' || word === '-h' || word === 'help') return help(rest[0], terminal)
+  const name = word === '--version' ? 'version' : word
+  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (entry === undefined) return unknown(word, terminal)
+  const command = await entry.load()
+  if (rest.includes('--help') || rest.includes('-h')) {
+    terminal.out(command.help())
+    return 0
+  }
+  return command.run(rest, terminal)
+}
+
+async function help(about: string | undefined, terminal: Terminal): Promise<ExitCode> {
+  if (about === undefined || about.startsWith('-')) {
+    terminal.out(overview())
+    return 0
+  }
+  const entry = Object.hasOwn(commands, about) ? commands[about] : undefined
+  if (entry === undefined) return unknown(about, terminal)
+  terminal.out((await entry.load()).help())
+  return 0
+}
+
+function unknown(word: string, terminal: Terminal): ExitCode {
+  const suggestion = didYouMean(word, Object.keys(commands))
+  return refuse(terminal, '', [`there is no command ${JSON.stringify(word)}${suggestion}`])
+}
+
+function overview(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length))
+  const lines = Object.entries(commands).map(
+    ([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`,
+  )
+  return `nodehub: a Kubernetes API hub for one node. Online it passes everything through and remembers;
+offline it answers from what it remembers.
+
+Usage: nodehub COMMAND [FLAG...]
+
+${lines.join('\n')}
+
+nodehub COMMAND --help tells more. Exit codes: 0, all is well; 1, failed while running; 2, not
+understood.
+`
+}

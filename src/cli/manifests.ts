@@ -1,0 +1,177 @@
+import { parseArgs } from 'node:util'
+import { stringify } from 'yaml'
+import { nearest } from '../config/suggestion.ts'
+import { atLeastOne, listOf, objectName, serverAddress } from '../config/value.ts'
+import { refuse, type Command } from './command.ts'
+import { staticPod } from './static-pod.ts'
+import { ownVersion } from './version.ts'
+
+const parts = ['static-pod', 'rbac', 'configmap'] as const
+
+type Part = (typeof parts)[number]
+
+const flags = {
+  part: { type: 'string' },
+  image: { type: 'string' },
+  'server-addr': { type: 'string' },
+  'node-name': { type: 'string' },
+  namespace: { type: 'string', default: 'kube-system' },
+  'root-dir': { type: 'string', default: '/var/lib/nodehub' },
+  kubeconfig: { type: 'string' },
+} as const
+
+/** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
+export const manifests: Command = {
+  help: () => `Usage: nodehub manifests --part static-pod|rbac|configmap [FLAG...]
+
+  static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
+  rbac         what the nodes' certificates must be allowed besides what Kubernetes allows them:
+               once per cluster, with kubectl apply -f -
+  configmap    the hubs' ConfigMap, once per cluster
+
+  --server-addr https://HOST:PORT,...
+        API servers; required for static-pod.
+  --image IMAGE
+        The hub's image. Default: nodehub:${ownVersion()}.
+  --node-name NAME
+        Default: what the kubelet calls the node.
+  --kubeconfig FILE
+        The hub's credentials, under /etc/kubernetes. Default: the kubelet's own certificate.
+  --root-dir FOLDER
+        The hub's state on the node. Default: /var/lib/nodehub.
+  --namespace NAME
+        Of the static pod and the ConfigMap. Default: kube-system.
+`,
+  async run(argv, terminal) {
+    const { values, mistakes } = parsed(argv)
+    const part = parts.find((part) => part === values.part)
+    if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
+    terminal.out(manifest(part, values))
+    return 0
+  },
+}
+
+type FlagValues = ReturnType<typeof parsed>['values']
+
+function parsed(argv: readonly string[]) {
+  const mistakes: string[] = []
+  const { values, tokens } = parseArgs({
+    args: [...argv],
+    options: flags,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  for (const token of tokens) {
+    if (token.kind === 'positional') mistakes.push(`${JSON.stringify(token.value)} is not a flag`)
+    else if (token.kind === 'option' && !Object.hasOwn(flags, token.name)) {
+      const meant = nearest(token.name, Object.keys(flags))
+      mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
+    } else if (token.kind === 'option' && !token.value)
+      mistakes.push(`${token.rawName} needs a value`)
+  }
+  const known = Object.fromEntries(
+    Object.keys(flags).map((name) => [name, textOf(values[name])]),
+  ) as Record<keyof typeof flags, string | undefined>
+  return { values: known, mistakes: [...mistakes, ...wrongValues(known)] }
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+function wrongValues(values: Record<keyof typeof flags, string | undefined>): string[] {
+  const mistakes: string[] = []
+  if (!parts.some((part) => part === values.part)) {
+    mistakes.push(`--part must be one of ${parts.join(', ')}`)
+  }
+  if (values.part === 'static-pod' && values['server-addr'] === undefined) {
+    mistakes.push('--server-addr is required for the static pod')
+  }
+  const checks = [
+    ['server-addr', atLeastOne(listOf(serverAddress))],
+    ['node-name', objectName],
+    ['namespace', objectName],
+  ] as const
+  for (const [name, type] of checks) {
+    const text = values[name]
+    const checked = text === undefined ? undefined : type.parse(text)
+    if (checked && 'wrong' in checked)
+      mistakes.push(`--${name}: ${JSON.stringify(text)} ${checked.wrong}`)
+  }
+  for (const name of ['root-dir', 'kubeconfig'] as const) {
+    if (values[name]?.startsWith('/') === false) mistakes.push(`--${name} must be an absolute path`)
+  }
+  if (values.kubeconfig?.startsWith('/etc/kubernetes/') === false) {
+    mistakes.push('--kubeconfig must be under /etc/kubernetes, which the pod mounts')
+  }
+  return mistakes
+}
+
+function manifest(part: Part, values: FlagValues): string {
+  const namespace = values.namespace ?? 'kube-system'
+  switch (part) {
+    case 'static-pod':
+      return yaml(
+        staticPod({
+          image: values.image ?? `nodehub:${ownVersion()}`,
+          serverAddresses: values['server-addr'] ?? '',
+          nodeName: values['node-name'],
+          namespace,
+          rootDir: values['root-dir'] ?? '/var/lib/nodehub',
+          kubeconfig: values.kubeconfig,
+        }),
+      )
+    case 'rbac':
+      return rbac.map(yaml).join('---\n')
+    case 'configmap':
+      return `${configMapComment}${yaml(configMap(namespace))}`
+  }
+}
+
+const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
+
+/**
+ * A node's certificate may already read what the kubelet needs (ClusterRole system:node). Components without credentials of their own
+ * ride on it through the hub, and a kube-proxy also reads EndpointSlices.
+ */
+const rbac = [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'nodehub' },
+    rules: [
+      {
+        apiGroups: ['discovery.k8s.io'],
+        resources: ['endpointslices'],
+        verbs: ['get', 'list', 'watch'],
+      },
+      {
+        apiGroups: ['apps.openyurt.io'],
+        resources: ['nodepools'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'nodehub' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodehub' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
+  },
+]
+
+const configMapComment = `# Compatible with yurthub's. This release does not read it yet: what it says about components is said with
+# --cache-components on each node.
+`
+
+const configMap = (namespace: string): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name: 'yurt-hub-cfg',
+    namespace,
+    labels: { 'openyurt.io/configmap-name': 'yurt-hub-cfg' },
+  },
+  data: { cache_agents: '' },
+})

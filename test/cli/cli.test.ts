@@ -1,0 +1,181 @@
+import t from 'tap'
+import { execFile, type ExecFileException } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { parse, parseAllDocuments } from 'yaml'
+import { readConfig } from '../../src/config/config.ts'
+import { optionList } from '../../src/config/options.ts'
+
+interface Outcome {
+  readonly code: unknown
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs the executable as a shell would; environment variables are added to a bare one. */
+function nodehub(line: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  const argv = line === '' ? [] : line.split(' ')
+  const options = { env: { PATH: process.env['PATH'] ?? '', ...env } }
+  const done = (error: ExecFileException | null, out: string, err: string): void =>
+    resolve({ code: error ? error.code : 0, out, err })
+  execFile(process.execPath, ['src/main.ts', ...argv], options, done)
+  return promise
+}
+
+void t.test('every command has help that names its flags', async (t) => {
+  const overview = await nodehub('--help')
+  t.equal(overview.code, 0)
+  const commands = [...overview.out.matchAll(/^ {2}([a-z-]+) {2,}/gm)].map(([, name = '']) => name)
+  t.strictSame(commands, ['start', 'demo', 'check-config', 'manifests', 'version'])
+  for (const command of commands) {
+    const { code, out, err } = await nodehub(`${command} --help`)
+    t.match({ code, err }, { code: 0, err: '' }, command)
+    t.match(out, `Usage: nodehub ${command}`)
+    t.ok(
+      out.split('\n').every((line) => line.length <= 100),
+      `${command}: lines fit a terminal`,
+    )
+  }
+  t.equal((await nodehub('help start')).out, (await nodehub('start --help')).out)
+})
+
+void t.test('the help of start tells of every flag', async (t) => {
+  const { out } = await nodehub('start --help')
+  for (const [name] of optionList) t.match(out, new RegExp(`^ {2}--${name}( |$)`, 'm'), name)
+})
+
+void t.test('an unknown command ends with 2 and a suggestion', async (t) => {
+  const { code, out, err } = await nodehub('strat')
+  t.match({ code, out }, { code: 2, out: '' })
+  t.match(err, 'there is no command "strat", did you mean start?')
+})
+
+void t.test('a configuration that cannot be used ends with 2 and every mistake', async (t) => {
+  for (const command of ['start', 'check-config']) {
+    const { code, out, err } = await nodehub(`${command} --serve-port=x --proxy-prt=1`)
+    t.match({ code, out }, { code: 2, out: '' }, command)
+    t.match(err, /--proxy-prt is not known.*\n.*--serve-port: "x".*\n.*--server-addr is required/)
+  }
+})
+
+void t.test('version tells of nodehub, Node and SQLite', async (t) => {
+  const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+  const expected = `nodehub ${version}\nnode ${process.versions.node}\nsqlite ${process.versions['sqlite']}\n`
+  for (const line of ['version', '--version', 'start --version']) {
+    t.strictSame(await nodehub(line), { code: 0, out: expected, err: '' }, line)
+  }
+})
+
+void t.test('what check-config prints is a file that means the same', async (t) => {
+  const line = 'check-config --server-addr=https://a:1,b:2 --lb-mode rr --join-token=abcdef.012345'
+  const { code, out, err } = await nodehub(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
+  t.equal(code, 0)
+  t.match(err, /^note: --join-token has no effect yet/m)
+  t.notMatch(out + err, /abcdef/)
+  t.strictSame(parse(out), {
+    'server-addr': 'https://a:1,b:2',
+    'lb-mode': 'rr',
+    'serve-port': '7',
+  })
+  t.match(out, /^# node-name: "edge-1"$/m)
+  t.match(out, /^# disk-cache-path: "\/var\/lib\/nodehub\/cache"$/m)
+  const again = readConfig({
+    argv: ['--config=/c'],
+    env: { NODE_NAME: 'edge-1' },
+    hostname: 'h',
+    readFile: () => out,
+  })
+  t.match(again, { config: { ops: { port: 7 }, lbMode: 'round-robin', nodeName: 'edge-1' } })
+})
+
+void t.test('manifests says what it needs', async (t) => {
+  const { code, err } = await nodehub('manifests --part static-pod --imag=x --node-name=A stray')
+  t.equal(code, 2)
+  for (const mistake of [
+    '--imag is not known, did you mean --image?',
+    '"stray" is not a flag',
+    '--server-addr is required for the static pod',
+    '--node-name: "A" is not a name',
+  ]) {
+    t.match(err, mistake)
+  }
+  t.match((await nodehub('manifests')).err, 'must be one of static-pod, rbac, configmap')
+  t.match(
+    (await nodehub('manifests --part=static-pod --server-addr=a --kubeconfig=/root/k')).err,
+    'must be under /etc/kubernetes',
+  )
+})
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+interface Pod extends Manifest {
+  readonly spec: {
+    readonly hostNetwork: boolean
+    readonly priorityClassName: string
+    readonly containers: readonly {
+      readonly image: string
+      readonly args: readonly string[]
+      readonly env: readonly object[]
+      readonly livenessProbe: object
+      readonly readinessProbe: object
+      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+    }[]
+    readonly volumes: readonly { readonly name: string; readonly hostPath: { path: string } }[]
+  }
+}
+
+void t.test('the static pod runs the hub on the node network, with what it reads', async (t) => {
+  const { code, out } = await nodehub(
+    'manifests --part static-pod --server-addr=https://10.0.0.1:6443,10.0.0.2:6443 --image=r/n:1 --root-dir=/data',
+  )
+  t.equal(code, 0)
+  const { kind, metadata, spec } = parse(out) as Pod
+  const [container, ...more] = spec.containers
+  t.strictSame([kind, metadata.namespace, more.length], ['Pod', 'kube-system', 0])
+  t.match(spec, { hostNetwork: true, priorityClassName: 'system-node-critical' })
+  t.match(container, {
+    image: 'r/n:1',
+    env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+    livenessProbe: { httpGet: { host: '127.0.0.1', port: 10267, path: '/livez' } },
+    readinessProbe: { httpGet: { host: '127.0.0.1', port: 10267, path: '/readyz' } },
+  })
+  const paths = ['/data', '/etc/kubernetes', '/var/lib/kubelet/pki']
+  t.strictSame(
+    container?.volumeMounts.map(({ mountPath }) => mountPath),
+    paths,
+  )
+  t.strictSame(
+    spec.volumes.map(({ hostPath }) => hostPath.path),
+    paths,
+  )
+  const result = readConfig({
+    argv: container?.args.slice(1) ?? [],
+    env: { NODE_NAME: 'edge-1' },
+    hostname: 'h',
+    // The kubelet's files are there and hold nothing: that is found out, and nothing else is wrong.
+    readFile: () => '',
+  })
+  t.match(result, { mistakes: [/^--bootstrap-mode=kubeletcertificate: .*not a certificate/] })
+})
+
+void t.test('a node can be named, and given credentials of its own', async (t) => {
+  const { out } = await nodehub(
+    'manifests --part=static-pod --server-addr=a --node-name=edge-1 --kubeconfig=/etc/kubernetes/hub.conf',
+  )
+  const [container] = (parse(out) as Pod).spec.containers
+  t.strictSame(container?.env, [{ name: 'NODE_NAME', value: 'edge-1' }])
+  t.ok(container?.args.includes('--kubeconfig=/etc/kubernetes/hub.conf'))
+})
+
+void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
+  const rbac = parseAllDocuments((await nodehub('manifests --part rbac')).out)
+  t.match(
+    rbac.map((document) => (document.toJS() as Manifest).kind),
+    ['ClusterRole', 'ClusterRoleBinding'],
+  )
+  const { out } = await nodehub('manifests --part=configmap --namespace=edge')
+  t.match(parse(out), { kind: 'ConfigMap', metadata: { name: 'yurt-hub-cfg', namespace: 'edge' } })
+})

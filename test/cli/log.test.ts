@@ -1,0 +1,54 @@
+import t from 'tap'
+import { Secret } from '../../src/base/secret.ts'
+import { createLog } from '../../src/cli/log.ts'
+import type { LogLevel } from '../../src/config/config.ts'
+
+function logged(level: LogLevel = 'info') {
+  const lines: string[] = []
+  return { lines, log: createLog(level, { write: (line) => lines.push(line) }) }
+}
+
+void t.test('a line is JSON with time, level and message', async (t) => {
+  const { lines, log } = logged()
+  log.info({ upstream: 'https://a' }, 'healthy')
+  t.match(JSON.parse(lines[0] ?? ''), {
+    level: 'info',
+    time: /^\d{4}-\d\d-\d\dT.*Z$/,
+    upstream: 'https://a',
+    msg: 'healthy',
+  })
+})
+
+void t.test('what is less important than asked for is not logged', async (t) => {
+  const { lines, log } = logged('warn')
+  log.info('no')
+  log.warn('yes')
+  t.equal(lines.length, 1)
+})
+
+void t.test('no token or key is ever in a line', async (t) => {
+  const { lines, log } = logged()
+  const token = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl'
+  const key = '-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----'
+  log.info({ headers: { authorization: `Bearer ${token}` }, token: 'c2lnbmF0dXJl' }, 'a request')
+  log.info({ raw: ['Authorization', 'Bearer c2lnbmF0dXJl'] }, 'a flat list of headers')
+  log.info({ url: `/x?access_token=${token}` }, `a message with ${token}`)
+  log.error(
+    { err: new Error(`with ${key}`, { cause: new Error('bearer c2lnbmF0dXJl') }) },
+    'failed',
+  )
+  log.info({ protocol: 'base64url.bearer.authorization.k8s.io.c2lnbmF0dXJl' }, 'a WebSocket')
+  log.info({ credentials: new Secret('c2lnbmF0dXJl') }, 'held')
+  t.equal(lines.length, 6)
+  t.notMatch(lines.join(''), /c2lnbmF0dXJl|c2VjcmV0/)
+  for (const line of lines) t.doesNotThrow(() => JSON.parse(line))
+})
+
+void t.test('an error is logged with its code and its cause', async (t) => {
+  const { lines, log } = logged()
+  const cause = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  log.error({ err: new Error('the store failed', { cause }) }, 'failed')
+  t.match(JSON.parse(lines[0] ?? ''), {
+    err: { message: 'the store failed', cause: { message: 'no space left', code: 'ENOSPC' } },
+  })
+})
