@@ -9,7 +9,7 @@ import type { Identity } from '../request/identity.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import type { HeaderList } from './headers.ts'
 
-/** The other end of a client's connection. */
+/** The other end of a client's connection; the same object for each of its requests. */
 export interface Peer {
   readonly address: string
   readonly port: number
@@ -27,8 +27,8 @@ export interface Incoming {
   readonly peer: Peer
   /** Absent where the request has no body. */
   readonly body?: Readable
-  /** The protocol asked for with `Connection: Upgrade`. */
-  readonly upgrade?: string
+  /** Whether the client asks to change the protocol of its connection (WebSocket, SPDY). */
+  readonly upgrade: boolean
   /** Aborts when the client has gone: whatever works for it stops. */
   readonly signal: AbortSignal
 }
@@ -42,6 +42,8 @@ export interface Exchange extends Incoming {
   readonly component: Component
   readonly identity: Identity
   readonly credential: Credential
+  /** When the caller's credential ends, in milliseconds since the epoch, where it says so. */
+  readonly expiresAt?: number
   /** The forms the client takes, most wanted first; empty where none is read here. */
   readonly forms: readonly Form[]
 }
@@ -55,8 +57,11 @@ interface ReplyHead {
   readonly from: Source
 }
 
-/** Driven by whoever has the bytes; returns at once, and afterwards writes until it ends or fails the sink. */
-export type ByteSource = (sink: Sink) => void
+/**
+ * Driven by whoever has the bytes: returns at once, and afterwards writes until it ends or fails the sink. To be called once. What it
+ * returns gives up the rest: nothing is written after that.
+ */
+export type ByteSource = (sink: Sink) => () => void
 
 export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchReply | UpgradeReply
 
@@ -93,13 +98,19 @@ export interface WatchReply extends ReplyHead {
   readonly form: Form
   /** Events that arrived together, together. Ends where the watch ends cleanly; throws where it broke. */
   readonly events: AsyncIterable<readonly WatchEvent[]>
-  /** Kind of the objects watched, for frames that have to be made here. */
-  readonly gvk: () => GVK
+  /** Kind of the objects watched, for frames that have to be made here; not known before the first event. */
+  readonly gvk: () => GVK | undefined
+  /** A Table's column definitions, for the first such frame (see `ListEnd.extra`). */
+  readonly extra?: string
 }
 
-/** The connection changes its protocol: whoever answers takes the client's socket, with what was read of it already. */
-export interface UpgradeReply extends ReplyHead {
+/**
+ * The connection may change its protocol: whoever answers takes the client's socket, with what was read of it already, and writes
+ * the answer's head too, a refusal included.
+ */
+export interface UpgradeReply {
   readonly kind: 'upgrade'
+  readonly from: Source
   readonly take: (socket: Duplex, head: Buffer) => void
 }
 
@@ -115,7 +126,7 @@ export interface Sink {
   fail(cause: Error): void
 }
 
-export type Handler<In> = (exchange: In) => Promise<Reply>
+export type Handler<In, Out = Reply> = (exchange: In) => Promise<Out>
 
-/** Wraps a handler; may know more (`Inner`) than it was told (`Outer`). */
-export type Layer<Outer, Inner = Outer> = (next: Handler<Inner>) => Handler<Outer>
+/** What is left when every object has become bytes: what a listener can send. */
+export type WireReply = BytesReply | BodyReply | UpgradeReply

@@ -122,6 +122,14 @@ export const notAcceptable = (offered: readonly string[]): Status =>
     {},
   )
 
+/** For custom resources, and for conversions nothing offers (apiserver pkg/endpoints/handlers/negotiation/errors.go). */
+export const onlyAcceptable = (offered: readonly string[]): Status =>
+  failure(
+    406,
+    'NotAcceptable',
+    `only the following media types are accepted: ${offered.join(', ')}`,
+  )
+
 export const alreadyExists = (what: Named): Status =>
   failure(
     409,

@@ -1,0 +1,77 @@
+import type { ByteSource } from './exchange.ts'
+
+/** How much may wait here before the source is told to stop. */
+const roomBytes = 1024 * 1024
+
+/**
+ * A source of bytes to be pulled: yields what has arrived since the last time, together. Throws the cause where the source failed;
+ * leaving early gives up the rest. `trailers` are those of the source, once the iteration is over.
+ */
+export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
+  trailers: readonly string[] | undefined
+  readonly #giveUp: () => void
+  #waiting: Uint8Array[] = []
+  #waitingBytes = 0
+  #over = false
+  #cause: Error | undefined
+  #wake: (() => void) | undefined
+  #drained: (() => void) | undefined
+
+  constructor(source: ByteSource) {
+    this.#giveUp = source({
+      write: (chunk) => {
+        this.#waiting.push(chunk)
+        this.#waitingBytes += chunk.byteLength
+        this.#wake?.()
+        return this.#waitingBytes < roomBytes
+      },
+      drained: () =>
+        this.#waitingBytes < roomBytes
+          ? Promise.resolve()
+          : new Promise((resolve) => {
+              this.#drained = resolve
+            }),
+      end: (trailers) => {
+        this.trailers = trailers
+        this.#finish()
+      },
+      fail: (cause) => {
+        this.#cause = cause
+        this.#finish()
+      },
+    })
+  }
+
+  #finish(): void {
+    this.#over = true
+    this.#wake?.()
+  }
+
+  #take(): Uint8Array[] {
+    const taken = this.#waiting
+    this.#waiting = []
+    this.#waitingBytes = 0
+    this.#drained?.()
+    this.#drained = undefined
+    return taken
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Uint8Array[]> {
+    try {
+      for (;;) {
+        if (this.#waiting.length > 0) yield this.#take()
+        else if (this.#cause) throw this.#cause
+        else if (this.#over) return
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve
+          })
+          this.#wake = undefined
+        }
+      }
+    } finally {
+      if (!this.#over) this.#giveUp()
+      this.#take()
+    }
+  }
+}
