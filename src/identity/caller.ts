@@ -1,0 +1,61 @@
+import { createHmac } from 'node:crypto'
+import type { Credential, Incoming } from '../exchange/exchange.ts'
+import { StatusError, unauthorized } from '../kube/status.ts'
+import { node, tokenHolder, type Identity } from '../request/identity.ts'
+import type { SocketOwners } from './socket-owner.ts'
+
+/** Who a caller without credentials on the plain listener is: the node if uid 0 owns its socket, the node in any case, nobody. */
+export type AnonymousLoopback = 'root' | 'node' | 'none'
+
+export interface Caller {
+  readonly identity: Identity
+  readonly credential: Credential
+  /** When the caller's token says that it ends, in milliseconds since the epoch. Not proved: it can only be held against the caller. */
+  readonly expiresAt?: number
+}
+
+export interface CallerRules {
+  readonly anonymousLoopback: AnonymousLoopback
+  /** Keys the hash that stands for a token, so that what is written to disk says nothing of it. */
+  readonly tokenKey: Buffer
+  readonly owners: SocketOwners
+}
+
+/** Says who is asking; throws the 401 of the API server for who cannot be told. */
+export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
+  const authorization = incoming.headers.get('authorization')
+  if (authorization !== undefined) {
+    const hash = createHmac('sha256', rules.tokenKey).update(authorization).digest('base64url')
+    const expiresAt = expiryOf(authorization)
+    return {
+      identity: tokenHolder(hash),
+      credential: 'caller',
+      ...(expiresAt !== undefined && { expiresAt }),
+    }
+  }
+  if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized())
+  return { identity: node, credential: 'node' }
+}
+
+async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
+  switch (rules.anonymousLoopback) {
+    case 'node':
+      return true
+    case 'none':
+      return false
+    case 'root':
+      return (await rules.owners.uid(peer)) === 0
+  }
+}
+
+/** `exp` of a JSON web token, which is what service accounts carry (RFC 7519 section 4.1.4). */
+function expiryOf(authorization: string): number | undefined {
+  const [, payload] = authorization.slice('Bearer '.length).split('.')
+  if (payload === undefined || payload.length > 16_384) return undefined
+  try {
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp?: unknown }
+    return typeof claims.exp === 'number' ? claims.exp * 1000 : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { isIPv4 } from 'node:net'
+import type { Peer } from '../exchange/exchange.ts'
+
+/**
+ * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
+ * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Asked once a connection.
+ */
+export class SocketOwners {
+  readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
+  readonly #table: (family: 'tcp' | 'tcp6') => Promise<string>
+
+  constructor(table = (family: 'tcp' | 'tcp6') => readFile(`/proc/net/${family}`, 'utf8')) {
+    this.#table = table
+  }
+
+  uid(peer: Peer): Promise<number | undefined> {
+    const known = this.#known.get(peer) ?? this.#look(peer)
+    this.#known.set(peer, known)
+    return known
+  }
+
+  async #look(peer: Peer): Promise<number | undefined> {
+    for (const family of isIPv4(peer.address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
+      const table = await this.#table(family).catch(() => '')
+      const client = endpoint(peer.address, peer.port, family)
+      const server = endpoint(peer.localAddress, peer.localPort, family)
+      for (const line of table.split('\n')) {
+        const [, local, remote, , , , , uid] = line.trim().split(/\s+/)
+        if (local === client && remote === server) return Number(uid)
+      }
+    }
+    return undefined
+  }
+}
+
+/** An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case hexadecimal. */
+function endpoint(address: string, port: number, family: 'tcp' | 'tcp6'): string {
+  const bytes = family === 'tcp' ? ipv4Bytes(address) : ipv6Bytes(address)
+  const words: string[] = []
+  for (let i = 0; i < bytes.length; i += 4) {
+    words.push(
+      Buffer.from(bytes.subarray(i, i + 4))
+        .reverse()
+        .toString('hex'),
+    )
+  }
+  return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
+}
+
+const ipv4Bytes = (address: string): Buffer => Buffer.from(address.split('.').map(Number))
+
+function ipv6Bytes(address: string): Buffer {
+  const [plain = ''] = address.split('%')
+  if (isIPv4(plain))
+    return Buffer.concat([Buffer.from('00000000000000000000ffff', 'hex'), ipv4Bytes(plain)])
+  const mapped = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)
+  const tail = mapped?.[2] === undefined ? '' : ipv4Bytes(mapped[2]).toString('hex')
+  const text = mapped ? `${mapped[1]}${tail.slice(0, 4)}:${tail.slice(4)}` : plain
+  const [head = '', rest] = text.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = rest === undefined || rest === '' ? [] : rest.split(':')
+  const zeros = rest === undefined ? 0 : 8 - left.length - right.length
+  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right]
+  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
+}
