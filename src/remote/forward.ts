@@ -1,0 +1,126 @@
+import { follow } from '../base/abort.ts'
+import { after } from '../base/clock.ts'
+import type { Connections } from '../client/connections.ts'
+import type { BytesReply, Exchange } from '../exchange/exchange.ts'
+import { endToEnd, type HeaderList } from '../exchange/headers.ts'
+import { attempt, NoAnswer } from './attempt.ts'
+import type { Cloud } from './cloud.ts'
+import { answersWithin, type Upstream } from './upstream.ts'
+
+/** No upstream answered; what was asked may be answered from elsewhere. */
+export class Unreachable extends Error {
+  readonly code = 'UNREACHABLE'
+  /** False where no upstream can have seen the request. */
+  readonly sent: boolean
+  constructor(sent: boolean, cause?: unknown) {
+    super('no API server can be reached', { cause })
+    this.sent = sent
+  }
+}
+
+export interface ForwardOptions {
+  /** The request as recording wants it sent: without compression, which hides what is to be kept. */
+  readonly identityEncoding?: boolean
+  readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
+}
+
+/** A request without an answer for so long has its upstream probed. */
+const silenceMs = 1_000
+
+/** How long that probe may take before the next upstream is asked. */
+const patienceMs = 1_000
+
+export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
+
+/**
+ * Sends a request upstream and resolves with the head of the answer. What may be repeated (get, list, watch and their like) goes to the
+ * next upstream when one gives no answer; anything else only where the first provably never saw it. Rejects with `Unreachable`
+ * when nobody is left to ask.
+ */
+export function forwarder(cloud: Cloud, connections: Connections): Forward {
+  return async (exchange, options) => {
+    const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
+    let failure: NoAnswer | undefined
+    for (const upstream of tries(cloud.candidates(), repeatable)) {
+      exchange.signal.throwIfAborted()
+      // A verdict may have fallen since the list was made.
+      if (upstream.tenure.aborted) continue
+      try {
+        const reply = await patiently(exchange, options, upstream, connections, repeatable)
+        options.onOutcome(upstream.origin, 'answered')
+        return reply
+      } catch (error) {
+        if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
+        failure = error
+        options.onOutcome(upstream.origin, 'failed')
+        void upstream.probe()
+        if (!repeatable && error.sent) break
+        if (exchange.body?.readableDidRead) break
+      }
+    }
+    throw new Unreachable(failure?.sent ?? false, failure)
+  }
+}
+
+/**
+ * Each upstream once; a lone one twice where the request may be repeated, as its first failure may be no more than an idle connection
+ * that it closed while the request was on its way.
+ */
+function tries(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
+  return repeatable && candidates.length === 1 ? [...candidates, ...candidates] : candidates
+}
+
+/**
+ * One attempt. Silence alone is no failure, a slow answer is an answer; but after a second of it the upstream is asked on a fresh
+ * connection whether it is there, and where that is silent too, what may be repeated is.
+ */
+async function patiently(
+  exchange: Exchange,
+  options: ForwardOptions,
+  upstream: Upstream,
+  connections: Connections,
+  repeatable: boolean,
+): Promise<BytesReply> {
+  const giveUp = new AbortController()
+  using _silence = after(silenceMs, () => {
+    void answersWithin(upstream, patienceMs).then((there) => {
+      if (!there && repeatable) giveUp.abort(new Error('silent, and so is a probe'))
+    })
+  })
+  using _gone = follow(exchange.signal, giveUp)
+  return await attempt(
+    {
+      exchange,
+      credential: exchange.credential,
+      url: exchange.url,
+      headers: upstreamHeaders(exchange, upstream, connections, options),
+    },
+    upstream,
+    connections,
+    giveUp.signal,
+  )
+}
+
+/** Fields that would speak for somebody else on a connection that carries the node's certificate, or that only proxies may send. */
+const speaksForOthers = (name: string): boolean => name.startsWith('impersonate-')
+
+function upstreamHeaders(
+  exchange: Exchange,
+  upstream: Upstream,
+  connections: Connections,
+  { identityEncoding }: ForwardOptions,
+): HeaderList {
+  const byNode = exchange.credential === 'node'
+  const headers = endToEnd(exchange.headers).without(
+    (name) =>
+      name === 'host' ||
+      name === 'expect' ||
+      name.startsWith('x-remote-') ||
+      name.startsWith('x-forwarded-') ||
+      (byNode && (speaksForOthers(name) || name === 'authorization')) ||
+      (identityEncoding === true && name === 'accept-encoding'),
+  )
+  const authorization = byNode ? connections.authorization('node') : undefined
+  const withHost = headers.with('Host', new URL(upstream.origin).host)
+  return authorization === undefined ? withHost : withHost.with('Authorization', authorization)
+}

@@ -1,0 +1,142 @@
+import httpProxy from 'http-proxy'
+import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { onAbort } from '../base/abort.ts'
+import type { Connections } from '../client/connections.ts'
+import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
+import type { HeaderList } from '../exchange/headers.ts'
+import type { Cloud } from './cloud.ts'
+import { Unreachable } from './forward.ts'
+import type { Upstream } from './upstream.ts'
+
+export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
+
+/** http-proxy's passes over an upgrade; their list is part of the object, though not of its types. */
+interface WithPasses {
+  wsPasses: { readonly name: string }[]
+}
+
+/**
+ * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a watch over WebSocket. Each gets an
+ * upstream connection of its own. Throws `Unreachable` when there is no upstream to ask.
+ */
+export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
+  const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
+  // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.
+  const passes = proxy as unknown as WithPasses
+  passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
+  proxy.on('proxyReqWs', (request, _client, socket) => answerRefusals(request, socket))
+  proxy.on('error', (_error, _request, socket) => {
+    if ('destroy' in socket) socket.destroy()
+  })
+  return async (exchange) => {
+    const { socket: upstreamSocket, upstream } = await connect(exchange, cloud, connections)
+    const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
+    return {
+      kind: 'upgrade',
+      from: 'cloud',
+      take: (socket, head) => {
+        const over = onAbort(upstream.tenure, () => socket.destroy())
+        socket.once('close', () => {
+          over[Symbol.dispose]()
+          gone[Symbol.dispose]()
+          upstreamSocket.destroy()
+        })
+        proxy.ws(asRequest(exchange, socket, connections), socket, head, {
+          target: upstream.origin,
+          agent: handing(upstreamSocket, upstream.origin),
+        })
+      },
+    }
+  }
+}
+
+/** A connection to the first upstream that takes one. */
+async function connect(
+  exchange: Exchange,
+  cloud: Cloud,
+  connections: Connections,
+): Promise<{ socket: Socket; upstream: Upstream }> {
+  let failure: unknown
+  for (const upstream of cloud.candidates()) {
+    try {
+      const socket = await connections.connect(exchange.credential, upstream.origin)
+      return { socket, upstream }
+    } catch (error) {
+      failure = error
+      void upstream.probe()
+    }
+  }
+  throw new Unreachable(false, failure)
+}
+
+/** An agent that has one connection to give, made already. */
+function handing(socket: Socket, origin: string): PlainAgent {
+  const agent = origin.startsWith('https:')
+    ? new TlsAgent({ keepAlive: false })
+    : new PlainAgent({ keepAlive: false })
+  agent.createConnection = () => socket
+  return agent
+}
+
+/** The part of a request that http-proxy reads, with what the hub does not pass on left out. */
+function asRequest(exchange: Exchange, socket: Duplex, connections: Connections): IncomingMessage {
+  const byNode = exchange.credential === 'node'
+  const headers = exchange.headers.without(
+    (name) =>
+      name.startsWith('x-remote-') ||
+      name.startsWith('x-forwarded-') ||
+      (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
+  )
+  const authorization = byNode ? connections.authorization('node') : undefined
+  const sent = authorization === undefined ? headers : headers.with('Authorization', authorization)
+  const { method, url } = exchange
+  return {
+    method,
+    url,
+    headers: grouped(sent),
+    socket,
+    connection: socket,
+  } as unknown as IncomingMessage
+}
+
+/** Fields by name, in their own case, repeated ones as lists: the way node:http sends them as they came. */
+function grouped(headers: HeaderList): Record<string, string | string[]> {
+  const fields = new Map<string, { name: string; values: string[] }>()
+  for (let i = 0; i < headers.raw.length; i += 2) {
+    const name = headers.raw[i] ?? ''
+    const field = fields.get(name.toLowerCase()) ?? { name, values: [] }
+    field.values.push(headers.raw[i + 1] ?? '')
+    fields.set(name.toLowerCase(), field)
+  }
+  return Object.fromEntries(
+    [...fields.values()].map(({ name, values }) => {
+      const [only] = values
+      // http-proxy rewrites the host by this very name.
+      const key = name.toLowerCase() === 'host' ? 'host' : name
+      return [key, values.length === 1 && only !== undefined ? only : values]
+    }),
+  )
+}
+
+/**
+ * A server that does not upgrade says why in an ordinary answer, which clients read to choose their next try. It goes back as it
+ * came, ahead of http-proxy's own handling, which would fold its fields and leave a chunked body unchunked.
+ */
+function answerRefusals(request: ClientRequest, socket: Duplex): void {
+  request.prependListener('response', (response: IncomingMessage & { upgrade?: boolean }) => {
+    response.upgrade = true
+    const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`]
+    for (let i = 0; i < response.rawHeaders.length; i += 2) {
+      const name = response.rawHeaders[i] ?? ''
+      // The body has lost its chunks on the way here; its end is the end of the connection.
+      if (/^(transfer-encoding|connection|keep-alive)$/i.test(name)) continue
+      lines.push(`${name}: ${response.rawHeaders[i + 1]}`)
+    }
+    lines.push('Connection: close', '', '')
+    socket.write(lines.join('\r\n'), 'latin1')
+    response.pipe(socket)
+  })
+}
