@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Handler, Incoming, Peer, WireReply } from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
+import { onAbort } from '../base/abort.ts'
+import { after } from '../base/clock.ts'
+import { refuse } from './refusal.ts'
+import { responseSink } from './sink.ts'
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  readonly handler: Handler<Incoming, WireReply>
+  /** How many connections are kept open at most; further ones are closed at once. */
+  readonly maxConnections: number
+  /** Told of what no client can be told any more: the answer had begun, or its connection was gone. */
+  readonly onBroken: (cause: unknown) => void
+}
+
+export interface Listener {
+  readonly port: number
+  /**
+   * Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut.
+   */
+  close(graceMs: number): Promise<void>
+}
+
+/** Longer than any Go client keeps an idle connection (90 s), so that the client closes first and no request races our close. */
+const idleMs = 150_000
+
+const headBytes = 64 * 1024
+
+/** Plain HTTP/1.1. */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const server = createServer({
+    maxHeaderSize: headBytes,
+    keepAliveTimeout: idleMs,
+    // A head arrives whole within this time; a body may take as long as it likes.
+    headersTimeout: 30_000,
+    requestTimeout: 0,
+    connectionsCheckingInterval: 5_000,
+    highWaterMark: 128 * 1024,
+    // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
+    shouldUpgradeCallback: (request) => isUpgrade(request),
+  })
+  server.maxConnections = options.maxConnections
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request, response, options).catch((cause: unknown) => {
+      options.onBroken(cause)
+      response.destroy()
+    })
+  }
+  server.on('request', serve)
+  server.on('checkContinue', (request, response) => {
+    response.writeContinue()
+    serve(request, response)
+  })
+  server.on('upgrade', (request, socket, head) => {
+    answerUpgrade(request, socket, head, options).catch((cause: unknown) => {
+      options.onBroken(cause)
+      socket.destroy()
+    })
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(error, socket))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  server.on('error', options.onBroken)
+  const { port } = server.address() as AddressInfo
+  return { port, close: (graceMs) => close(server, graceMs) }
+}
+
+const upgradeProtocols = /^(websocket|spdy\/)/i
+
+const isUpgrade = (request: IncomingMessage): boolean =>
+  upgradeProtocols.test(request.headers.upgrade ?? '')
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { handler }: ListenerOptions,
+): Promise<void> {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort(new ClientGone()))
+  response.sendDate = false
+  const reply = await handler(incoming(request, gone.signal))
+  if (gone.signal.aborted) return
+  if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
+  if (reply.kind === 'body') {
+    response.writeHead(reply.status, [...reply.headers.raw])
+    response.end(request.method === 'HEAD' ? undefined : reply.body)
+    return
+  }
+  response.writeHead(reply.status, [...reply.headers.raw])
+  const sink = responseSink(response)
+  const giveUp = reply.source(sink)
+  // A watch may have nothing to say for minutes, yet its client waits for the head.
+  if (!sink.started()) response.flushHeaders()
+  onAbort(gone.signal, giveUp)
+}
+
+async function answerUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { handler }: ListenerOptions,
+): Promise<void> {
+  const gone = new AbortController()
+  socket.once('close', () => gone.abort(new ClientGone()))
+  socket.on('error', () => socket.destroy())
+  const reply = await handler(incoming(request, gone.signal))
+  if (gone.signal.aborted) return
+  if (reply.kind === 'upgrade') {
+    reply.take(socket, head)
+    return
+  }
+  if (reply.kind === 'bytes') throw new Error('a stream of bytes cannot answer an upgrade')
+  const lines = [`HTTP/1.1 ${reply.status} ${reasonPhrase(reply.status)}`]
+  for (let i = 0; i < reply.headers.raw.length; i += 2) {
+    lines.push(`${reply.headers.raw[i]}: ${reply.headers.raw[i + 1]}`)
+  }
+  lines.push('Connection: close', '', '')
+  socket.write(lines.join('\r\n'), 'latin1')
+  socket.end(reply.body)
+}
+
+const reasonPhrase = (status: number): string => (status < 400 ? 'OK' : 'Refused')
+
+function incoming(request: IncomingMessage, signal: AbortSignal): Incoming {
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > 0
+  return {
+    id: randomUUID(),
+    method: request.method ?? 'GET',
+    url: request.url ?? '/',
+    headers: new HeaderList(request.rawHeaders),
+    peer: peerOf(request.socket),
+    ...(hasBody && { body: request }),
+    upgrade: isUpgrade(request),
+    signal,
+  }
+}
+
+const peers = new WeakMap<Socket, Peer>()
+
+function peerOf(socket: Socket): Peer {
+  const known = peers.get(socket)
+  if (known) return known
+  const peer: Peer = {
+    address: socket.remoteAddress ?? '',
+    port: socket.remotePort ?? 0,
+    localAddress: socket.localAddress ?? '',
+    localPort: socket.localPort ?? 0,
+  }
+  peers.set(socket, peer)
+  return peer
+}
+
+/** The reason of the signal that says that a client hung up. */
+export class ClientGone extends Error {
+  readonly code = 'CLIENT_GONE'
+  constructor() {
+    super('the client has closed its connection')
+  }
+}
+
+async function close(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  using _cut = after(graceMs, () => server.closeAllConnections())
+  await closed
+}

@@ -1,0 +1,82 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after } from '../base/clock.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Listener } from './listener.ts'
+
+/** One thing that readiness depends on; `undefined` is well, anything else says what is wrong. */
+export interface ReadinessCheck {
+  readonly name: string
+  readonly check: () => string | undefined
+}
+
+export interface OpsOptions {
+  readonly host: string
+  readonly port: number
+  readonly metrics: HubMetrics
+  readonly checks: readonly ReadinessCheck[]
+  /** Lines for `?verbose` that are worth knowing and change nothing: whether the hub is offline, and since when. */
+  readonly remarks: () => readonly string[]
+}
+
+const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
+
+/** livez, readyz, healthz and yurthub's paths of them, and metrics. Nothing of any API object is to be had here. */
+export async function listenOps(options: OpsOptions): Promise<Listener> {
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
+  server.maxConnections = 64
+  server.on('request', (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://ops')
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405, { ...plain, Allow: 'GET, HEAD' }).end()
+      return
+    }
+    switch (pathname) {
+      case '/livez':
+      case '/healthz':
+      case '/v1/healthz':
+        response.writeHead(200, plain).end('ok')
+        return
+      case '/readyz':
+      case '/v1/readyz': {
+        const { ready, text } = readiness(options)
+        const body = searchParams.has('verbose') || !ready ? text : 'ok'
+        response.writeHead(ready ? 200 : 503, plain).end(body)
+        return
+      }
+      case '/metrics':
+        options.metrics.exposition().then(
+          ({ contentType, body }) =>
+            response.writeHead(200, { 'Content-Type': contentType }).end(body),
+          () => response.writeHead(500, plain).end(),
+        )
+        return
+      default:
+        response.writeHead(404, plain).end('404 page not found\n')
+    }
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async (graceMs) => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      using _cut = after(graceMs, () => server.closeAllConnections())
+      await closed
+    },
+  }
+}
+
+/** In the words of the API server's own `?verbose`. */
+function readiness({ checks, remarks }: OpsOptions): { ready: boolean; text: string } {
+  const results = checks.map(({ name, check }) => ({ name, wrong: check() }))
+  const ready = results.every(({ wrong }) => wrong === undefined)
+  const lines = results.map(({ name, wrong }) =>
+    wrong === undefined ? `[+]${name} ok` : `[-]${name} failed: ${wrong}`,
+  )
+  const verdict = ready ? 'readyz check passed' : 'readyz check failed'
+  return { ready, text: `${[...lines, ...remarks(), verdict].join('\n')}\n` }
+}

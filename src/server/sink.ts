@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http'
+import type { Sink } from '../exchange/exchange.ts'
+
+/** A Sink over a response whose head has been set, which goes out with the first bytes. */
+export function responseSink(response: ServerResponse): Sink & { started(): boolean } {
+  let started = false
+  return {
+    started: () => started,
+    write: (chunk) => {
+      started = true
+      return response.write(chunk)
+    },
+    drained: () =>
+      new Promise((resolve) => {
+        if (response.destroyed || !response.writableNeedDrain) return resolve()
+        const go = (): void => {
+          response.off('drain', go)
+          response.off('close', go)
+          resolve()
+        }
+        response.on('drain', go)
+        response.on('close', go)
+      }),
+    end: (trailers) => {
+      started = true
+      if (trailers && trailers.length > 0) response.addTrailers(pairs(trailers))
+      response.end()
+    },
+    fail: (cause) => {
+      started = true
+      response.destroy(cause)
+    },
+  }
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const result: [string, string][] = []
+  for (let i = 0; i < raw.length; i += 2) result.push([raw[i] ?? '', raw[i + 1] ?? ''])
+  return result
+}
