@@ -1,0 +1,229 @@
+import { joined, lengthOf } from '../base/bytes.ts'
+import { listCutter } from '../codec/list-cutter.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
+import { readObject } from '../codec/object.ts'
+import { Chunks } from '../exchange/chunks.ts'
+import type { BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
+import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Form } from '../request/form.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { RecordedList, Pages } from './list.ts'
+import { recordable, type Recordable } from './policy.ts'
+import { recordedEvents } from './watch.ts'
+
+/** What recording tells its surroundings: it never stands between an answer and its client. */
+export interface RecorderHooks {
+  readonly onRecorded: (kind: Recordable['kind']) => void
+  /** The store would not take it; the client was answered all the same. */
+  readonly onStoreFailure: (cause: unknown) => void
+  /** An answer that could not be understood. */
+  readonly onMalformed: (cause: unknown, exchange: Exchange) => void
+}
+
+/** A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5. */
+const wholeBodyBytes = 16 * 1024 * 1024
+
+/**
+ * Keeps what components are told, before they are told. An answer that was recorded comes back as what it means (object, list, watch),
+ * anything else as it was.
+ */
+export class Recorder {
+  readonly #store: ObjectStore
+  readonly #components: ReadonlySet<string>
+  readonly #hooks: RecorderHooks
+  readonly #pages = new Pages()
+
+  constructor(store: ObjectStore, components: ReadonlySet<string>, hooks: RecorderHooks) {
+    this.#store = store
+    this.#components = components
+    this.#hooks = hooks
+  }
+
+  wants(exchange: Exchange): Recordable | undefined {
+    return recordable(exchange, this.#components)
+  }
+
+  async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+    if (reply.status !== 200 || reply.headers.get('content-encoding') !== undefined) return reply
+    if (what.kind === 'document') return this.#document(exchange, reply)
+    const encoding = encodingOf(reply)
+    const expected = exchange.forms.find((form) => form.encoding === encoding)
+    if (encoding === undefined || expected === undefined) return reply
+    switch (what.kind) {
+      case 'object':
+        return this.#object(exchange, what.info, reply, encoding)
+      case 'list':
+        return this.#list(exchange, what.info, reply, encoding)
+      case 'watch':
+        return this.#watch(exchange, what.info, reply, expected)
+    }
+  }
+
+  async #object(
+    exchange: Exchange,
+    info: ResourceRequest,
+    reply: BytesReply,
+    encoding: Encoding,
+  ): Promise<Reply> {
+    const whole = await gather(reply)
+    if ('rest' in whole) return whole.rest
+    const { body } = whole
+    const form = formAnswered(exchange, encoding, body)
+    if (form === undefined) return { ...reply, kind: 'body', body }
+    let read: Pick<ObjectReply, 'gvk' | 'object'>
+    try {
+      read = readObject(encoding, form.shape, body)
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+      return { ...reply, kind: 'body', body }
+    }
+    await this.#keep(
+      'object',
+      this.#store.put(objectKey(exchange, info, form), read.gvk, read.object),
+    )
+    return { ...reply, kind: 'object', form, ...read, body }
+  }
+
+  async #document(exchange: Exchange, reply: BytesReply): Promise<Reply> {
+    const whole = await gather(reply)
+    if ('rest' in whole) return whole.rest
+    const contentType = reply.headers.get('content-type') ?? ''
+    const { body } = whole
+    await this.#keep(
+      'document',
+      this.#store.putDocument(documentKey(exchange), { contentType, body }),
+    )
+    return { ...reply, kind: 'body', body }
+  }
+
+  async #keep(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
+    try {
+      await written
+      this.#hooks.onRecorded(kind)
+    } catch (cause) {
+      this.#hooks.onStoreFailure(cause)
+    }
+  }
+
+  async #list(
+    exchange: Exchange,
+    info: ResourceRequest,
+    reply: BytesReply,
+    encoding: Encoding,
+  ): Promise<Reply> {
+    const chunks = new Chunks(reply.source)[Symbol.asyncIterator]()
+    const seen: Uint8Array[] = []
+    try {
+      const first = await chunks.next()
+      if (first.done !== true) seen.push(...first.value)
+      const form = formAnswered(exchange, encoding, joined(seen))
+      if (form === undefined) return replay(reply, seen, chunks)
+      const cutter = listCutter(encoding, form.shape)
+      const pieces = seen.map((chunk) => cutter.push(chunk))
+      for (;;) {
+        const head = pieces.find((piece) => piece.head !== undefined)?.head
+        if (head) {
+          const list = new RecordedList({
+            head,
+            cutter,
+            started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
+            chunks,
+            key: collectionKey(exchange, info, form),
+            info,
+            store: this.#store,
+            pages: this.#pages,
+            hooks: this.#hooks,
+            exchange,
+          })
+          return { ...reply, kind: 'list', form, list }
+        }
+        const next = await chunks.next()
+        if (next.done === true) throw new MalformedBody('a list ended before its objects began')
+        for (const chunk of next.value) {
+          seen.push(chunk)
+          pieces.push(cutter.push(chunk))
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+      return replay(reply, seen, chunks)
+    }
+  }
+
+  #watch(exchange: Exchange, info: ResourceRequest, reply: BytesReply, form: Form): Reply {
+    const { events, gvk } = recordedEvents({
+      chunks: new Chunks(reply.source),
+      form,
+      info,
+      key: collectionKey(exchange, info, form),
+      store: this.#store,
+      hooks: this.#hooks,
+      exchange,
+    })
+    return { ...reply, kind: 'watch', form, events, gvk }
+  }
+}
+
+function encodingOf(reply: BytesReply): Encoding | undefined {
+  const [type] = (reply.headers.get('content-type') ?? '').split(';')
+  if (type === 'application/json') return 'json'
+  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
+}
+
+/** The client's own form that fits what was answered; servers without tables or metadata answer with whole objects. */
+function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Form | undefined {
+  const shape = shapeOf(start)
+  return exchange.forms.find((form) => form.encoding === encoding && form.shape === shape)
+}
+
+/** Kinds of conversions are written at the very start of an answer, in either encoding. */
+function shapeOf(start: Buffer): Shape {
+  const opening = start.subarray(0, 128).toString('latin1')
+  if (/"kind":\s*"Table"/.test(opening)) return 'table'
+  return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
+}
+
+/** The whole body, or, where it is longer than is kept, the reply as it would have been. */
+async function gather(reply: BytesReply): Promise<{ body: Buffer } | { rest: BytesReply }> {
+  if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
+  const parts: Uint8Array[] = []
+  const chunks = new Chunks(reply.source)[Symbol.asyncIterator]()
+  let bytes = 0
+  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
+    parts.push(...next.value)
+    bytes += lengthOf(next.value)
+    if (bytes > wholeBodyBytes) return { rest: replay(reply, parts, chunks) }
+  }
+  return { body: joined(parts) }
+}
+
+/** A reply whose first bytes have been read already. */
+function replay(
+  reply: BytesReply,
+  seen: readonly Uint8Array[],
+  rest: AsyncGenerator<readonly Uint8Array[]>,
+): BytesReply {
+  return {
+    ...reply,
+    source: (sink) => {
+      let wanted = true
+      const run = async (): Promise<void> => {
+        for (const chunk of seen) if (!sink.write(chunk)) await sink.drained()
+        for await (const group of rest) {
+          if (!wanted) return
+          for (const chunk of group) if (!sink.write(chunk)) await sink.drained()
+        }
+        if (wanted) sink.end()
+      }
+      run().catch((cause: Error) => sink.fail(cause))
+      return () => {
+        wanted = false
+        void rest.return(undefined)
+      }
+    },
+  }
+}
