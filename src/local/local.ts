@@ -1,0 +1,41 @@
+import type { Exchange, Reply } from '../exchange/exchange.ts'
+import { now } from '../base/clock.ts'
+import { StatusError, unauthorized } from '../kube/status.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { localDocument, localList, localObject, neverCached } from './answers.ts'
+import { localWatch } from './watch.ts'
+import { localWrite } from './writes.ts'
+
+export interface LocalFacts {
+  readonly store: ObjectStore
+  readonly nodeName: string
+  /** Aborts when the cloud is back. */
+  readonly recovered: () => AbortSignal
+}
+
+/** Answers as far as can be without the cloud; throws a `StatusError` for what cannot. */
+export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
+  if (exchange.expiresAt !== undefined && exchange.expiresAt <= now()) {
+    throw new StatusError(unauthorized())
+  }
+  const { info } = exchange
+  const { store } = facts
+  if (!info.isResource) {
+    if (info.verb !== 'get') throw neverCached()
+    return localDocument(exchange, store)
+  }
+  if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
+    return localWrite(exchange, info, facts)
+  }
+  if (info.subresource !== undefined || exchange.upgrade || exchange.method === 'HEAD') {
+    throw neverCached()
+  }
+  switch (info.verb) {
+    case 'get':
+      return localObject(exchange, info, store)
+    case 'list':
+      return localList(exchange, info, store)
+    case 'watch':
+      return localWatch(exchange, info, store, facts.recovered())
+  }
+}

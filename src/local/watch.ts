@@ -1,0 +1,139 @@
+import { onAbort } from '../base/abort.ts'
+import { after, elapsed, every, jitter } from '../base/clock.ts'
+import type { WatchEvent } from '../codec/watch.ts'
+import type { Exchange, WatchReply } from '../exchange/exchange.ts'
+import type { GVK } from '../kube/gvk.ts'
+import { mediaType } from '../kube/media-type.ts'
+import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
+import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts'
+import { isTrue, type ResourceRequest } from '../request/request-info.ts'
+import type { ObjectStore, StoredList } from '../store/store.ts'
+import { answerHeaders, neverCached, storedCollection } from './answers.ts'
+
+/** client-go takes a watch that ends within a second without an event for a failure, and lists again. */
+const shortestMs = 1_100
+
+/** The API server's own, where a client names no end (--min-request-timeout), spread over as much again. */
+const defaultMs = 30 * 60_000
+
+const bookmarkMs = 60_000
+
+/** Watches end over this time when the cloud is back, so that it is not asked for everything at once. */
+const spreadMs = 1_000
+
+/**
+ * A watch while the cloud is gone: what the collection holds, where that was asked for, then silence with bookmarks. It ends at its
+ * deadline, when the client leaves, and, cleanly, when `recovered` says that the cloud is back: the client's next watch goes there with
+ * its own version and gets what it missed. A version that is not the cache's own is answered as the API server answers it.
+ */
+export function localWatch(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  recovered: AbortSignal,
+): WatchReply {
+  const found = storedCollection(exchange, info, store)
+  if (!found) throw neverCached()
+  const { form, stored } = found
+  const start = startOf(info, stored.resourceVersion)
+  const gvk = objectKind(stored.gvk)
+  return {
+    kind: 'watch',
+    from: 'cache',
+    status: 200,
+    headers: answerHeaders(mediaType(form.encoding, true)),
+    form,
+    gvk: () => gvk,
+    extra: stored.extra,
+    events: events(exchange, info, stored, start, recovered),
+  }
+}
+
+type Start = 'with-initial-events' | 'with-state' | 'silent' | { readonly expired: string }
+
+/** How a watch begins, by its resource version (apiserver pkg/storage/cacher). Throws what is refused before the answer begins. */
+function startOf({ query }: ResourceRequest, stored: string): Start {
+  const asked = resourceVersion(query.get('resourceVersion') ?? undefined)
+  const kept = resourceVersion(stored)
+  const newer = asked !== undefined && kept !== undefined && compareVersions(asked, kept) > 0
+  if (isTrue(query.get('sendInitialEvents'))) {
+    if (newer) throw new StatusError(tooLargeResourceVersion(asked, kept))
+    return 'with-initial-events'
+  }
+  if (asked === undefined) return 'with-state'
+  if (asked === kept) return 'silent'
+  // Older: what happened since is not known here. Newer: what the client saw is not.
+  return { expired: `too old resource version: ${asked} (${stored})` }
+}
+
+async function* events(
+  exchange: Exchange,
+  info: ResourceRequest,
+  stored: StoredList,
+  start: Start,
+  recovered: AbortSignal,
+): AsyncGenerator<readonly WatchEvent[]> {
+  if (typeof start === 'object') {
+    yield [{ type: 'ERROR', status: expired(start.expired) }]
+    return
+  }
+  if (start !== 'silent') {
+    for (const objects of stored.batches) {
+      yield objects.map((object) => ({ type: 'ADDED', object }) as const)
+    }
+  }
+  const bookmarks = isTrue(info.query.get('allowWatchBookmarks'))
+  const bookmark = (initialEventsEnd: boolean): readonly WatchEvent[] => [
+    { type: 'BOOKMARK', resourceVersion: stored.resourceVersion, initialEventsEnd },
+  ]
+  if (start === 'with-initial-events' && bookmarks) yield bookmark(true)
+  for await (const due of ticksUntilOver(exchange, info, recovered)) {
+    if (bookmarks && due) yield bookmark(false)
+  }
+}
+
+/** Yields when a bookmark is due; returns when the watch is over. */
+async function* ticksUntilOver(
+  exchange: Exchange,
+  info: ResourceRequest,
+  recovered: AbortSignal,
+): AsyncGenerator<true> {
+  const began = elapsed()
+  let over = false
+  let wake: () => void = () => undefined
+  const end = (): void => {
+    over = true
+    wake()
+  }
+  let ending: Disposable | undefined
+  using _left = onAbort(exchange.signal, end)
+  using _deadline = after(lifetimeOf(info), end)
+  using _back = onAbort(recovered, () => {
+    ending = after(Math.max(shortestMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
+  })
+  using _bookmarks = every(bookmarkMs, () => wake())
+  try {
+    for (;;) {
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        if (over) resolve()
+      })
+      if (over) return
+      yield true
+    }
+  } finally {
+    ending?.[Symbol.dispose]()
+  }
+}
+
+function lifetimeOf({ query }: ResourceRequest): number {
+  const seconds = Number(query.get('timeoutSeconds') ?? 0)
+  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * defaultMs
+  return Math.min(asked, 24 * 3_600_000)
+}
+
+/** The kind of the objects in a list: Table and single kinds stay what they are. */
+function objectKind(list: GVK): GVK {
+  const { group, version, kind } = list
+  return { group, version, kind: kind.endsWith('List') ? kind.slice(0, -'List'.length) : kind }
+}
