@@ -61,7 +61,7 @@ export function withKind(gvk: GVK, bytes: Buffer): Buffer[] {
 
 const metadataFirst = Buffer.from('{"metadata":')
 
-/** The API server writes either metadata or the kind first, and few objects have neither there. */
+/** The API server writes either metadata or the kind first. Where metadata comes first and the kind later, it is said twice. */
 function saysItsKind(bytes: Buffer): boolean {
   return !startsWith(bytes, 0, metadataFirst) && gvkIn(bytes) !== undefined
 }
