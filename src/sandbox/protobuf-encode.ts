@@ -25,7 +25,7 @@ function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Fiel
 /** Writes the content of a message as Go does; members that the schema does not have are left out. Throws ProtobufErrors. */
 export function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
   for (const [name, field] of fieldsFromLast(schema)) {
-    const value = field.inline ? object : Object.hasOwn(object, name) ? object[name] : undefined
+    const value = field.inline ? object : object[name]
     try {
       writeField(out, field, value ?? undefined)
     } catch (error) {

@@ -294,7 +294,15 @@ void t.test('bytes that break off are refused, but for those that end with the t
 
 void t.test('numbers longer than 64 bits, groups and wrong wire types are refused', async (t) => {
   const head = '6b387300' + '0a09' + '0a0276311203506f64'
-  for (const raw of ['0affffffffffffffffffff01', '0b', '0800', '0a024001', '00', '120158'])
+  for (const raw of [
+    '0affffffffffffffffffff01',
+    '0affffffffffffffffff01',
+    '0b',
+    '0800',
+    '0a024001',
+    '00',
+    '120158',
+  ])
     t.throws(
       () => fromProtobuf(Buffer.from(`${head}12${byte(raw.length / 2)}${raw}`, 'hex')),
       { code: 'ERR_PROTOBUF' },
@@ -303,6 +311,19 @@ void t.test('numbers longer than 64 bits, groups and wrong wire types are refuse
 })
 
 const byte = (value: number): string => value.toString(16).padStart(2, '0')
+
+void t.test('more values than a body needs are refused before they fill the memory', async (t) => {
+  const empties = Buffer.alloc(2 * 2_000_001)
+  for (let at = 0; at < empties.length; at += 2) empties[at] = 0x12
+  const head = Buffer.from(
+    '6b387300' + '0a0d' + '0a027631' + '1207506f644c697374' + '128292f401',
+    'hex',
+  )
+  t.throws(() => fromProtobuf(Buffer.concat([head, empties])), {
+    code: 'ERR_PROTOBUF',
+    message: /more than 2000000 values/,
+  })
+})
 
 void t.test('fields of later versions are left out', async (t) => {
   const head = '6b387300' + '0a09' + '0a0276311203506f64'

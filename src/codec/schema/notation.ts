@@ -52,7 +52,6 @@ export const string = scalar('string')
 export const bool = scalar('bool')
 export const int32 = scalar('int32')
 export const int64 = scalar('int64')
-export const double = scalar('double')
 
 const struct =
   (type: FieldType) =>

@@ -96,6 +96,7 @@ const fails: readonly (readonly [string, JsonObject])[] = [
   ['has no number where a list is', { op: 'replace', path: '/a/b/x', value: 1 }],
   ['tests another type', { op: 'test', path: '/a/b/0', value: '1' }],
   ['tests a longer list', { op: 'test', path: '/a/b', value: [1, 2, 3, 4] }],
+  ['tests an object for more', { op: 'test', path: '/a', value: { ...doc.a, more: 1 } }],
   ['moves into itself', { op: 'move', from: '/a', path: '/a/b/0' }],
   ['removes the document', { op: 'remove', path: '' }],
   ['makes the document a list', { op: 'replace', path: '', value: [] }],

@@ -250,6 +250,13 @@ void t.test('patches that make no sense are bad requests', async (t) => {
     t.match(failure(() => strategicMergePatch(pod, {}, patch)).status, { code: 400 })
 })
 
+void t.test('a list whose elements cannot be told apart is not merged', async (t) => {
+  const { status } = failure(() =>
+    patchedSpec({ containers: [{ image: 'i' }] }, { containers: [{ name: 'a' }] }),
+  )
+  t.match(status, { code: 400, message: /merge key: name/ })
+})
+
 void t.test('lists of lists are refused as the server refuses them', async (t) => {
   const patch = { containers: [[{ name: 'a' }]] }
   t.match(failure(() => patchedSpec({ containers: [] }, patch)).status, {
