@@ -34,7 +34,7 @@ export interface Credentials {
 }
 
 /** A file of the credentials cannot be read or is not what it should be. The message names the file, never its content. */
-export class UnusableCredentials extends Error {
+class UnusableCredentials extends Error {
   readonly code = 'UNUSABLE_CREDENTIALS'
 }
 
@@ -86,7 +86,7 @@ export function contentOf(file: string, readFile: ReadFile): string {
 }
 
 /** The system's own word for a failed read, without the path, which stands there already. */
-export function reasonOf(cause: unknown): string {
+function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   const words: Record<string, string> = {
     ENOENT: 'there is no such file',

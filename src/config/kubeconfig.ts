@@ -17,7 +17,7 @@ export interface Kubeconfig {
 }
 
 /** A kubeconfig that cannot be used; the message says why, without showing any secret of it. */
-export class MalformedKubeconfig extends Error {
+class MalformedKubeconfig extends Error {
   readonly code = 'MALFORMED_KUBECONFIG'
 }
 

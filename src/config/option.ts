@@ -19,7 +19,7 @@ export interface Option<T> {
   readonly type: ValueType<T>
   readonly group: Group
   readonly help: string
-  readonly default: T
+  readonly default: NoInfer<T>
   /** What help says of the default where the value itself would not tell. */
   readonly defaultShown?: string
   /** Names files whose being readable is part of being right. */
@@ -27,7 +27,7 @@ export interface Option<T> {
   /** Never printed. */
   readonly secret?: true
   /** What an operator who gave this value has to know, if anything: that it has no effect, or what it was mapped to. */
-  remark?(value: T): string | undefined
+  remark?(value: NoInfer<T>): string | undefined
 }
 
 /** The same option; lets the compiler find the value's type. */

@@ -200,19 +200,22 @@ export const options = {
   'host-network-node': option({
     type: is.boolean,
     group: 'Node',
-    help: 'Whether the node is of a host-network pool: its pods then share its loopback, and reach the hub there.',
+    help: 'Whether the node is of a host-network pool: its pods share its loopback, so the plain proxy has to be asked for.',
     default: false,
   }),
   'dummy-if-ip': option({
     type: is.optional(is.dummyAddress),
     group: 'Node',
-    help: 'Address of the interface at which pods reach the hub. The hub does not make the interface: it must be there.',
+    help: 'Address of the interface at which pods reach the hub.',
     default: undefined,
+    remark: later(
+      'the hub neither makes such an interface nor listens there; --hub-address says where pods reach it',
+    ),
   }),
   'hub-address': option({
     type: is.optional(is.hostAndPort),
     group: 'Node',
-    help: 'Where pods reach the hub, if not at --dummy-if-ip; the port is --proxy-secure-port unless given.',
+    help: 'Where pods reach the hub over TLS, which must be provided for in front of it. The filter masterservice tells them; without this it changes nothing. The port is --proxy-secure-port unless given.',
     default: undefined,
   }),
   'root-dir': option({
@@ -263,6 +266,7 @@ export const options = {
     help: 'How long a watch from the cache lasts at least whose client asked for no time.',
     default: 1_800_000,
     defaultShown: '30m',
+    remark: laterUnless((ms) => ms === 1_800_000, 'such a watch lasts from 30 to 60 minutes'),
   }),
   'enable-resource-filter': option({
     type: is.boolean,

@@ -6,7 +6,7 @@ import type { ConfigSources } from './config.ts'
 const largest = 4 * 1024 * 1024
 
 /** A file's text; throws where it cannot be read, or is too large to be what was meant. */
-export function readFile(path: string): string {
+function readFile(path: string): string {
   if (statSync(path).size > largest) throw new Error('it is larger than 4 MiB')
   return readFileSync(path, 'utf8')
 }

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { brokenFloors, repository } from './floors.ts'
+
+const broken = (path: string, source: string) => brokenFloors([{ path, source }])
+
+void t.test('the repository keeps to its floors', async (t) => {
+  const files = repository()
+  t.ok(files.length > 50, 'the files are found at all')
+  t.strictSame(brokenFloors(files), [])
+})
+
+void t.test('a folder may import from below and from itself', async (t) => {
+  for (const source of [
+    "import { a } from '../store/store.ts'",
+    "import type { A } from '../kube/gvk.ts'",
+    "export { a } from './other.ts'",
+    "const a = await import('../base/clock.ts')",
+    "import { a } from 'node:fs'",
+  ]) {
+    t.strictSame(broken('src/cache/recorder.ts', source), [], source)
+  }
+  t.strictSame(broken('src/hub.ts', "import { a } from '../filters/index.ts'"), [])
+  t.strictSame(broken('filters/a.ts', "import type { A } from '../src/filter/filter.ts'"), [])
+  t.strictSame(broken('test/a.test.ts', "import { a } from '../src/hub.ts'"), [])
+  t.strictSame(broken('src/main.ts', "import { a } from './cli/cli.ts'"), [])
+})
+
+void t.test('from above, from a neighbour, from tests it may not', async (t) => {
+  const cases: [string, string, RegExp][] = [
+    ['src/kube/a.ts', "import type { A } from '../codec/list.ts'", /src\/codec is above src\/kube/],
+    ['src/cache/a.ts', "import { a } from '../local/b.ts'", /src\/local is a neighbour/],
+    ['src/store/a.ts', "const a = await import( '../cache/b.ts')", /is above/],
+    ['src/store/a.ts', "export * from '../pipeline/b.ts'", /is above/],
+    ['src/store/a.ts', "new Worker(new URL('../hub.ts', import.meta.url))", /is above/],
+    ['src/store/a.ts', "import\n  '../cache/b.ts'", /is above/],
+    ['src/sandbox/a.ts', "import { a } from '../hub.ts'", /is a neighbour/],
+    ['src/hub.ts', "import { a } from './cli/log.ts'", /is above/],
+    ['src/cache/a.ts', "import { a } from '../../test/kit/b.ts'", /nothing that is shipped/],
+    ['filters/a.ts', "import { a } from '../bench/b.ts'", /nothing that is shipped/],
+    ['filters/a.ts', "import { a } from '../src/store/b.ts'", /filters do not see src\/store/],
+    ['src/filter/a.ts', "import { a } from '../../filters/b.ts'", /does not see the filters/],
+    ['src/elsewhere/a.ts', '', /stands on no floor/],
+    ['src/store/a.ts', 'await import(name)', /only shows when it runs/],
+  ]
+  for (const [path, source, complaint] of cases) {
+    const sentences = broken(path, source)
+    t.equal(sentences.length, 1, source)
+    t.match(sentences[0], complaint)
+    t.ok(sentences[0]?.startsWith(path))
+  }
+})
+
+void t.test('names that say nothing are refused, words that contain them are not', async (t) => {
+  for (const path of [
+    'src/util/a.ts',
+    'src/store/utils.ts',
+    'test/helpers/a.ts',
+    'src/cache/cache-manager.ts',
+    'bench/common.ts',
+  ]) {
+    t.match(broken(path, ''), [/says nothing of what it knows/], path)
+  }
+  t.strictSame(broken('src/store/utility-power.ts', ''), [])
+})
