@@ -88,7 +88,7 @@ async function answer(
   { handler }: ListenerOptions,
 ): Promise<void> {
   const gone = new AbortController()
-  response.once('close', () => gone.abort(new ClientGone()))
+  response.once('close', () => gone.abort(clientGone))
   response.sendDate = false
   const reply = await handler(incoming(request, gone.signal))
   if (gone.signal.aborted) return
@@ -113,7 +113,7 @@ async function answerUpgrade(
   { handler }: ListenerOptions,
 ): Promise<void> {
   const gone = new AbortController()
-  socket.once('close', () => gone.abort(new ClientGone()))
+  socket.once('close', () => gone.abort(clientGone))
   socket.on('error', () => socket.destroy())
   const reply = await handler(incoming(request, gone.signal))
   if (gone.signal.aborted) return
@@ -164,13 +164,16 @@ function peerOf(socket: Socket): Peer {
   return peer
 }
 
-/** The reason of the signal that says that a client hung up. */
+/** The reason of the signal that says that a client hung up, or has its answer. */
 export class ClientGone extends Error {
   readonly code = 'CLIENT_GONE'
   constructor() {
     super('the client has closed its connection')
   }
 }
+
+/** One for all: every exchange ends with it, and a stack of its own would tell nothing. */
+const clientGone = new ClientGone()
 
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))

@@ -1,0 +1,194 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { keptKey } from './base/kept-key.ts'
+import { Recorder } from './cache/recorder.ts'
+import { Connections } from './client/connections.ts'
+import { followCredentials, loadCredentials } from './client/credential-follower.ts'
+import type { HubConfig } from './config/hub-config.ts'
+import { SocketOwners } from './identity/socket-owner.ts'
+import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
+import { pipeline } from './pipeline/pipeline.ts'
+import { Cloud } from './remote/cloud.ts'
+import { forwarder } from './remote/forward.ts'
+import { upgrader } from './remote/upgrade.ts'
+import { Upstream } from './remote/upstream.ts'
+import { listen, type Listener } from './server/listener.ts'
+import { listenOps } from './server/ops.ts'
+import { openStore } from './store/sqlite/open.ts'
+
+/** A running hub. Disposing it drains what is under way for as long as the configuration allows, then cuts. */
+export interface Hub extends AsyncDisposable {
+  /** Where the plain proxy listens; `undefined` where it does not. */
+  readonly proxyPort: number | undefined
+  readonly opsPort: number
+  readonly metrics: HubMetrics
+  /** `undefined` before the first verdict. */
+  readonly online: () => boolean | undefined
+  /** Resolves when the hub has stopped, however that came. */
+  readonly closed: Promise<void>
+}
+
+export interface HubOptions {
+  readonly log: Logger
+  /** Told when the cloud goes or comes back. */
+  readonly onOnline?: (online: boolean) => void
+}
+
+/** How often credential files are looked at. */
+const credentialsMs = 5_000
+
+/** Connections beyond any node's need (a kubelet has two a secret it mounts), below what file handles allow. */
+const maxConnections = 4_096
+
+/**
+ * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store, listens. Resolves when requests are served,
+ * which does not wait for the cloud. Rejects with the first thing that cannot be; nothing is left open then.
+ */
+export async function startHub(config: HubConfig, { log, onOnline }: HubOptions): Promise<Hub> {
+  await using parts = new AsyncDisposableStack()
+  const metrics = createMetrics({ components: config.cacheComponents })
+  const health = { store: undefined as string | undefined }
+  mkdirSync(config.rootDir, { recursive: true, mode: 0o700 })
+
+  const credentials = loadCredentials(config.credentials)
+  const connections = parts.use(new Connections(credentials))
+  parts.use(
+    followCredentials(
+      config.credentials,
+      credentials,
+      credentialsMs,
+      (changed) => {
+        log.info('the credentials have changed')
+        connections.replaceCredentials(changed)
+      },
+      (err) =>
+        log.warn(
+          { err },
+          'the credentials have changed and cannot be used; the last good ones stay',
+        ),
+    ),
+  )
+
+  const store = parts.use(
+    await openStore({
+      directory: config.cachePath,
+      keyFile: join(config.rootDir, 'seal.key'),
+      report: (kind, err) => {
+        if (kind === 'write') health.store = err.message
+        metrics.storeFailures.add()
+        log.error({ err, kind }, 'the store failed')
+      },
+    }),
+  )
+
+  const cloud = parts.use(
+    new Cloud(
+      (onVerdict) =>
+        config.serverAddresses.map(({ origin }) => {
+          const upstream: Upstream = new Upstream(
+            origin,
+            probeOf(connections),
+            config.heartbeat,
+            () => {
+              const healthy = upstream.verdict === 'healthy'
+              metrics.upstreamHealthy.set({ upstream: origin }, healthy ? 1 : 0)
+              log.info(
+                { upstream: origin, verdict: upstream.verdict },
+                'an API server is judged anew',
+              )
+              onVerdict()
+            },
+          )
+          return upstream
+        }),
+      config.lbMode === 'priority' ? 'priority' : 'round-robin',
+      (online) => {
+        metrics.online.set(online ? 1 : 0)
+        log.warn(
+          online ? 'online: an API server can be reached' : 'offline: answering from the cache',
+        )
+        onOnline?.(online)
+      },
+    ),
+  )
+
+  const handler = pipeline({
+    callers: {
+      anonymousLoopback: config.anonymousLoopback,
+      tokenKey: keptKey(join(config.rootDir, 'token.key')),
+      owners: new SocketOwners(),
+    },
+    metrics,
+    maxRequestsInFlight: config.maxRequestsInFlight,
+    dispatch: {
+      cloud,
+      forward: forwarder(cloud, connections),
+      upgrade: upgrader(cloud, connections),
+      recorder: new Recorder(store, config.cacheComponents, {
+        onRecorded: (kind) => {
+          health.store = undefined
+          metrics.recorded.add({ kind })
+        },
+        onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
+        onMalformed: (err, { method, info }) => {
+          metrics.malformed.add()
+          log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+        },
+      }),
+      local: { store, nodeName: config.nodeName, recovered: () => cloud.spell },
+      onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
+    },
+    onUnforeseen: (err, { method, url }) => {
+      log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
+    },
+    onAnswer: (line) => log.debug(line, 'answered'),
+  })
+
+  const grace = config.shutdownGracePeriodMs
+  const ops = await listenOps({
+    host: config.ops.address,
+    port: config.ops.port,
+    metrics,
+    checks: [{ name: 'store', check: () => health.store }],
+    remarks: () => [spellRemark(cloud)],
+  })
+  parts.defer(() => ops.close(0))
+  const proxy: Listener | undefined = config.proxy.plain
+    ? await listen({
+        host: config.proxy.address,
+        port: config.proxy.port,
+        handler,
+        maxConnections,
+        onBroken: (err) => log.debug({ err }, 'an answer broke off'),
+      })
+    : undefined
+  parts.defer(() => proxy?.close(grace))
+
+  const running = parts.move()
+  const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
+  return {
+    proxyPort: proxy?.port,
+    opsPort: ops.port,
+    metrics,
+    online: () => cloud.online,
+    closed,
+    [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
+  }
+}
+
+/** Ready is what an API server says it is, over a connection made to hear it. */
+function probeOf(connections: Connections) {
+  return async (origin: string, withinMs: number): Promise<void> => {
+    const status = await connections.ask(origin, '/readyz', withinMs)
+    if (status !== 200) throw new Error(`${origin} is not ready: ${status}`)
+  }
+}
+
+function spellRemark({ online, since }: Cloud): string {
+  if (online === undefined) return '[ ]cloud not yet judged'
+  const from = new Date(since).toISOString()
+  return online
+    ? `[+]cloud online since ${from}`
+    : `[ ]cloud offline since ${from}; serving the cache`
+}

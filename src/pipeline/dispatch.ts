@@ -1,0 +1,43 @@
+import type { Recorder } from '../cache/recorder.ts'
+import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
+import { answerLocally, type LocalFacts } from '../local/local.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import { Unreachable, type Forward, type ForwardOptions } from '../remote/forward.ts'
+import type { Upgrade } from '../remote/upgrade.ts'
+
+export interface DispatchParts {
+  readonly cloud: Cloud
+  readonly forward: Forward
+  readonly upgrade: Upgrade
+  readonly recorder: Recorder
+  readonly local: LocalFacts
+  readonly onOutcome: ForwardOptions['onOutcome']
+}
+
+/**
+ * Asks the cloud, or, when it is gone, the cache. A request under way when the cloud goes falls through to the cache in the same
+ * exchange, unless it may have been acted upon.
+ */
+export function dispatcher(parts: DispatchParts): Handler<Exchange> {
+  return async (exchange) => {
+    if (parts.cloud.online === undefined) await parts.cloud.settled()
+    if (parts.cloud.online !== true) return answerLocally(exchange, parts.local)
+    try {
+      return await askCloud(exchange, parts)
+    } catch (error) {
+      if (!(error instanceof Unreachable) || exchange.signal.aborted) throw error
+      // What was sent may have been done; only what changes nothing can be answered twice.
+      if (error.sent && exchange.method !== 'GET') throw error
+      return answerLocally(exchange, parts.local)
+    }
+  }
+}
+
+async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+  if (exchange.upgrade) return parts.upgrade(exchange)
+  const { onOutcome } = parts
+  const what = parts.recorder.wants(exchange)
+  if (what === undefined) return parts.forward(exchange, { onOutcome })
+  const reply = await parts.forward(exchange, { onOutcome, identityEncoding: true })
+  return parts.recorder.record(what, exchange, reply)
+}

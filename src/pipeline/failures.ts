@@ -1,0 +1,92 @@
+import { statusBody } from '../codec/render.ts'
+import type {
+  BodyReply,
+  Exchange,
+  Handler,
+  Incoming,
+  Reply,
+  WireReply,
+} from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
+import { mediaType, type Encoding } from '../kube/media-type.ts'
+import {
+  badRequest,
+  internalError,
+  serviceUnavailable,
+  StatusError,
+  type Status,
+} from '../kube/status.ts'
+import { Unreachable } from '../remote/forward.ts'
+import { MalformedPath } from '../request/request-info.ts'
+
+/** A Status as an answer, with Retry-After where it says so (apiserver pkg/endpoints/handlers/responsewriters). */
+function statusReply(status: Status, encoding: Encoding): BodyReply {
+  const body = statusBody(encoding, status)
+  const retryAfter = status.details?.retryAfterSeconds
+  const headers = new HeaderList([
+    'Cache-Control',
+    'no-cache, private',
+    'Content-Type',
+    mediaType(encoding),
+    ...(retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)]),
+    'Content-Length',
+    String(body.byteLength),
+  ])
+  return { kind: 'body', from: 'hub', status: status.code, headers, body }
+}
+
+/** Causes and what clients are told of them; `undefined` for what no one foresaw. */
+function statusOf(error: unknown): Status | undefined {
+  if (error instanceof StatusError) return error.status
+  if (error instanceof MalformedPath) return badRequest(error.message)
+  if (error instanceof Unreachable) {
+    return error.sent
+      ? serviceUnavailable(
+          'the API server was asked and its connection broke: whether it has acted is not known',
+        )
+      : serviceUnavailable('no API server can be reached')
+  }
+  return undefined
+}
+
+/** Told of failures nobody foresaw: the one place where they are logged. */
+export type OnUnforeseen = (
+  error: unknown,
+  what: { readonly method: string; readonly url: string },
+) => void
+
+/** Failures become a Status in the encoding that the client reads. */
+export function withRescue(onUnforeseen: OnUnforeseen) {
+  return (next: Handler<Exchange>): Handler<Exchange> =>
+    async (exchange): Promise<Reply> => {
+      try {
+        return await next(exchange)
+      } catch (error) {
+        const [form] = exchange.forms
+        return statusReply(told(error, exchange, onUnforeseen), form?.encoding ?? 'json')
+      }
+    }
+}
+
+/** Whatever no one else caught, before it was known in which form an answer is wanted: a Status in JSON. */
+export function withLastResort(onUnforeseen: OnUnforeseen) {
+  return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
+    async (incoming) => {
+      try {
+        return await next(incoming)
+      } catch (error) {
+        return statusReply(told(error, incoming, onUnforeseen), 'json')
+      }
+    }
+}
+
+function told(
+  error: unknown,
+  { method, url, signal }: Incoming,
+  onUnforeseen: OnUnforeseen,
+): Status {
+  const status = statusOf(error)
+  if (status) return status
+  if (!signal.aborted) onUnforeseen(error, { method, url })
+  return internalError('the hub failed to answer')
+}

@@ -1,0 +1,35 @@
+import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import { stack } from '../exchange/stack.ts'
+import type { CallerRules } from '../identity/caller.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { dispatcher, type DispatchParts } from './dispatch.ts'
+import { withEncoding } from './encoding.ts'
+import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
+import { withDeadline, withInFlightLimit } from './limits.ts'
+import { withIdentity, withRequestInfo } from './meaning.ts'
+import { withTrace, type OnAnswer } from './trace.ts'
+
+export interface PipelineParts {
+  readonly callers: CallerRules
+  readonly metrics: HubMetrics
+  readonly maxRequestsInFlight: number
+  readonly dispatch: DispatchParts
+  readonly onUnforeseen: OnUnforeseen
+  readonly onAnswer: OnAnswer
+}
+
+/** The whole data path, in the order in which a request travels. */
+export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
+  return stack<Incoming, WireReply>()
+    .through(withLastResort(parts.onUnforeseen)) // whatever no one else caught becomes a Status in JSON
+    .through(withRequestInfo) // what is asked
+    .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
+    .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
+    .through(withEncoding) // objects become bytes here, in the form asked for
+    .through(withRescue(parts.onUnforeseen)) // failures become a Status in that form
+    .through(
+      withInFlightLimit(parts.maxRequestsInFlight, () => parts.metrics.requestsRejected.add()),
+    ) // shed before anything is queued
+    .through(withDeadline) // a watch ends when its time is over, whoever answers it
+    .to(dispatcher(parts.dispatch))
+}

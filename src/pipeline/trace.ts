@@ -1,0 +1,48 @@
+import { onAbort } from '../base/abort.ts'
+import { elapsed } from '../base/clock.ts'
+import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { isLongRunning } from './limits.ts'
+
+/** Told of each answer, for the log; the URL without what a query may hold. */
+export type OnAnswer = (line: {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly component: string
+  readonly code: number
+  readonly source: string
+  readonly ms: number
+}) => void
+
+/** Counted by verb, resource, component and source, whoever answers. */
+export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
+  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    async (exchange) => {
+      const began = elapsed()
+      const { info } = exchange
+      const lasting = isLongRunning(info) || exchange.upgrade
+      const watching = info.isResource && info.verb === 'watch'
+      const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
+      gauge?.add(1)
+      onAbort(exchange.signal, () => gauge?.add(-1))
+      const reply = await next(exchange)
+      const code = reply.kind === 'upgrade' ? 101 : reply.status
+      metrics.requests.add({
+        verb: info.verb,
+        resource: info.isResource ? info.gvr.resource : '',
+        component: exchange.component,
+        code: String(code),
+        source: reply.from,
+      })
+      onAbort(exchange.signal, () => {
+        const ms = elapsed() - began
+        if (!lasting) {
+          metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
+        }
+        const { id, method, component } = exchange
+        onAnswer({ id, method, path: info.path, component, code, source: reply.from, ms })
+      })
+      return reply
+    }
+}
