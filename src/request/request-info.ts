@@ -44,21 +44,20 @@ export class MalformedPath extends Error {
 
 /**
  * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/` with at least a
- * resource are non-resource requests. Throws `MalformedPath` for what could mean two things to two readers: a bad escape, an
- * encoded slash or NUL, or `.` and `..` as a segment.
+ * resource are non-resource requests. Throws `MalformedPath` for what could mean two things to two readers: a bad escape, NUL, `.` and
+ * `..` as a segment, an encoded slash or an empty segment in what is read here (what follows a subresource is its own), and for a
+ * target that is no path (RFC 9112 section 3.2 has three more forms).
  */
 export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
-  const nonResource = (): NonResourceRequest => ({
-    isResource: false,
-    path,
-    verb: method.toLowerCase(),
-    query,
-  })
-  const verb = verbOfMethod[method]
   const segments = split(path)
+  const nonResource = (): NonResourceRequest => {
+    refuseAmbiguous(segments)
+    return { isResource: false, path, verb: method.toLowerCase(), query }
+  }
+  const verb = verbOfMethod[method]
   const [prefix, ...rest] = segments
   if (verb === undefined || (prefix !== 'api' && prefix !== 'apis')) return nonResource()
   const group = prefix === 'api' ? '' : (rest.shift() ?? '')
@@ -70,33 +69,43 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
     rest.shift()
   }
   let namespace: string | undefined
-  if (rest[0] === 'namespaces' && rest.length > 1) {
+  if (rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '')) {
     namespace = rest[1]
-    if (rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '')) rest.splice(0, 2)
+    rest.splice(0, 2)
   }
-  const [resource = '', name, subresource] = rest
+  const [resource = '', name, subresource, ...extra] = rest
+  refuseAmbiguous(segments.slice(0, segments.length - extra.length))
   return {
     isResource: true,
     path,
     verb: refine(verb, name, query, legacyWatch),
     gvr: { group, version, resource },
-    ...(namespace !== undefined && resource !== 'namespaces' && { namespace }),
+    ...(namespace !== undefined && { namespace }),
     ...(name !== undefined && { name }),
     ...(subresource !== undefined && { subresource }),
     query,
   }
 }
 
+/** The segments between slashes, without escapes; a slash at the end stands before nothing. */
 function split(path: string): string[] {
-  const segments = path.split('/').filter((segment) => segment !== '')
+  if (!path.startsWith('/')) throw new MalformedPath('the target of the request is not a path')
+  const segments = path.slice(1).split('/')
+  if (segments.at(-1) === '') segments.pop()
   return segments.map((segment) => {
     const plain = segment.includes('%') ? decode(segment) : segment
-    if (plain === '.' || plain === '..' || plain.includes('/') || plain.includes('\0')) {
-      throw new MalformedPath(`the path segment ${JSON.stringify(segment)} is not allowed`)
-    }
+    if (plain === '.' || plain === '..' || plain.includes('\0')) throw notAllowed(segment)
     return plain
   })
 }
+
+function refuseAmbiguous(segments: readonly string[]): void {
+  const bad = segments.find((segment) => segment === '' || segment.includes('/'))
+  if (bad !== undefined) throw notAllowed(bad)
+}
+
+const notAllowed = (segment: string): MalformedPath =>
+  new MalformedPath(`the path segment ${JSON.stringify(segment)} is not allowed`)
 
 function decode(segment: string): string {
   try {
@@ -121,9 +130,9 @@ function refine(
   return isTrue(query.get('watch')) ? 'watch' : 'list'
 }
 
-/** Go's strconv.ParseBool, and an empty value, which the API's conversion takes for true. */
+/** Whatever is said but `0` and `false`, an empty value too (apimachinery pkg/runtime/conversion.go). */
 export function isTrue(value: string | null): boolean {
-  return value !== null && ['', '1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false'
 }
 
 /** The one name a list or watch is limited to by its field selector, as the API server authorizes it. */

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { after, elapsed, every, jitter, sleep } from '../../src/base/clock.ts'
+
+/** A process with a timer only that keeps it alive: the ones under test do not. */
+const alive = (): NodeJS.Timeout => setTimeout(() => undefined, 30_000)
+
+void t.test(
+  'what is put off happens once, what repeats does so until it is let go of',
+  async (t) => {
+    const hold = alive()
+    t.teardown(() => clearTimeout(hold))
+    let once = 0
+    after(1, () => once++)
+    await new Promise<void>((resolve) => {
+      let times = 0
+      const timer = every(1, () => {
+        if (++times < 3) return
+        timer[Symbol.dispose]()
+        resolve()
+      })
+    })
+    t.equal(once, 1)
+  },
+)
+
+void t.test('what was let go of does not happen', async (t) => {
+  const hold = alive()
+  t.teardown(() => clearTimeout(hold))
+  after(1, () => t.fail('it was let go of'))[Symbol.dispose]()
+  await sleep(5)
+})
+
+void t.test('a sleeper is woken by its signal, and does not fall asleep after it', async (t) => {
+  const controller = new AbortController()
+  const asleep = sleep(1_000_000, controller.signal)
+  controller.abort()
+  t.equal(await asleep, undefined)
+  t.equal(await sleep(1_000_000, controller.signal), undefined)
+})
+
+void t.test('jitter stays within its bounds', async (t) => {
+  for (let i = 0; i < 100; i++) {
+    const drawn = jitter(5, 6)
+    t.ok(drawn >= 5 && drawn < 6)
+  }
+})
+
+void t.test('the clock for measuring does not go back', async (t) => {
+  const first = elapsed()
+  t.ok(elapsed() >= first)
+})

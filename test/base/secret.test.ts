@@ -1,0 +1,20 @@
+import { format, inspect } from 'node:util'
+import t from 'tap'
+import { Secret } from '../../src/base/secret.ts'
+
+void t.test('a secret shows itself to nobody who does not ask for it by name', async (t) => {
+  const secret = new Secret('hunter2')
+  t.equal(secret.reveal(), 'hunter2')
+  for (const shown of [
+    String(secret),
+    `${secret}`,
+    JSON.stringify({ secret }),
+    inspect(secret, { depth: 9, showHidden: true }),
+    inspect({ deep: { secret } }, { depth: 9 }),
+    format('%s %o %j', secret, secret, secret),
+    JSON.stringify(Object.entries(secret)),
+    JSON.stringify(structuredClone({ ...secret })),
+  ]) {
+    t.notMatch(shown, 'hunter2')
+  }
+})
