@@ -97,7 +97,8 @@ type Started = Exclude<Opened, { ok: true }> | (Extract<Opened, { ok: true }> & 
 
 function startWriter(options: WriterOptions): Promise<Started> {
   const writer = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
-  const worker = new Worker(writer, { workerData: options, name: 'store-writer' })
+  // What the process preloads is not for this thread, and would be loaded once more.
+  const worker = new Worker(writer, { workerData: options, name: 'store-writer', execArgv: [] })
   return new Promise((resolve, reject) => {
     worker.once('error', reject)
     worker.once('message', (opened: Opened) => {

@@ -1,0 +1,472 @@
+import type { Test } from 'tap'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import type { GVK } from '../../src/kube/gvk.ts'
+import type { ApiObject } from '../../src/kube/object.ts'
+import type { FormKey } from '../../src/request/form.ts'
+import { node, tokenHolder } from '../../src/request/identity.ts'
+import type {
+  Audience,
+  CollectionHead,
+  CollectionKey,
+  ObjectKey,
+  ObjectStore,
+} from '../../src/store/store.ts'
+
+export const json = 'json' as FormKey
+export const protobuf = 'protobuf' as FormKey
+export const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
+export const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
+
+const asNode: Audience = { identity: node, form: json }
+
+/** All pods, unless told otherwise. */
+export const collection = (with_: Partial<CollectionKey> = {}): CollectionKey => ({
+  audience: asNode,
+  gvr: { group: '', version: 'v1', resource: 'pods' },
+  labelSelector: '',
+  fieldSelector: '',
+  ...with_,
+})
+
+export const keyOf = (name: string, with_: Partial<ObjectKey> = {}): ObjectKey => ({
+  audience: asNode,
+  gvr: { group: '', version: 'v1', resource: 'pods' },
+  namespace: 'default',
+  name,
+  ...with_,
+})
+
+/** An object whose bytes say which version of it this is. */
+export const object = (
+  name: string,
+  resourceVersion: number | string,
+  with_: Partial<ApiObject> = {},
+): ApiObject => ({
+  namespace: 'default',
+  name,
+  uid: `uid of ${name}`,
+  resourceVersion: String(resourceVersion),
+  bytes: Buffer.from(`${name} at ${resourceVersion}`),
+  ...with_,
+})
+
+export const head = (
+  resourceVersion: number | string,
+  with_: Partial<CollectionHead> = {},
+): CollectionHead => ({
+  gvk: podList,
+  resourceVersion: String(resourceVersion),
+  extra: '',
+  ...with_,
+})
+
+export const changed = (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject): WatchEvent => ({
+  type,
+  object,
+})
+
+export const bookmark = (resourceVersion: number | string): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion: String(resourceVersion),
+  initialEventsEnd: false,
+})
+
+export async function replace(
+  store: ObjectStore,
+  key: CollectionKey,
+  of: CollectionHead,
+  ...batches: readonly (readonly ApiObject[])[]
+): Promise<void> {
+  await using replacement = store.replace(key)
+  for (const objects of batches) await replacement.add({ objects })
+  await replacement.commit(of)
+}
+
+/** What the bytes of the objects say, in their order. */
+export const texts = (objects: readonly (ApiObject | undefined)[]): (string | undefined)[] =>
+  objects.map((object) => object && Buffer.from(object.bytes).toString())
+
+export function listed(store: ObjectStore, key: CollectionKey): (string | undefined)[] | undefined {
+  const list = store.list(key)
+  return list && texts([...list.batches].flat())
+}
+
+export function got(store: ObjectStore, key: ObjectKey): string | undefined {
+  const found = store.get(key)
+  return typeof found === 'object' ? Buffer.from(found.object.bytes).toString() : found
+}
+
+/** What any store of objects promises. `open` opens the one that lies in `directory`, which is empty at first. */
+export function objectStoreContract(
+  t: Test,
+  open: (directory: string) => Promise<ObjectStore>,
+): void {
+  const promise = (sentence: string, show: (t: Test, store: ObjectStore) => Promise<void>): void =>
+    void t.test(sentence, async (t) => {
+      await using store = await open(t.testdir())
+      await show(t, store)
+    })
+
+  promise('what was never listed is not an empty list', async (t, store) => {
+    t.equal(store.list(collection()), undefined)
+    await replace(store, collection(), head(7))
+    const list = store.list(collection())
+    t.match(list, { gvk: podList, resourceVersion: '7', extra: '' })
+    t.strictSame(listed(store, collection()), [])
+  })
+
+  promise(
+    'a list is given back by namespace and name, with what it said of itself',
+    async (t, store) => {
+      const elsewhere = object('a', 3, { namespace: 'aside' })
+      const extra = '"remainingItemCount":1'
+      const before = Date.now()
+      await replace(
+        store,
+        collection(),
+        head(9, { extra }),
+        [object('b', 2), object('a', 1)],
+        [elsewhere],
+      )
+      const list = store.list(collection())!
+      t.equal(list.extra, extra)
+      t.ok(list.confirmedAt >= before)
+      t.strictSame(
+        [...list.batches]
+          .flat()
+          .map((each) => ({ ...each, bytes: String(Buffer.from(each.bytes)) })),
+        [
+          { ...elsewhere, bytes: 'a at 3' },
+          { ...object('a', 1), bytes: 'a at 1' },
+          { ...object('b', 2), bytes: 'b at 2' },
+        ],
+      )
+    },
+  )
+
+  promise('a new list takes the place of the old one whole', async (t, store) => {
+    await replace(store, collection(), head(3), [object('a', 1), object('b', 2), object('c', 3)])
+    await replace(store, collection(), head(6), [object('a', 1), object('b', 5), object('d', 6)])
+    t.strictSame(listed(store, collection()), ['a at 1', 'b at 5', 'd at 6'])
+    t.equal(store.list(collection())?.resourceVersion, '6')
+  })
+
+  promise('a list that is given up before it is whole changes nothing', async (t, store) => {
+    await replace(store, collection(), head(2), [object('a', 1), object('b', 2)])
+    {
+      await using replacement = store.replace(collection())
+      await replacement.add({ objects: [object('a', 5), object('z', 6)] })
+      t.strictSame(listed(store, collection()), ['a at 1', 'b at 2'])
+      t.equal(got(store, keyOf('a')), 'a at 1', 'what is staged is not seen')
+      t.equal(got(store, keyOf('z')), 'absent')
+    }
+    t.strictSame(listed(store, collection()), ['a at 1', 'b at 2'])
+    t.equal(store.list(collection())?.resourceVersion, '2')
+  })
+
+  promise('a list being read stays as it was while it is replaced', async (t, store) => {
+    const big = (version: number): ApiObject[] =>
+      Array.from({ length: 40 }, (_, index) =>
+        object(`pod-${String(index).padStart(2, '0')}`, version + index, {
+          bytes: Buffer.alloc(30_000, String(version)),
+        }),
+      )
+    await replace(store, collection(), head(199), big(100))
+    const batches = store.list(collection())!.batches[Symbol.iterator]()
+    const first = batches.next().value as readonly ApiObject[]
+    t.ok(first.length < 40, 'it comes in runs')
+    await replace(store, collection(), head(299), big(200))
+    await replace(store, collection(), head(399), big(300))
+    await store.put(keyOf('other'), pod, object('other', 400))
+    const read = [...first]
+    for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
+    t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
+    t.equal(read.length, 40)
+  })
+
+  promise(
+    'identities, forms, resources, namespaces and selectors are kept apart',
+    async (t, store) => {
+      const keys = [
+        collection(),
+        collection({ namespace: 'default' }),
+        collection({ labelSelector: 'app=a' }),
+        collection({ fieldSelector: 'spec.nodeName=n' }),
+        collection({ audience: { identity: node, form: protobuf } }),
+        collection({ audience: { identity: tokenHolder('x'), form: json } }),
+        collection({ gvr: { group: '', version: 'v1', resource: 'nodes' } }),
+        collection({ gvr: { group: 'x', version: 'v1', resource: 'pods' } }),
+      ]
+      for (const [index, key] of keys.entries()) {
+        const name = `of-${index}`
+        await replace(store, key, head(index + 1), [object(name, index + 1)])
+      }
+      keys.forEach((key, index) =>
+        t.strictSame(listed(store, key), [`of-${index} at ${index + 1}`], `collection ${index}`),
+      )
+      t.equal(
+        store.get(keyOf('of-4', { audience: { identity: tokenHolder('x'), form: json } })),
+        'absent',
+      )
+      t.equal(
+        store.get(keyOf('of-4', { audience: { identity: tokenHolder('y'), form: json } })),
+        undefined,
+      )
+    },
+  )
+
+  promise(
+    'a get finds the newest of its own record and what collections hold',
+    async (t, store) => {
+      t.equal(store.get(keyOf('a')), undefined)
+      await store.put(keyOf('a'), pod, object('a', 9))
+      t.match(store.get(keyOf('a')), { gvk: pod, object: { resourceVersion: '9' } })
+      await replace(store, collection(), head(20), [object('a', 10)])
+      t.equal(got(store, keyOf('a')), 'a at 10', 'longer is newer')
+      await replace(store, collection({ labelSelector: 'x' }), head(21), [object('a', 8)])
+      t.equal(got(store, keyOf('a')), 'a at 10')
+      await store.put(keyOf('a'), pod, object('a', 11))
+      t.equal(got(store, keyOf('a')), 'a at 11')
+    },
+  )
+
+  promise('members of a list are of the kind that the list is named for', async (t, store) => {
+    await replace(store, collection(), head(2), [object('a', 1)])
+    t.match(store.get(keyOf('a')), { gvk: pod })
+    const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
+    const audience = { identity: node, form: 'json;table;v1;Metadata' as FormKey }
+    await replace(store, collection({ audience }), head(2, { gvk: table }), [object('a', 1)])
+    t.match(store.get(keyOf('a', { audience })), { gvk: table })
+  })
+
+  promise('absent is said only by a collection that would have it', async (t, store) => {
+    await replace(store, collection({ labelSelector: 'app=x' }), head(1))
+    await replace(store, collection({ fieldSelector: 'spec.nodeName=n' }), head(1))
+    await replace(store, collection({ fieldSelector: 'metadata.name=other' }), head(1))
+    await replace(store, collection({ namespace: 'elsewhere' }), head(1))
+    t.equal(store.get(keyOf('a')), undefined)
+    await replace(
+      store,
+      collection({ namespace: 'default', fieldSelector: 'metadata.name=a' }),
+      head(2),
+    )
+    t.equal(store.get(keyOf('a')), 'absent')
+    t.equal(store.get(keyOf('b')), undefined)
+    await replace(store, collection({ namespace: 'default' }), head(3))
+    t.equal(store.get(keyOf('b')), 'absent')
+    t.equal(store.get(keyOf('b', { namespace: 'other' })), undefined)
+    await replace(store, collection(), head(4))
+    t.equal(store.get(keyOf('b', { namespace: 'other' })), 'absent')
+  })
+
+  promise('an older version than what is stored changes nothing', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 10))
+    await store.put(keyOf('a'), pod, object('a', 9))
+    t.equal(got(store, keyOf('a')), 'a at 10')
+    await replace(store, collection(), head(20), [object('b', 15)])
+    await store.put(keyOf('b'), pod, object('b', 14))
+    t.equal(got(store, keyOf('b')), 'b at 15')
+    await store.apply(collection(), [
+      changed('MODIFIED', object('b', 13)),
+      changed('DELETED', object('b', 14)),
+    ])
+    t.equal(got(store, keyOf('b')), 'b at 15')
+    t.equal(store.list(collection())?.resourceVersion, '20')
+  })
+
+  promise('of versions that do not compare the last one written counts', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 'x2'))
+    await store.put(keyOf('a'), pod, object('a', 'x1'))
+    t.equal(got(store, keyOf('a')), 'a at x1')
+    const noVersion = (text: string): ApiObject => object('r', '', { bytes: Buffer.from(text) })
+    for (const text of ['first', 'second']) {
+      await replace(store, collection(), head(5), [noVersion(text)])
+      t.strictSame(listed(store, collection()), [text])
+    }
+  })
+
+  promise(
+    'events change a collection in their order and tell what was there before',
+    async (t, store) => {
+      await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
+      const previous = await store.apply(collection(), [
+        changed('MODIFIED', object('a', 4)),
+        changed('ADDED', object('c', 5)),
+        bookmark(6),
+        changed('MODIFIED', object('a', 7)),
+        changed('DELETED', object('b', 8)),
+        changed('DELETED', object('gone', 9)),
+        { type: 'ERROR', status: { kind: 'Status', apiVersion: 'v1', metadata: {} } as never },
+      ])
+      t.strictSame(texts(previous), [
+        'a at 1',
+        undefined,
+        undefined,
+        'a at 4',
+        'b at 2',
+        undefined,
+        undefined,
+      ])
+      t.strictSame(listed(store, collection()), ['a at 7', 'c at 5'])
+      t.equal(store.list(collection())?.resourceVersion, '9')
+      t.equal(store.get(keyOf('b')), 'absent')
+    },
+  )
+
+  promise(
+    'events accepted before earlier ones are committed still follow them',
+    async (t, store) => {
+      await replace(store, collection(), head(1), [object('a', 1)])
+      const applied = [2, 3, 4].map((version) =>
+        store.apply(collection(), [changed('MODIFIED', object('a', version))]),
+      )
+      t.strictSame((await Promise.all(applied)).flatMap(texts), ['a at 1', 'a at 2', 'a at 3'])
+    },
+  )
+
+  promise('a bookmark moves the version forward, never back', async (t, store) => {
+    await replace(store, collection(), head(5), [object('a', 1)])
+    await store.apply(collection(), [bookmark(10)])
+    t.equal(store.list(collection())?.resourceVersion, '10')
+    await store.apply(collection(), [bookmark(9), bookmark('0'), bookmark('')])
+    t.equal(store.list(collection())?.resourceVersion, '10')
+    t.strictSame(listed(store, collection()), ['a at 1'])
+  })
+
+  promise('a deletion takes the record of its own as well', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 1))
+    const key = collection({ labelSelector: 'app=x' })
+    await replace(store, key, head(2), [object('a', 1)])
+    await store.apply(key, [changed('DELETED', object('a', 3))])
+    t.equal(store.get(keyOf('a')), undefined)
+  })
+
+  promise(
+    'events make no list of what was never listed, but single records follow them',
+    async (t, store) => {
+      await store.put(keyOf('a'), pod, object('a', 1))
+      await store.put(keyOf('b'), pod, object('b', 1))
+      const previous = await store.apply(collection(), [
+        changed('MODIFIED', object('a', 2)),
+        changed('DELETED', object('b', 3)),
+        changed('ADDED', object('c', 4)),
+        bookmark(5),
+      ])
+      t.strictSame(previous, [undefined, undefined, undefined, undefined])
+      t.equal(store.list(collection()), undefined)
+      t.equal(got(store, keyOf('a')), 'a at 2')
+      t.equal(store.get(keyOf('b')), undefined)
+      t.equal(store.get(keyOf('c')), undefined)
+    },
+  )
+
+  promise('events newer than a list that comes in meanwhile stand', async (t, store) => {
+    await replace(
+      store,
+      collection(),
+      head(4),
+      ['a', 'b', 'c', 'd'].map((name) => object(name, 1)),
+    )
+    {
+      await using replacement = store.replace(collection())
+      await replacement.add({ objects: [object('a', 1), object('b', 5), object('c', 6)] })
+      await store.apply(collection(), [
+        changed('MODIFIED', object('a', 11)),
+        changed('DELETED', object('b', 12)),
+        changed('ADDED', object('e', 13)),
+      ])
+      await replacement.commit(head(10))
+    }
+    t.strictSame(listed(store, collection()), ['a at 11', 'c at 6', 'e at 13'])
+    t.equal(store.list(collection())?.resourceVersion, '13')
+    const previous = await store.apply(collection(), [changed('MODIFIED', object('c', 14))])
+    t.strictSame(texts(previous), ['c at 6'])
+  })
+
+  promise('an older list that ends after a newer one does not undo it', async (t, store) => {
+    await using older = store.replace(collection())
+    await older.add({ objects: [object('a', 1), object('b', 2)] })
+    await replace(store, collection(), head(20), [object('a', 15)])
+    await older.commit(head(10))
+    t.strictSame(listed(store, collection()), ['a at 15'])
+    t.equal(store.list(collection())?.resourceVersion, '20')
+  })
+
+  promise('documents are kept by who asked, where, and for what', async (t, store) => {
+    const key = { identity: node, url: '/openapi/v3?hash=1', accept: 'application/json' }
+    t.equal(store.document(key), undefined)
+    for (const text of ['one', 'another']) {
+      await store.putDocument(key, { contentType: 'application/json', body: Buffer.from(text) })
+      const found = store.document(key)
+      t.equal(found?.contentType, 'application/json')
+      t.equal(String(Buffer.from(found!.body)), text)
+    }
+    t.equal(store.document({ ...key, url: '/openapi/v3' }), undefined)
+    t.equal(store.document({ ...key, accept: '*/*' }), undefined)
+    t.equal(store.document({ ...key, identity: tokenHolder('x') }), undefined)
+  })
+
+  void t.test('everything committed is there when it is opened again', async (t) => {
+    const directory = t.testdir()
+    {
+      await using store = await open(directory)
+      await replace(store, collection(), head(3, { extra: '"x":1' }), [
+        object('a', 1),
+        object('b', 2),
+      ])
+      await store.apply(collection(), [changed('MODIFIED', object('a', 4)), bookmark(8)])
+      await store.put(
+        keyOf('s', { namespace: 'other' }),
+        pod,
+        object('s', 5, { namespace: 'other' }),
+      )
+      await store.putDocument(
+        { identity: node, url: '/api', accept: '' },
+        { contentType: 'text/plain', body: Buffer.from('api') },
+      )
+    }
+    await using store = await open(directory)
+    t.match(store.list(collection()), { gvk: podList, resourceVersion: '8', extra: '"x":1' })
+    t.strictSame(listed(store, collection()), ['a at 4', 'b at 2'])
+    t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 5')
+    t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
+    t.equal(store.document({ identity: node, url: '/api', accept: '' })?.contentType, 'text/plain')
+    t.strictSame(texts(await store.apply(collection(), [changed('DELETED', object('a', 9))])), [
+      'a at 4',
+    ])
+  })
+
+  void t.test(
+    'what was accepted before it is closed is committed, what comes later is refused',
+    async (t) => {
+      const directory = t.testdir()
+      const store = await open(directory)
+      const accepted = Array.from({ length: 50 }, (_, index) =>
+        store.put(keyOf(`p-${index}`), pod, object(`p-${index}`, index + 1)),
+      )
+      const closed = store[Symbol.asyncDispose]()
+      await t.rejects(store.put(keyOf('late'), pod, object('late', 1)), { code: 'STORE_FAILURE' })
+      await Promise.all([...accepted, closed])
+      await t.rejects(replace(store, collection(), head(1), [object('a', 1)]), {
+        code: 'STORE_FAILURE',
+      })
+      t.equal(store.get(keyOf('p-1')), undefined)
+      await store[Symbol.asyncDispose]()
+      await using again = await open(directory)
+      t.equal(got(again, keyOf('p-49')), 'p-49 at 50')
+      t.equal(again.get(keyOf('late')), undefined)
+    },
+  )
+
+  promise('names with any character in them stay apart', async (t, store) => {
+    const odd = [
+      object('b/c', 1, { namespace: 'a' }),
+      object('c', 2, { namespace: 'a/b' }),
+      object("'; DROP TABLE object; --", 3, { namespace: '\u0000"' }),
+    ]
+    await replace(store, collection(), head(4), odd)
+    t.strictSame(new Set(listed(store, collection())), new Set(texts(odd)))
+    await replace(store, collection(), head(5), odd.slice(0, 2))
+    t.equal(listed(store, collection())?.length, 2)
+  })
+}
