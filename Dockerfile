@@ -1,0 +1,37 @@
+# The hub's image. Build the hub first, then the image, with whatever builds images here:
+#
+#   npm run build
+#   buildah bud -t nodehub .
+#
+# Nothing is fetched while the image is built but the base, and that only if it is not at hand. What goes in is what `npm ci` has
+# installed here, less what is for development, so the image holds what was tested.
+#
+# Where no base can be pulled, any root filesystem serves that has Node 26 as /usr/local/bin/node with the libraries it is linked to;
+# neither a shell nor npm is needed. From a folder ./rootfs, say:
+#
+#   base=$(buildah from scratch) && buildah copy $base ./rootfs / && buildah commit $base localhost/node:26
+#   buildah bud --isolation chroot --build-arg BASE=localhost/node:26 -t nodehub .
+#
+# Root filesystems without /usr/local/bin in their PATH are no hindrance: commands name it.
+ARG BASE=docker.io/library/node:26-slim
+
+FROM ${BASE} AS assembly
+COPY . /source
+RUN ["/usr/local/bin/node", "/source/bin/assemble.js", "/source", "/app"]
+
+FROM ${BASE}
+LABEL org.opencontainers.image.title="nodehub" \
+      org.opencontainers.image.description="A node-local Kubernetes API hub" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=assembly /app /app
+ENV NODE_ENV=production
+WORKDIR /app
+# Root, and not by neglect: the kubelet's certificate and key under /var/lib/kubelet/pki are readable by root alone, and are renewed under
+# the same rule; the hub's own state holds Secrets and is root's for the same reason. The static pod that `nodehub manifests` prints takes
+# from root all else: no capabilities, no privilege escalation, a read-only root filesystem.
+USER 0:0
+# 10261 the node's plain proxy, 10267 health and metrics; both on loopback unless told otherwise.
+EXPOSE 10261 10267
+# The young generation kept small halves the memory of a hub under load, for a few percent of its rate.
+ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=2", "/app/dist/src/main.js"]
+CMD ["--help"]
