@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http'
+import { MalformedPath, parseRequestInfo, type RequestInfo } from '../request/request-info.ts'
+import { badRequest, internalError, StatusError, type Status } from '../kube/status.ts'
+import { sendStatus } from './answer.ts'
+import { attributesOf, authenticate, authorize } from './authentication.ts'
+import { askingOf, type Api, type Call } from './call.ts'
+import { negotiate, plainJson, type Representation } from './negotiation.ts'
+import type { Outlet } from './outlet.ts'
+import { answerPath } from './paths.ts'
+import type { SeenRequest } from './requests.ts'
+import { answerResource } from './resources.ts'
+import type { View } from './storage.ts'
+import type { User } from './users.ts'
+
+/** Answers a request; failures become their Status. */
+export async function answer(
+  api: Api,
+  request: IncomingMessage,
+  seen: SeenRequest,
+  outlet: Outlet,
+  view: View,
+  certified: User | undefined,
+): Promise<void> {
+  try {
+    const { user, info } = admit(api, seen, certified)
+    const call: Call = { request, seen, outlet, view, user, info }
+    if (!(info.isResource && (await answerResource(api, call)))) answerPath(api, call)
+  } catch (cause) {
+    if (outlet.started || !outlet.isOpen) outlet.break()
+    else sendStatus(outlet, seen, statusOf(cause), representationOfError(seen))
+  }
+}
+
+/** Who asks, and what for. Throws a StatusError: 401, 403, or 400 for a path that means nothing. */
+export function admit(
+  api: Api,
+  seen: SeenRequest,
+  certified: User | undefined,
+): { user: User; info: RequestInfo } {
+  const user = authenticate(
+    certified,
+    seen.headers['authorization'] as string | undefined,
+    api.tokens,
+    api.anonymousAllowed,
+  )
+  seen.user = user
+  const info = parse(seen)
+  if (info.isResource) seen.resource = info
+  authorize(attributesOf(info, user), api.authorizer())
+  return { user, info }
+}
+
+function parse({ method, url }: SeenRequest): RequestInfo {
+  try {
+    return parseRequestInfo(method, url)
+  } catch (cause) {
+    if (cause instanceof MalformedPath) throw new StatusError(badRequest(cause.message), { cause })
+    throw cause
+  }
+}
+
+export const statusOf = (cause: unknown): Status =>
+  cause instanceof StatusError
+    ? cause.status
+    : internalError(cause instanceof Error ? cause.message : String(cause))
+
+/** A Status goes in the encoding asked for, where that is one it has; else in JSON for people. */
+function representationOfError(seen: SeenRequest): Representation {
+  const asking = askingOf(seen)
+  try {
+    const offer = { protobuf: true, conversions: true, custom: false }
+    return { ...negotiate(asking, offer), shape: 'object' }
+  } catch {
+    return { ...plainJson(asking), pretty: true }
+  }
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage } from 'node:http'
+import { parse as parseYaml } from 'yaml'
+import { parseApiVersion } from '../kube/gvk.ts'
+import { isObject, type Json, type JsonObject } from '../kube/json.ts'
+import {
+  badRequest,
+  requestEntityTooLarge,
+  StatusError,
+  unsupportedMediaType,
+} from '../kube/status.ts'
+import { fromProtobuf, ProtobufError } from './protobuf.ts'
+import { textAt } from './object.ts'
+
+/** What kube-apiserver takes in one body. */
+const limit = 3 * 1024 * 1024
+
+/** The whole body. Throws a StatusError 413 for one that is too large. */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.byteLength
+    if (length > limit) {
+      throw new StatusError(requestEntityTooLarge(`Request entity too large: limit is ${limit}`))
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
+
+/** The media type of a header without its parameters. */
+export const bareType = (header: string | undefined): string =>
+  (header ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+
+interface Expected {
+  readonly kind: string
+  readonly apiVersion: string
+}
+
+/** An object in a request body. Throws a StatusError: 415 for other media types, 400 for what is none or another kind. */
+export function decodeObject(
+  body: Buffer,
+  contentType: string | undefined,
+  expected: Expected,
+): JsonObject {
+  const object = decode(body, bareType(contentType) || 'application/json', expected.kind)
+  const kind = textAt(object, 'kind') || expected.kind
+  const apiVersion = textAt(object, 'apiVersion') || expected.apiVersion
+  if (kind !== expected.kind || apiVersion !== expected.apiVersion) {
+    const [found, wanted] = [parseApiVersion(apiVersion), parseApiVersion(expected.apiVersion)]
+    throw new StatusError(
+      badRequest(
+        `${kind} in version "${found.version}" cannot be handled as a ${expected.kind}: converting (${found.version}.${kind}) to (${wanted.version}.${expected.kind}): unknown conversion`,
+      ),
+    )
+  }
+  return object
+}
+
+function decode(body: Buffer, type: string, kind: string): JsonObject {
+  if (!objectTypes.includes(type)) throw new StatusError(unsupportedMediaType(unknownFormat))
+  if (type === 'application/vnd.kubernetes.protobuf') return decodeProtobuf(body)
+  const text = body.toString()
+  const value = type === 'application/yaml' ? decodeYaml(text) : decodeJson(text, kind)
+  if (isObject(value)) return value
+  throw new StatusError(
+    badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (${shown(text)})`,
+    ),
+  )
+}
+
+const unknownFormat = `the body of the request was in an unknown format - accepted media types include: ${objectTypes.join(', ')}`
+
+const typeName = (value: Json): string =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+
+function decodeProtobuf(body: Buffer): JsonObject {
+  try {
+    return fromProtobuf(body).object
+  } catch (cause) {
+    if (cause instanceof ProtobufError) throw new StatusError(badRequest(cause.message), { cause })
+    throw cause
+  }
+}
+
+function decodeJson(text: string, kind: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    throw new StatusError(
+      badRequest(
+        `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${goWords(text, cause)} (${shown(text)})`,
+      ),
+      { cause },
+    )
+  }
+}
+
+/** What Go says of JSON that does not parse. */
+function goWords(text: string, cause: unknown): string {
+  const position = /position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
+  const character = position === undefined ? undefined : text[Number(position)]
+  return character === undefined
+    ? 'unexpected end of JSON input'
+    : `invalid character '${character}' looking for beginning of value`
+}
+
+/** The server shows what it could not read, in text or hexadecimal, and not much of it. */
+function shown(text: string): string {
+  const start = text.slice(0, 1024)
+  return /^[\x20-\x7e\s]*$/.test(start) ? start.trim() : Buffer.from(start).toString('hex')
+}
+
+function decodeYaml(text: string): Json {
+  try {
+    return parseYaml(text, { maxAliasCount: 100 }) as Json
+  } catch (cause) {
+    throw new StatusError(badRequest(`error parsing YAML: ${String(cause)}`), { cause })
+  }
+}
+
+/** The document of a patch: JSON, or for apply patches YAML. Throws a StatusError 400. */
+export function decodePatch(body: Buffer, yaml: boolean): Json {
+  const text = body.toString()
+  if (yaml) return decodeYaml(text)
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    throw new StatusError(badRequest(`error decoding patch: ${goWords(text, cause)}`), { cause })
+  }
+}

@@ -1,0 +1,63 @@
+import type { GVR } from '../kube/gvk.ts'
+import { builtinKinds, customKind, type Kind } from './kinds.ts'
+import { at, listAt, textAt, type KubeObject } from './object.ts'
+
+/** The resources served at a moment: the built-in ones, and those that definitions of custom resources bring. */
+export class Catalog {
+  readonly #custom = new Map<string, readonly Kind[]>()
+
+  /** In the order of discovery: built-in groups, then custom ones. */
+  get kinds(): readonly Kind[] {
+    return [...builtinKinds, ...[...this.#custom.values()].flat()]
+  }
+
+  find({ group, version, resource }: GVR): Kind | undefined {
+    return this.kinds.find(
+      ({ gvr }) => gvr.group === group && gvr.version === version && gvr.resource === resource,
+    )
+  }
+
+  hasGroupVersion(group: string, version: string): boolean {
+    return this.kinds.some(({ gvr }) => gvr.group === group && gvr.version === version)
+  }
+
+  /** Serves what a CustomResourceDefinition defines, in place of what it defined before. */
+  define(definition: KubeObject): void {
+    this.#custom.set(definition.metadata.name, kindsOf(definition))
+  }
+
+  /** What it served goes, for the caller to take out its objects. */
+  forget(name: string): readonly Kind[] {
+    const gone = this.#custom.get(name) ?? []
+    this.#custom.delete(name)
+    return gone
+  }
+}
+
+function kindsOf(definition: KubeObject): Kind[] {
+  const names = {
+    kind: textAt(definition, 'spec', 'names', 'kind') ?? '',
+    plural: textAt(definition, 'spec', 'names', 'plural') ?? '',
+    singular:
+      textAt(definition, 'spec', 'names', 'singular') ??
+      (textAt(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
+    shortNames: listAt(definition, 'spec', 'names', 'shortNames').map(String),
+    categories: listAt(definition, 'spec', 'names', 'categories').map(String),
+  }
+  const group = textAt(definition, 'spec', 'group') ?? ''
+  const namespaced = textAt(definition, 'spec', 'scope') === 'Namespaced'
+  return listAt(definition, 'spec', 'versions')
+    .filter((version) => at(version, 'served') === true)
+    .map((version) =>
+      customKind(
+        group,
+        textAt(version, 'name') ?? '',
+        namespaced,
+        names,
+        at(version, 'subresources', 'status') !== undefined,
+        listAt(version, 'selectableFields').map((field) =>
+          (textAt(field, 'jsonPath') ?? '').replace(/^\./, ''),
+        ),
+      ),
+    )
+}

@@ -1,0 +1,207 @@
+import type { Json } from '../kube/json.ts'
+import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
+import type { Kind } from './kinds.ts'
+import { at, listAt, objectAt, printed, textAt, type KubeObject } from './object.ts'
+import { podColumns } from './pod-columns.ts'
+
+const size =
+  (...path: string[]) =>
+  (object: KubeObject) =>
+    Object.keys(objectAt(object, ...path)).length
+
+const text =
+  (...path: string[]) =>
+  (object: KubeObject): Json =>
+    textAt(object, ...path) || none
+
+const dataSize = (object: KubeObject): Json => size('data')(object) + size('binaryData')(object)
+
+function nodeStatus(node: KubeObject): Json {
+  const ready = listAt(node, 'status', 'conditions').find((c) => textAt(c, 'type') === 'Ready')
+  const word = !ready ? 'Unknown' : textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  return at(node, 'spec', 'unschedulable') === true ? `${word},SchedulingDisabled` : word
+}
+
+function nodeRoles(node: KubeObject): Json {
+  const prefix = 'node-role.kubernetes.io/'
+  const roles = Object.keys(objectAt(node, 'metadata', 'labels'))
+    .filter((label) => label.startsWith(prefix))
+    .map((label) => label.slice(prefix.length))
+  return roles.toSorted().join(',') || none
+}
+
+const nodeAddress =
+  (type: string) =>
+  (node: KubeObject): Json =>
+    textAt(
+      listAt(node, 'status', 'addresses').find((entry) => textAt(entry, 'type') === type),
+      'address',
+    ) ?? none
+
+const nodeInfo =
+  (name: string) =>
+  (node: KubeObject): Json =>
+    textAt(node, 'status', 'nodeInfo', name) || '<unknown>'
+
+const nodeColumns = [
+  nameColumn,
+  column('Status', nodeStatus),
+  column('Roles', nodeRoles),
+  ageColumn,
+  column('Version', (node) => textAt(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
+  column('Internal-IP', nodeAddress('InternalIP'), 1),
+  column('External-IP', nodeAddress('ExternalIP'), 1),
+  column('OS-Image', nodeInfo('osImage'), 1),
+  column('Kernel-Version', nodeInfo('kernelVersion'), 1),
+  column('Container-Runtime', nodeInfo('containerRuntimeVersion'), 1),
+]
+
+function servicePorts(service: KubeObject): Json {
+  const ports = listAt(service, 'spec', 'ports').map((port) => {
+    const nodePort = at(port, 'nodePort')
+    const middle = typeof nodePort === 'number' && nodePort > 0 ? `:${nodePort}` : ''
+    return `${printed(at(port, 'port'))}${middle}/${textAt(port, 'protocol') ?? 'TCP'}`
+  })
+  return ports.join(',') || none
+}
+
+function externalIp(service: KubeObject): Json {
+  if (textAt(service, 'spec', 'type') === 'ExternalName') {
+    return textAt(service, 'spec', 'externalName') ?? none
+  }
+  const given = listAt(service, 'spec', 'externalIPs')
+  const balanced = listAt(service, 'status', 'loadBalancer', 'ingress').map(
+    (entry) => textAt(entry, 'ip') || textAt(entry, 'hostname') || '',
+  )
+  const all = [...balanced, ...given.map(printed)].join(',')
+  return all || (textAt(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
+}
+
+function pairs(...path: string[]): (object: KubeObject) => Json {
+  return (object) =>
+    Object.entries(objectAt(object, ...path))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, value]) => `${key}=${printed(value)}`)
+      .join(',') || none
+}
+
+const serviceColumns = [
+  nameColumn,
+  column('Type', text('spec', 'type')),
+  column('Cluster-IP', text('spec', 'clusterIP')),
+  column('External-IP', externalIp),
+  column('Port(s)', servicePorts),
+  ageColumn,
+  column('Selector', pairs('spec', 'selector'), 1),
+]
+
+function endpointAddresses(endpoints: KubeObject): Json {
+  const all = listAt(endpoints, 'subsets').flatMap((subset) => {
+    const ports = listAt(subset, 'ports').map((port) => `:${printed(at(port, 'port'))}`)
+    return (ports.length > 0 ? ports : ['']).flatMap((port) =>
+      listAt(subset, 'addresses').map((address) => `${textAt(address, 'ip') ?? ''}${port}`),
+    )
+  })
+  const more = all.length > 3 ? ` + ${all.length - 3} more...` : ''
+  return all.slice(0, 3).join(',') + more || none
+}
+
+const shorten = (all: readonly string[], empty: string): string =>
+  all.length === 0
+    ? empty
+    : all.slice(0, 3).join(',') + (all.length > 3 ? ` + ${all.length - 3} more...` : '')
+
+const slicePorts = (slice: KubeObject): Json =>
+  shorten(
+    listAt(slice, 'ports').map((port) => printed(at(port, 'port') ?? '*')),
+    '<unset>',
+  )
+
+const sliceAddresses = (slice: KubeObject): Json =>
+  shorten(
+    listAt(slice, 'endpoints').flatMap((entry) => listAt(entry, 'addresses').map(printed)),
+    '<unset>',
+  )
+
+function involved(event: KubeObject): Json {
+  const kind = (textAt(event, 'involvedObject', 'kind') ?? '').toLowerCase()
+  return `${kind}/${textAt(event, 'involvedObject', 'name') ?? ''}`
+}
+
+const lastSeen = (event: KubeObject): Json =>
+  ageOf(textAt(event, 'lastTimestamp') ?? textAt(event, 'eventTime'))
+
+const replicas =
+  (...path: string[]) =>
+  (object: KubeObject): Json =>
+    at(object, ...path) ?? 0
+
+const deploymentColumns = [
+  nameColumn,
+  column('Ready', (object) => {
+    const [ready, wanted] = [at(object, 'status', 'readyReplicas'), at(object, 'spec', 'replicas')]
+    return `${printed(ready ?? 0)}/${printed(wanted ?? 1)}`
+  }),
+  column('Up-to-date', replicas('status', 'updatedReplicas')),
+  column('Available', replicas('status', 'availableReplicas')),
+  ageColumn,
+]
+
+const crdColumns = [nameColumn, column('Created At', (object) => object.metadata.creationTimestamp)]
+
+const columnsByResource: Record<string, readonly Column[]> = {
+  pods: podColumns,
+  nodes: nodeColumns,
+  services: serviceColumns,
+  configmaps: [nameColumn, column('Data', dataSize), ageColumn],
+  secrets: [nameColumn, column('Type', text('type')), column('Data', dataSize), ageColumn],
+  namespaces: [nameColumn, column('Status', text('status', 'phase')), ageColumn],
+  endpoints: [nameColumn, column('Endpoints', endpointAddresses), ageColumn],
+  'endpointslices.discovery.k8s.io': [
+    nameColumn,
+    column('AddressType', text('addressType')),
+    column('Ports', slicePorts),
+    column('Endpoints', sliceAddresses),
+    ageColumn,
+  ],
+  events: [
+    column('Last Seen', lastSeen),
+    column('Type', text('type')),
+    column('Reason', text('reason')),
+    column('Object', involved),
+    column('Message', (event) => (textAt(event, 'message') ?? '').trim()),
+    column('Name', (event) => event.metadata.name, 1),
+  ],
+  'leases.coordination.k8s.io': [
+    nameColumn,
+    column('Holder', (lease) => textAt(lease, 'spec', 'holderIdentity') ?? ''),
+    ageColumn,
+  ],
+  serviceaccounts: [
+    nameColumn,
+    column('Secrets', (account) => String(listAt(account, 'secrets').length)),
+    ageColumn,
+  ],
+  'deployments.apps': deploymentColumns,
+  'replicasets.apps': [
+    nameColumn,
+    column('Desired', replicas('spec', 'replicas')),
+    column('Current', replicas('status', 'replicas')),
+    column('Ready', replicas('status', 'readyReplicas')),
+    ageColumn,
+  ],
+  'runtimeclasses.node.k8s.io': [nameColumn, column('Handler', text('handler')), ageColumn],
+  'csinodes.storage.k8s.io': [
+    nameColumn,
+    column('Drivers', (node) => String(listAt(node, 'spec', 'drivers').length)),
+    ageColumn,
+  ],
+  'customresourcedefinitions.apiextensions.k8s.io': crdColumns,
+}
+
+const plainColumns = [nameColumn, ageColumn]
+
+/** How a kind is shown to people; kinds without columns of their own have Name and Age. */
+export const columnsOf = ({ gvr }: Kind): readonly Column[] =>
+  columnsByResource[gvr.group === '' ? gvr.resource : `${gvr.resource}.${gvr.group}`] ??
+  plainColumns

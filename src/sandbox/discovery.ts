@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { apiVersionOf } from '../kube/gvk.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { parseAccept } from '../request/form.ts'
+import type { Catalog } from './catalog.ts'
+import type { Kind, Subresource } from './kinds.ts'
+
+/** What the server says of what it serves. */
+export class Discovery {
+  readonly #catalog: Catalog
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog
+  }
+
+  /** `/api` */
+  core(address: string): JsonObject {
+    return {
+      kind: 'APIVersions',
+      versions: ['v1'],
+      serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
+    }
+  }
+
+  /** `/apis` */
+  groups(): JsonObject {
+    return {
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: [...this.#versionsByGroup()].map(([name, versions]) => groupOf(name, versions)),
+    }
+  }
+
+  /** `/apis/<group>` */
+  group(name: string): JsonObject | undefined {
+    const versions = this.#versionsByGroup().get(name)
+    return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(name, versions) }
+  }
+
+  /** `/api/v1`, `/apis/<group>/<version>` */
+  resources(group: string, version: string): JsonObject | undefined {
+    const kinds = this.#kindsOf(group, version)
+    if (kinds.length === 0) return undefined
+    return {
+      kind: 'APIResourceList',
+      ...(group !== '' && { apiVersion: 'v1' }),
+      groupVersion: apiVersionOf({ group, version }),
+      resources: kinds.flatMap((kind) => [
+        resourceOf(kind),
+        ...kind.subresources.map((one) => subresourceOf(kind, one)),
+      ]),
+    }
+  }
+
+  /** `/api` and `/apis` for clients that ask for all at once. */
+  aggregated(core: boolean, version: string): JsonObject {
+    const groups = core ? new Map([['', ['v1']]]) : this.#versionsByGroup()
+    return {
+      kind: 'APIGroupDiscoveryList',
+      apiVersion: `apidiscovery.k8s.io/${version}`,
+      metadata: {},
+      items: [...groups].map(([name, versions]) => ({
+        metadata: name === '' ? {} : { name },
+        versions: versions.map((one) => ({
+          version: one,
+          resources: this.#kindsOf(name, one).map(aggregatedResource),
+          freshness: 'Current',
+        })),
+      })),
+    }
+  }
+
+  #kindsOf(group: string, version: string): Kind[] {
+    return this.#catalog.kinds
+      .filter(({ gvr }) => gvr.group === group && gvr.version === version)
+      .toSorted((a, b) => (a.gvr.resource < b.gvr.resource ? -1 : 1))
+  }
+
+  #versionsByGroup(): Map<string, string[]> {
+    const groups = new Map<string, string[]>()
+    for (const { gvr } of this.#catalog.kinds) {
+      if (gvr.group === '') continue
+      const versions = groups.get(gvr.group) ?? []
+      if (!versions.includes(gvr.version)) versions.push(gvr.version)
+      groups.set(gvr.group, versions)
+    }
+    return groups
+  }
+}
+
+function groupOf(name: string, versions: readonly string[]): JsonObject {
+  const all = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }))
+  return { name, versions: all, preferredVersion: all[0] ?? null }
+}
+
+function resourceOf(kind: Kind): JsonObject {
+  return {
+    name: kind.gvr.resource,
+    singularName: kind.singular,
+    namespaced: kind.namespaced,
+    kind: kind.kind,
+    verbs: kind.verbs,
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories.length > 0 && { categories: kind.categories }),
+    ...(kind.storageVersionHash !== undefined && { storageVersionHash: kind.storageVersionHash }),
+  }
+}
+
+const subresourceOf = (kind: Kind, one: Subresource): JsonObject => ({
+  name: `${kind.gvr.resource}/${one.name}`,
+  singularName: '',
+  namespaced: kind.namespaced,
+  ...(one.group !== undefined && { group: one.group }),
+  ...(one.version !== undefined && { version: one.version }),
+  kind: one.kind ?? kind.kind,
+  verbs: one.verbs,
+})
+
+function aggregatedResource(kind: Kind): JsonObject {
+  const own = kind.custom
+    ? { group: kind.gvr.group, version: kind.gvr.version }
+    : { group: '', version: '' }
+  return {
+    resource: kind.gvr.resource,
+    responseKind: { ...own, kind: kind.kind },
+    scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.singular,
+    verbs: kind.verbs,
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories.length > 0 && { categories: kind.categories }),
+    ...(kind.subresources.length > 0 && {
+      subresources: kind.subresources.map((one) => ({
+        subresource: one.name,
+        responseKind: {
+          group: one.group ?? own.group,
+          version: one.version ?? own.version,
+          kind: one.kind ?? kind.kind,
+        },
+        verbs: one.verbs,
+      })),
+    }),
+  }
+}
+
+/** The version of aggregated discovery a client asks for, where that is what it wants most. */
+export function aggregatedVersion(accept: string | undefined): string | undefined {
+  const [first] = parseAccept(accept)
+  if (first?.parameters.get('as') !== 'APIGroupDiscoveryList') return undefined
+  const version = first.parameters.get('v')
+  return version === 'v2' || version === 'v2beta1' ? version : undefined
+}
+
+export const discoveryTag = (body: Buffer): string =>
+  `"${createHash('sha512').update(body).digest('hex').toUpperCase()}"`

@@ -1,0 +1,92 @@
+import type { SeenRequest } from './requests.ts'
+
+/** Which requests a fault strikes. */
+export type RequestMatch = (request: SeenRequest) => boolean
+
+/** What is to go wrong with one request, in the order it is done. */
+export type Fault =
+  | { readonly kind: 'reset' }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'freeze' }
+  | { readonly kind: 'cut'; readonly bytes: number }
+  | { readonly kind: 'fail'; readonly status: number; readonly marked: boolean }
+
+interface Rule {
+  readonly fault: Fault
+  readonly match: RequestMatch | undefined
+}
+
+/** What goes wrong on demand. Each fault lasts until it is disposed. */
+export class Faults {
+  readonly #rules = new Set<Rule>()
+  readonly #onChange = new Set<() => void>()
+  readonly #resetConnections: () => void
+
+  constructor(resetConnections: () => void) {
+    this.#resetConnections = resetConnections
+  }
+
+  /** Connections are reset (RST): all there are and all to come, or where a match is given those whose request matches. */
+  reset(match?: RequestMatch): Disposable {
+    const fault = this.#add({ kind: 'reset' }, match)
+    if (!match) this.#resetConnections()
+    return fault
+  }
+
+  /** Takes connections and requests, and says nothing; streams under way fall silent. Once lifted, all goes on. */
+  freeze(match?: RequestMatch): Disposable {
+    return this.#add({ kind: 'freeze' }, match)
+  }
+
+  /** Breaks the connection after so many bytes of a body. */
+  cut(bytes: number, match?: RequestMatch): Disposable {
+    return this.#add({ kind: 'cut', bytes }, match)
+  }
+
+  /** Lets a request wait before it is looked at. */
+  delay(ms: number, match?: RequestMatch): Disposable {
+    return this.#add({ kind: 'delay', ms }, match)
+  }
+
+  /** Answers with an error of the server's own: a Status with an Audit-Id. */
+  fail(status: number, match?: RequestMatch): Disposable {
+    return this.#add({ kind: 'fail', status, marked: true }, match)
+  }
+
+  /** Answers as a load balancer does that reaches no API server: a page in HTML, without an API server's marks. */
+  failAsGateway(status: number, match?: RequestMatch): Disposable {
+    return this.#add({ kind: 'fail', status, marked: false }, match)
+  }
+
+  /** The faults that strike a request, or a connection where none is given. */
+  striking(request?: SeenRequest): Fault[] {
+    return [...this.#rules]
+      .filter(({ match }) => (request && match ? match(request) : !match))
+      .map(({ fault }) => fault)
+  }
+
+  isFrozen(request?: SeenRequest): boolean {
+    return this.striking(request).some(({ kind }) => kind === 'freeze')
+  }
+
+  /** Calls `look` whenever a fault begins or is lifted, until disposed. */
+  follow(look: () => void): Disposable {
+    this.#onChange.add(look)
+    return { [Symbol.dispose]: () => void this.#onChange.delete(look) }
+  }
+
+  #add(fault: Fault, match: RequestMatch | undefined): Disposable {
+    const rule: Rule = { fault, match }
+    this.#rules.add(rule)
+    this.#changed()
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#rules.delete(rule)) this.#changed()
+      },
+    }
+  }
+
+  #changed(): void {
+    for (const look of this.#onChange) look()
+  }
+}

@@ -1,0 +1,272 @@
+import { apiVersionOf, type GVK, type GVR } from '../kube/gvk.ts'
+
+export interface Subresource {
+  readonly name: string
+  readonly verbs: readonly string[]
+  /** Of its request and answer, where it is not the parent's. */
+  readonly group?: string
+  readonly version?: string
+  readonly kind?: string
+}
+
+/** One resource the sandbox serves. */
+export interface Kind {
+  readonly gvr: GVR
+  readonly kind: string
+  readonly singular: string
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly subresources: readonly Subresource[]
+  /** Fields a field selector may name, besides metadata.name and metadata.namespace. */
+  readonly fields: readonly string[]
+  /** Defined by a CustomResourceDefinition: JSON only, and members sorted. */
+  readonly custom: boolean
+  readonly storageVersionHash?: string
+  /** Said with every answer. */
+  readonly warning?: string
+}
+
+export const gvkOf = ({ gvr, kind }: Kind): GVK => ({
+  group: gvr.group,
+  version: gvr.version,
+  kind,
+})
+
+export const listGvkOf = (kind: Kind): GVK => ({ ...gvkOf(kind), kind: `${kind.kind}List` })
+
+export const apiVersionOfKind = ({ gvr }: Kind): string => apiVersionOf(gvr)
+
+export const hasStatus = (kind: Kind): boolean =>
+  kind.subresources.some(({ name }) => name === 'status')
+
+const allVerbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+const statusVerbs = ['get', 'patch', 'update']
+const proxyVerbs = ['create', 'delete', 'get', 'patch', 'update']
+
+const status: Subresource = { name: 'status', verbs: statusVerbs }
+const scale: Subresource = {
+  name: 'scale',
+  verbs: statusVerbs,
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+}
+
+type Entry = Partial<Omit<Kind, 'gvr' | 'kind' | 'custom'>>
+
+function kind(apiVersion: string, name: string, resource: string, entry: Entry = {}): Kind {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed()
+  return {
+    gvr: { group, version, resource },
+    kind: name,
+    singular: name.toLowerCase(),
+    namespaced: false,
+    verbs: allVerbs,
+    shortNames: [],
+    categories: [],
+    subresources: [],
+    fields: [],
+    custom: false,
+    ...entry,
+  }
+}
+
+/** What only answers to create, and is kept nowhere. */
+const review = (apiVersion: string, name: string, resource: string, entry: Entry = {}): Kind =>
+  kind(apiVersion, name, resource, { verbs: ['create'], ...entry })
+
+const podSubresources: readonly Subresource[] = [
+  { name: 'attach', kind: 'PodAttachOptions', verbs: ['create', 'get'] },
+  { name: 'binding', kind: 'Binding', verbs: ['create'] },
+  { name: 'ephemeralcontainers', verbs: statusVerbs },
+  { name: 'eviction', group: 'policy', version: 'v1', kind: 'Eviction', verbs: ['create'] },
+  { name: 'exec', kind: 'PodExecOptions', verbs: ['create', 'get'] },
+  { name: 'log', verbs: ['get'] },
+  { name: 'portforward', kind: 'PodPortForwardOptions', verbs: ['create', 'get'] },
+  { name: 'proxy', kind: 'PodProxyOptions', verbs: proxyVerbs },
+  { name: 'resize', verbs: statusVerbs },
+  status,
+]
+
+const apps = { namespaced: true, categories: ['all'] }
+
+/** Field selectors as pkg/apis/core/v1/conversion.go and the registries of kube-apiserver 1.35 allow them. */
+export const builtinKinds: readonly Kind[] = [
+  kind('v1', 'ConfigMap', 'configmaps', {
+    namespaced: true,
+    shortNames: ['cm'],
+    storageVersionHash: 'qFsyl6wFWjQ=',
+  }),
+  kind('v1', 'Endpoints', 'endpoints', {
+    namespaced: true,
+    shortNames: ['ep'],
+    storageVersionHash: 'fWeeMqaN/OA=',
+    warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  }),
+  kind('v1', 'Event', 'events', {
+    namespaced: true,
+    shortNames: ['ev'],
+    storageVersionHash: 'r2yiGXH7wu8=',
+    fields: [
+      'involvedObject.kind',
+      'involvedObject.namespace',
+      'involvedObject.name',
+      'involvedObject.uid',
+      'involvedObject.apiVersion',
+      'involvedObject.resourceVersion',
+      'involvedObject.fieldPath',
+      'reason',
+      'reportingComponent',
+      'source',
+      'type',
+    ],
+  }),
+  kind('v1', 'Namespace', 'namespaces', {
+    verbs: allVerbs.filter((verb) => verb !== 'deletecollection'),
+    shortNames: ['ns'],
+    storageVersionHash: 'Q3oi5N2YM8M=',
+    fields: ['status.phase'],
+    subresources: [{ name: 'finalize', verbs: ['update'] }, status],
+  }),
+  kind('v1', 'Node', 'nodes', {
+    shortNames: ['no'],
+    storageVersionHash: 'XwShjMxG9Fs=',
+    fields: ['spec.unschedulable'],
+    subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: proxyVerbs }, status],
+  }),
+  kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', {
+    namespaced: true,
+    shortNames: ['pvc'],
+    storageVersionHash: 'QWTyNDq0dC4=',
+    subresources: [status],
+  }),
+  kind('v1', 'PersistentVolume', 'persistentvolumes', {
+    shortNames: ['pv'],
+    storageVersionHash: 'HN/zwEC+JgM=',
+    subresources: [status],
+  }),
+  kind('v1', 'Pod', 'pods', {
+    namespaced: true,
+    shortNames: ['po'],
+    categories: ['all'],
+    storageVersionHash: 'xPOwRZ+Yhw8=',
+    fields: [
+      'spec.nodeName',
+      'spec.restartPolicy',
+      'spec.schedulerName',
+      'spec.serviceAccountName',
+      'spec.hostNetwork',
+      'status.phase',
+      'status.podIP',
+      'status.podIPs',
+      'status.nominatedNodeName',
+    ],
+    subresources: podSubresources,
+  }),
+  kind('v1', 'Secret', 'secrets', {
+    namespaced: true,
+    storageVersionHash: 'S6u1pOWzb84=',
+    fields: ['type'],
+  }),
+  kind('v1', 'ServiceAccount', 'serviceaccounts', {
+    namespaced: true,
+    shortNames: ['sa'],
+    storageVersionHash: 'pbx9ZvyFpBE=',
+    subresources: [
+      {
+        name: 'token',
+        group: 'authentication.k8s.io',
+        version: 'v1',
+        kind: 'TokenRequest',
+        verbs: ['create'],
+      },
+    ],
+  }),
+  kind('v1', 'Service', 'services', {
+    namespaced: true,
+    shortNames: ['svc'],
+    categories: ['all'],
+    storageVersionHash: '0/CO1lhkEBI=',
+    fields: ['spec.clusterIP', 'spec.type'],
+    subresources: [{ name: 'proxy', kind: 'ServiceProxyOptions', verbs: proxyVerbs }, status],
+  }),
+  kind('apps/v1', 'DaemonSet', 'daemonsets', {
+    ...apps,
+    shortNames: ['ds'],
+    subresources: [status],
+  }),
+  kind('apps/v1', 'Deployment', 'deployments', {
+    ...apps,
+    shortNames: ['deploy'],
+    subresources: [scale, status],
+  }),
+  kind('apps/v1', 'ReplicaSet', 'replicasets', {
+    ...apps,
+    shortNames: ['rs'],
+    fields: ['status.replicas'],
+    subresources: [scale, status],
+  }),
+  review('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews'),
+  review('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews'),
+  review('authorization.k8s.io/v1', 'SelfSubjectAccessReview', 'selfsubjectaccessreviews'),
+  review('authorization.k8s.io/v1', 'SubjectAccessReview', 'subjectaccessreviews'),
+  kind('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests', {
+    shortNames: ['csr'],
+    fields: ['spec.signerName'],
+    subresources: [{ name: 'approval', verbs: statusVerbs }, status],
+  }),
+  kind('storage.k8s.io/v1', 'CSIDriver', 'csidrivers'),
+  kind('storage.k8s.io/v1', 'CSINode', 'csinodes'),
+  kind('storage.k8s.io/v1', 'VolumeAttachment', 'volumeattachments', { subresources: [status] }),
+  kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', {
+    shortNames: ['crd', 'crds'],
+    categories: ['api-extensions'],
+    subresources: [status],
+  }),
+  kind('coordination.k8s.io/v1', 'Lease', 'leases', { namespaced: true }),
+  kind('node.k8s.io/v1', 'RuntimeClass', 'runtimeclasses'),
+  kind('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices', { namespaced: true }),
+]
+
+/** Custom resources answer their verbs in another order than built-in ones. */
+const customVerbs = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+]
+
+export interface CustomNames {
+  readonly kind: string
+  readonly plural: string
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+}
+
+/** The resource one served version of a CustomResourceDefinition brings. */
+export const customKind = (
+  group: string,
+  version: string,
+  namespaced: boolean,
+  names: CustomNames,
+  withStatus: boolean,
+  fields: readonly string[],
+): Kind => ({
+  gvr: { group, version, resource: names.plural },
+  kind: names.kind,
+  singular: names.singular,
+  namespaced,
+  verbs: customVerbs,
+  shortNames: names.shortNames,
+  categories: names.categories,
+  subresources: withStatus ? [status] : [],
+  fields,
+  custom: true,
+})

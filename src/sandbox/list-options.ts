@@ -1,0 +1,128 @@
+import { isTrue } from '../request/request-info.ts'
+import { invalid, StatusError, type StatusCause } from '../kube/status.ts'
+
+/** What a list or watch asks of versions, selectors apart. */
+export interface ListOptions {
+  readonly resourceVersion: string
+  readonly match: string
+  readonly limit: number
+  readonly continue: string
+  readonly allowBookmarks: boolean
+  readonly sendInitialEvents: boolean | undefined
+  readonly timeoutSeconds: number | undefined
+}
+
+/**
+ * Reads and checks the options of a list or watch as apimachinery pkg/apis/meta/internalversion/validation does. Throws a
+ * StatusError.
+ */
+export function listOptionsOf(
+  query: URLSearchParams,
+  watch: boolean,
+  watchListServed: boolean,
+): ListOptions {
+  const options: ListOptions = {
+    resourceVersion: query.get('resourceVersion') ?? '',
+    match: query.get('resourceVersionMatch') ?? '',
+    limit: wholeNumber(query.get('limit')) ?? 0,
+    continue: query.get('continue') ?? '',
+    allowBookmarks: isTrue(query.get('allowWatchBookmarks')),
+    sendInitialEvents: query.has('sendInitialEvents')
+      ? isTrue(query.get('sendInitialEvents'))
+      : undefined,
+    timeoutSeconds: wholeNumber(query.get('timeoutSeconds')),
+  }
+  const causes = watch ? watchFlaws(options, watchListServed) : listFlaws(options)
+  if (causes.length > 0) throw new StatusError(invalidOptions(causes))
+  return options
+}
+
+function wholeNumber(text: string | null): number | undefined {
+  return text !== null && /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+function listFlaws({ match, resourceVersion, ...options }: ListOptions): StatusCause[] {
+  const flaws: StatusCause[] = []
+  if (match !== '') {
+    if (resourceVersion === '') {
+      flaws.push(
+        forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided'),
+      )
+    }
+    if (options.continue !== '') {
+      flaws.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
+    }
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      flaws.push(unsupportedMatch(match, '"Exact", "NotOlderThan", ""'))
+    }
+    if (match === 'Exact' && resourceVersion === '0') {
+      flaws.push(
+        forbiddenMatch('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+      )
+    }
+  }
+  if (options.sendInitialEvents !== undefined) {
+    flaws.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  return flaws
+}
+
+function watchFlaws(
+  { match, sendInitialEvents, ...options }: ListOptions,
+  watchListServed: boolean,
+): StatusCause[] {
+  const flaws: StatusCause[] = []
+  if (sendInitialEvents !== undefined) {
+    if (match !== 'NotOlderThan') {
+      flaws.push(
+        forbiddenMatch('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+      )
+    }
+    if (!watchListServed) {
+      flaws.push(
+        forbiddenField(
+          'sendInitialEvents',
+          'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+        ),
+      )
+    }
+  }
+  if (match === '') return flaws
+  if (sendInitialEvents === undefined) {
+    flaws.push(
+      forbiddenMatch(
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
+  }
+  if (match !== 'NotOlderThan') flaws.push(unsupportedMatch(match, '"NotOlderThan"'))
+  if (options.continue !== '') {
+    flaws.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
+  }
+  return flaws
+}
+
+const forbiddenField = (field: string, detail: string): StatusCause => ({
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${detail}`,
+  field,
+})
+
+const forbiddenMatch = (detail: string): StatusCause =>
+  forbiddenField('resourceVersionMatch', detail)
+
+const unsupportedMatch = (match: string, supported: string): StatusCause => ({
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: "${match}": supported values: ${supported}`,
+  field: 'resourceVersionMatch',
+})
+
+function invalidOptions(causes: readonly StatusCause[]): ReturnType<typeof invalid> {
+  const texts = causes.map(({ field, message }) => `${field}: ${message}`)
+  const text = texts.length === 1 ? texts.join('') : `[${texts.join(', ')}]`
+  return invalid(`ListOptions.meta.k8s.io "" is invalid: ${text}`, {
+    group: 'meta.k8s.io',
+    kind: 'ListOptions',
+    causes,
+  })
+}

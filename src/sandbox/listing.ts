@@ -1,0 +1,172 @@
+import { sleep } from '../base/clock.ts'
+import {
+  badRequest,
+  expired,
+  StatusError,
+  timeout,
+  tooLargeResourceVersion,
+  type Status,
+} from '../kube/status.ts'
+import type { Kind } from './kinds.ts'
+import type { ListOptions } from './list-options.ts'
+import { keyOf, type KubeObject } from './object.ts'
+import type { Selection } from './selection.ts'
+import type { View } from './storage.ts'
+
+export interface Listed {
+  readonly objects: readonly KubeObject[]
+  readonly version: string
+  readonly continue: string
+  readonly remaining: number | undefined
+}
+
+/**
+ * The objects of a list in order of their keys, by the version rules of the API (apiserver pkg/storage/cacher and
+ * pkg/storage/etcd3/store.go). Throws a StatusError: 410 for a version that is forgotten, 504 for one that does not come in time.
+ */
+export async function list(
+  view: View,
+  kind: Kind,
+  namespace: string | undefined,
+  selection: Selection,
+  options: ListOptions,
+  freshness: Freshness,
+): Promise<Listed> {
+  const token = options.continue === '' ? undefined : decodeContinue(options)
+  const version = token
+    ? continuedVersion(view, token, options.continue)
+    : await startingVersion(view, options, freshness)
+  const from = token?.start ?? ''
+  const all = [...view.at(kind, version)]
+    .filter(([key, object]) => selection.selects(object) && relative(key, namespace) >= from)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, object]) => object)
+  // A list from whatever the server has at hand is not paged.
+  const limit = options.resourceVersion === '0' && !token ? 0 : options.limit
+  const page = limit > 0 ? all.slice(0, limit) : all
+  const last = page.at(-1)
+  const more = page.length < all.length && last !== undefined
+  return {
+    objects: page,
+    version: String(version),
+    continue: more
+      ? encodeContinue(version, `${relative(keyOfObject(last), namespace)}\0`, namespace)
+      : '',
+    remaining: more && !selection.selective ? all.length - page.length : undefined,
+  }
+}
+
+const keyOfObject = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, metadata.name)
+
+const relative = (key: string, namespace: string | undefined): string =>
+  namespace === undefined ? key : key.slice(namespace.length + 1)
+
+async function startingVersion(
+  view: View,
+  { resourceVersion, match, limit }: ListOptions,
+  freshness: Freshness,
+): Promise<number> {
+  const asked = versionNumber(resourceVersion)
+  if (asked === 0) return view.version
+  await freshness.reach(view, asked)
+  const exact = match === 'Exact' || (match === '' && limit > 0)
+  if (!exact) return view.version
+  if (asked < view.compacted) {
+    throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
+  }
+  return asked
+}
+
+/** Zero for "any" and for none. Throws a StatusError for what is no version. */
+export function versionNumber(text: string): number {
+  if (text === '') return 0
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text)
+  throw new StatusError(invalidVersion(text))
+}
+
+const invalidVersion = (text: string): Status =>
+  badRequest(
+    `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+  )
+
+/** How long a reader waits for a version that has not come yet. */
+export class Freshness {
+  readonly #waitMs: number
+
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs
+  }
+
+  /** Resolves once the view shows `version`. Throws a StatusError 504 when it does not come in time. */
+  async reach(view: View, version: number): Promise<void> {
+    if (version <= view.version) return
+    const came = new AbortController()
+    using _ = view.follow(() => {
+      if (version <= view.version) came.abort()
+    })
+    await sleep(this.#waitMs, came.signal)
+    if (version > view.version) {
+      throw new StatusError(tooLargeResourceVersion(String(version), String(view.version)))
+    }
+  }
+}
+
+interface ContinueToken {
+  /** -1: whatever is current, the list being inconsistent already. */
+  readonly rv: number
+  readonly start: string
+}
+
+const encodeContinue = (version: number, start: string, namespace: string | undefined): string =>
+  Buffer.from(
+    JSON.stringify({
+      v: 'meta.k8s.io/v1',
+      rv: version,
+      start: namespace === undefined ? start : `/${start}`,
+    }),
+  ).toString('base64url')
+
+function decodeContinue({ continue: text, resourceVersion }: ListOptions): ContinueToken {
+  if (resourceVersion !== '' && resourceVersion !== '0') {
+    throw new StatusError(
+      badRequest('specifying resource version is not allowed when using continue'),
+    )
+  }
+  const refused = (why: string): StatusError =>
+    new StatusError(badRequest(`invalid continue token: continue key is not valid: ${why}`))
+  let token: { v?: unknown; rv?: unknown; start?: unknown }
+  try {
+    token = JSON.parse(Buffer.from(text, 'base64url').toString()) as typeof token
+  } catch {
+    throw refused('illegal base64 data or JSON')
+  }
+  if (token?.v !== 'meta.k8s.io/v1') {
+    throw refused(
+      `server does not recognize this encoded version ${JSON.stringify(token?.v ?? '')}`,
+    )
+  }
+  if (typeof token.rv !== 'number' || !Number.isSafeInteger(token.rv) || token.rv === 0) {
+    throw refused('incorrect encoded start resourceVersion (version meta.k8s.io/v1)')
+  }
+  if (typeof token.start !== 'string' || token.start === '') {
+    throw refused('encoded start key empty (version meta.k8s.io/v1)')
+  }
+  return { rv: token.rv, start: token.start.replace(/^\//, '') }
+}
+
+function continuedVersion(view: View, token: ContinueToken, text: string): number {
+  if (token.rv < 0) return view.version
+  if (token.rv > view.version) {
+    throw new StatusError(timeout('etcdserver: mvcc: required revision is a future revision'))
+  }
+  if (token.rv >= view.compacted) return token.rv
+  const { start } = JSON.parse(Buffer.from(text, 'base64url').toString()) as { start: string }
+  const fresh = JSON.stringify({ v: 'meta.k8s.io/v1', rv: -1, start })
+  throw new StatusError({
+    ...expired(tooOldToContinue),
+    metadata: { continue: Buffer.from(fresh).toString('base64url') },
+  })
+}
+
+const tooOldToContinue =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'

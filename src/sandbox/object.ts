@@ -1,0 +1,116 @@
+import { isObject, type Json, type JsonObject } from '../kube/json.ts'
+
+/** Any API object, as JSON. Never written to: an edited object is a new one. */
+export interface KubeObject extends JsonObject {
+  readonly kind: string
+  readonly apiVersion: string
+  readonly metadata: Metadata
+}
+
+export interface Metadata extends JsonObject {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly creationTimestamp: string
+}
+
+/** The order in which the server writes metadata (apimachinery pkg/apis/meta/v1/types.go). */
+const metadataOrder = [
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+]
+
+/** Metadata in the server's order, without what is empty. */
+export function orderedMetadata(metadata: JsonObject): JsonObject {
+  const ordered: Record<string, Json> = {}
+  for (const name of metadataOrder) {
+    const value = metadata[name]
+    if (value !== undefined && value !== null && value !== '' && !isEmpty(value)) {
+      ordered[name] = value
+    }
+  }
+  return ordered
+}
+
+const isEmpty = (value: Json): boolean =>
+  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
+
+/** The same value with the members of every object sorted by name, as custom resources are written. */
+export function sortedDeep(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortedDeep)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .toSorted()
+      .map((name) => [name, sortedDeep(value[name] ?? null)]),
+  )
+}
+
+/** What stands at `path`, where everything on the way is an object. */
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let found = value
+  for (const name of path) {
+    if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
+    found = found[name]
+  }
+  return found
+}
+
+/** The text at `path`, or undefined. */
+export function textAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+  const found = at(value, ...path)
+  return typeof found === 'string' ? found : undefined
+}
+
+/** The object at `path`, or an empty one. */
+export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject {
+  const found = at(value, ...path)
+  return isObject(found) ? found : {}
+}
+
+/** The list at `path`, or an empty one. */
+export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
+  const found = at(value, ...path)
+  return Array.isArray(found) ? found : []
+}
+
+/** A copy with `value` at `path`; `undefined` takes it out. */
+export function withAt(
+  object: JsonObject,
+  path: readonly string[],
+  value: Json | undefined,
+): JsonObject {
+  const [first, ...rest] = path
+  if (first === undefined) return object
+  if (rest.length > 0) return { ...object, [first]: withAt(objectAt(object, first), rest, value) }
+  if (value !== undefined) return { ...object, [first]: value }
+  const { [first]: _, ...others } = object
+  return others
+}
+
+/** Seconds since the epoch as the server writes times. */
+export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+
+/** `ns/name`, or the name of what is cluster-scoped: how objects are sorted. */
+export const keyOf = (namespace: string | undefined, name: string): string =>
+  namespace === undefined || namespace === '' ? name : `${namespace}/${name}`
+
+/** A value as people read it: text as it is, nothing for none. */
+export function printed(value: Json | undefined): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}

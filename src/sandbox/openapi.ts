@@ -1,0 +1,103 @@
+import type { JsonObject } from '../kube/json.ts'
+import type { Catalog } from './catalog.ts'
+import type { Kind } from './kinds.ts'
+
+/**
+ * Schemas just deep enough for kubectl: every kind is an object whose spec, status and other members may be anything. kubectl finds each
+ * kind and its verbs (`explain` of a kind, validation in `apply`), and no field is refused.
+ */
+export function openApiV2(catalog: Catalog): JsonObject {
+  const kinds = stored(catalog)
+  return {
+    swagger: '2.0',
+    info: { title: 'Kubernetes', version: 'v1.35.6' },
+    paths: Object.assign({}, ...kinds.map((kind) => pathsOf(kind, false))) as JsonObject,
+    definitions: Object.fromEntries(kinds.map((kind) => [nameOf(kind), schemaOf(kind)])),
+  }
+}
+
+/** `/openapi/v3` */
+export const openApiV3Index = (catalog: Catalog): JsonObject => ({
+  paths: Object.fromEntries(
+    [...new Set(stored(catalog).map(prefixOf))].map((prefix) => [
+      prefix,
+      { serverRelativeURL: `/openapi/v3/${prefix}` },
+    ]),
+  ),
+})
+
+/** `/openapi/v3/<prefix>`; undefined where no kind is served under it. */
+export function openApiV3(catalog: Catalog, prefix: string): JsonObject | undefined {
+  const kinds = stored(catalog).filter((kind) => prefixOf(kind) === prefix)
+  if (kinds.length === 0) return undefined
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'v1.35.6' },
+    paths: Object.assign({}, ...kinds.map((kind) => pathsOf(kind, true))) as JsonObject,
+    components: {
+      schemas: Object.fromEntries(kinds.map((kind) => [nameOf(kind), schemaOf(kind)])),
+    },
+  }
+}
+
+const stored = ({ kinds }: Catalog): Kind[] => kinds.filter(({ verbs }) => verbs.includes('list'))
+
+const prefixOf = ({ gvr }: Kind): string =>
+  gvr.group === '' ? `api/${gvr.version}` : `apis/${gvr.group}/${gvr.version}`
+
+/** As the server names definitions: the group reversed, then version and kind. */
+function nameOf({ gvr, kind, custom }: Kind): string {
+  if (custom) return `${gvr.group.split('.').toReversed().join('.')}.${gvr.version}.${kind}`
+  return `io.k8s.api.${gvr.group.split('.')[0] || 'core'}.${gvr.version}.${kind}`
+}
+
+const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+
+const schemaOf = (kind: Kind): JsonObject => ({
+  description: `${kind.kind} is served by an API server in memory: only its outline is described.`,
+  type: 'object',
+  properties: {
+    apiVersion: { type: 'string', description: 'The versioned schema of this object.' },
+    kind: { type: 'string', description: 'The REST resource this object represents.' },
+    metadata: { ...anything, description: 'Standard metadata of an object.' },
+    spec: { ...anything, description: 'What is wanted.' },
+    status: { ...anything, description: 'What was observed.' },
+  },
+  'x-kubernetes-preserve-unknown-fields': true,
+  'x-kubernetes-group-version-kind': [gvkOf(kind)],
+})
+
+const gvkOf = ({ gvr, kind }: Kind): JsonObject => ({
+  group: gvr.group,
+  kind,
+  version: gvr.version,
+})
+
+function pathsOf(kind: Kind, third: boolean): JsonObject {
+  const scope = kind.namespaced ? '/namespaces/{namespace}' : ''
+  const collection = `/${prefixOf(kind)}${scope}/${kind.gvr.resource}`
+  const operation = (action: string): JsonObject => ({
+    'x-kubernetes-action': action,
+    'x-kubernetes-group-version-kind': gvkOf(kind),
+    parameters: parametersOf(third),
+    responses: { '200': { description: 'OK' } },
+  })
+  return {
+    [collection]: { get: operation('list'), post: operation('post') },
+    [`${collection}/{name}`]: {
+      get: operation('get'),
+      put: operation('put'),
+      patch: operation('patch'),
+      delete: operation('delete'),
+    },
+  }
+}
+
+const parametersOf = (third: boolean): JsonObject[] =>
+  ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
+    name,
+    in: 'query',
+    ...(third
+      ? { schema: { type: 'string', uniqueItems: true } }
+      : { type: 'string', uniqueItems: true }),
+  }))

@@ -1,0 +1,356 @@
+import { randomUUID, randomInt } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { now } from '../base/clock.ts'
+import type { Json, JsonObject } from '../kube/json.ts'
+import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../kube/status.ts'
+import { Catalog } from './catalog.ts'
+import { defaulted } from './defaults.ts'
+import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
+import {
+  at,
+  listAt,
+  objectAt,
+  orderedMetadata,
+  sortedDeep,
+  textAt,
+  timestamp,
+  withAt,
+  type KubeObject,
+} from './object.ts'
+import { ProtobufError } from './protobuf.ts'
+import { canonical } from './render.ts'
+import type { Storage } from './storage.ts'
+import { invalidObject, invalidValue, validate } from './validation.ts'
+
+export interface WriteOptions {
+  readonly dryRun: boolean
+}
+
+export interface DeleteOptions {
+  readonly dryRun: boolean
+  readonly gracePeriodSeconds?: number
+  readonly uid?: string
+  readonly resourceVersion?: string
+}
+
+/** What a delete left: an object that goes on until its grace is over, or one that is gone. */
+export interface Deleted {
+  readonly object: KubeObject
+  readonly gone: boolean
+}
+
+const namespaceKind = { group: '', version: 'v1', resource: 'namespaces' }
+const definitions = 'customresourcedefinitions'
+
+/** Kinds a PUT may create. */
+const createdByUpdate = new Set(['leases', 'endpoints', 'events'])
+
+/** Kinds a PUT may not overwrite without saying which version it saw. */
+const versionedUpdate = new Set([
+  'leases',
+  'csinodes',
+  'csidrivers',
+  'endpointslices',
+  'runtimeclasses',
+  definitions,
+])
+
+/** Kinds whose metadata.generation counts changes of what is wanted. */
+const counted = new Set([
+  'pods',
+  'deployments',
+  'replicasets',
+  'daemonsets',
+  'endpointslices',
+  definitions,
+])
+
+/** Writes objects by the rules of the API. Failures are StatusErrors. */
+export class Registry {
+  readonly catalog = new Catalog()
+  readonly #storage: Storage
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  /** Throws a StatusError 404 for what is not there. */
+  get(kind: Kind, namespace: string | undefined, name: string): KubeObject {
+    const found = this.#storage.get(kind, namespace, name)
+    if (!found) throw new StatusError(notFound({ ...kind.gvr, name }))
+    return found
+  }
+
+  find(kind: Kind, namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#storage.get(kind, namespace, name)
+  }
+
+  create(
+    kind: Kind,
+    namespace: string | undefined,
+    given: JsonObject,
+    { dryRun }: WriteOptions,
+  ): KubeObject {
+    this.#checkNamespace(kind, namespace, given)
+    const prefix = textAt(given, 'metadata', 'generateName') ?? ''
+    const name = textAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
+    const metadata: JsonObject = {
+      ...objectAt(given, 'metadata'),
+      name,
+      ...(namespace !== undefined && { namespace }),
+      uid: textAt(given, 'metadata', 'uid') || randomUUID(),
+      creationTimestamp: timestamp(now()),
+      generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
+      deletionTimestamp: null,
+      deletionGracePeriodSeconds: null,
+      resourceVersion: dryRun ? null : this.#storage.nextVersion,
+    }
+    const { status, ...rest } = given
+    const accepted = kind.custom && hasStatus(kind) ? rest : { ...rest, ...(status && { status }) }
+    const object = this.#finished(kind, defaulted(kind, { ...accepted, metadata }))
+    validate(kind, object)
+    if (this.#storage.get(kind, namespace, name)) {
+      throw new StatusError(alreadyExists({ ...kind.gvr, name }))
+    }
+    if (!dryRun) this.#put(kind, object)
+    return object
+  }
+
+  /** `subresource`: only what belongs to it is taken over. */
+  update(
+    kind: Kind,
+    namespace: string | undefined,
+    name: string,
+    given: JsonObject,
+    options: WriteOptions,
+    subresource?: string,
+  ): { object: KubeObject; created: boolean } {
+    this.#checkNames(namespace, name, given)
+    const old = this.#storage.get(kind, namespace, name)
+    if (!old) {
+      if (subresource !== undefined || !createdByUpdate.has(kind.gvr.resource))
+        this.get(kind, namespace, name)
+      return { object: this.create(kind, namespace, given, options), created: true }
+    }
+    this.#checkVersion(kind, old, given)
+    const merged = mergedUpdate(kind, old, given, subresource)
+    const same = this.#finished(kind, merged)
+    if (isDeepStrictEqual(same, old)) return { object: old, created: false }
+    const generation = at(old, 'metadata', 'generation')
+    const metadata: JsonObject = {
+      ...same.metadata,
+      resourceVersion: options.dryRun ? old.metadata.resourceVersion : this.#storage.nextVersion,
+      ...(typeof generation === 'number' &&
+        !isDeepStrictEqual(same['spec'], old['spec']) && { generation: generation + 1 }),
+    }
+    const object = this.#finished(kind, { ...same, metadata })
+    validate(kind, object)
+    if (options.dryRun) return { object, created: false }
+    if (
+      isDeleting(object) &&
+      listAt(object, 'metadata', 'finalizers').length === 0 &&
+      !graceful(object)
+    ) {
+      this.#remove(kind, object)
+    } else {
+      this.#put(kind, object)
+    }
+    return { object, created: false }
+  }
+
+  delete(kind: Kind, namespace: string | undefined, name: string, options: DeleteOptions): Deleted {
+    const old = this.get(kind, namespace, name)
+    checkPreconditions(kind, old, options)
+    const grace = kind.kind === 'Pod' ? podGrace(old, options) : 0
+    const held = grace > 0 || listAt(old, 'metadata', 'finalizers').length > 0
+    if (options.dryRun) return { object: old, gone: !held }
+    if (!held) return { object: this.#remove(kind, old), gone: true }
+    const before = at(old, 'metadata', 'deletionGracePeriodSeconds')
+    if (isDeleting(old) && typeof before === 'number' && grace >= before) {
+      return { object: old, gone: false }
+    }
+    const generation = at(old, 'metadata', 'generation')
+    const metadata: JsonObject = {
+      ...old.metadata,
+      resourceVersion: this.#storage.nextVersion,
+      deletionTimestamp: timestamp(now() + grace * 1000),
+      deletionGracePeriodSeconds: grace,
+      ...(typeof generation === 'number' && { generation: generation + 1 }),
+    }
+    const object = this.#finished(kind, { ...old, metadata })
+    this.#put(kind, object)
+    return { object, gone: false }
+  }
+
+  #put(kind: Kind, object: KubeObject): void {
+    this.#storage.put(kind, object)
+    if (kind.gvr.resource === definitions) this.catalog.define(object)
+  }
+
+  #remove(kind: Kind, object: KubeObject): KubeObject {
+    const removed = this.#storage.remove(kind, object)
+    if (kind.gvr.resource === definitions) {
+      for (const gone of this.catalog.forget(object.metadata.name)) this.#removeAll(gone)
+    }
+    if (kind.gvr.resource === 'namespaces') {
+      for (const inside of this.catalog.kinds) {
+        if (inside.namespaced) this.#removeAll(inside, object.metadata.name)
+      }
+    }
+    return removed
+  }
+
+  #removeAll(kind: Kind, namespace?: string): void {
+    for (const object of this.#storage.at(kind, this.#storage.version).values()) {
+      if (namespace === undefined || object.metadata.namespace === namespace) {
+        this.#storage.remove(kind, object)
+      }
+    }
+  }
+
+  /** With all that the server would show of it, in the server's order. */
+  #finished(kind: Kind, object: JsonObject): KubeObject {
+    const whole: JsonObject = {
+      ...object,
+      kind: kind.kind,
+      apiVersion: apiVersionOfKind(kind),
+      metadata: orderedMetadata(objectAt(object, 'metadata')),
+    }
+    if (kind.custom) return sortedDeep(whole) as KubeObject
+    const { kind: name, apiVersion, metadata, ...rest } = whole
+    try {
+      return canonical(gvkOf(kind), {
+        kind: name ?? '',
+        apiVersion: apiVersion ?? '',
+        metadata: metadata ?? {},
+        ...rest,
+      }) as KubeObject
+    } catch (cause) {
+      if (!(cause instanceof ProtobufError)) throw cause
+      const text = `${kind.kind} in version "${kind.gvr.version}" cannot be handled as a ${kind.kind}: ${cause.message}`
+      throw new StatusError(badRequest(text), { cause })
+    }
+  }
+
+  #checkNamespace(kind: Kind, namespace: string | undefined, given: JsonObject): void {
+    const own = textAt(given, 'metadata', 'namespace')
+    if (own && own !== namespace) {
+      throw new StatusError(
+        badRequest(
+          'the namespace of the provided object does not match the namespace sent on the request',
+        ),
+      )
+    }
+    if (!kind.namespaced || namespace === undefined) return
+    const home = this.catalog.find(namespaceKind)
+    if (home && !this.#storage.get(home, undefined, namespace)) {
+      throw new StatusError(notFound({ ...namespaceKind, name: namespace }))
+    }
+  }
+
+  #checkNames(namespace: string | undefined, name: string, given: JsonObject): void {
+    const own = textAt(given, 'metadata', 'name')
+    if (own && own !== name) {
+      throw new StatusError(
+        badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`),
+      )
+    }
+    const ownNamespace = textAt(given, 'metadata', 'namespace')
+    if (ownNamespace && ownNamespace !== namespace) {
+      throw new StatusError(
+        badRequest(
+          `the namespace of the object (${ownNamespace}) does not match the namespace on the URL (${namespace ?? ''})`,
+        ),
+      )
+    }
+  }
+
+  #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
+    const { name } = old.metadata
+    const asked = textAt(given, 'metadata', 'resourceVersion') ?? ''
+    if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
+      const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
+      throw new StatusError(invalidObject(kind, name, [flaw]))
+    }
+    const uid = textAt(given, 'metadata', 'uid')
+    if (uid && uid !== old.metadata.uid) {
+      const cause = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
+      throw new StatusError(conflict({ ...kind.gvr, name }, cause))
+    }
+    if (asked !== '' && asked !== old.metadata.resourceVersion) {
+      throw new StatusError(conflict({ ...kind.gvr, name }, modified))
+    }
+  }
+}
+
+const modified =
+  'the object has been modified; please apply your changes to the latest version and try again'
+
+const isDeleting = (object: KubeObject): boolean =>
+  textAt(object, 'metadata', 'deletionTimestamp') !== undefined
+
+const graceful = (object: KubeObject): boolean =>
+  Number(at(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
+
+/** What the new object is made of: metadata as given but for what the server owns, and either all but status or status alone. */
+function mergedUpdate(
+  kind: Kind,
+  old: KubeObject,
+  given: JsonObject,
+  subresource: string | undefined,
+): JsonObject {
+  const owned = [
+    'uid',
+    'namespace',
+    'name',
+    'resourceVersion',
+    'creationTimestamp',
+    'generation',
+    'generateName',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+  ]
+  let metadata = objectAt(given, 'metadata')
+  for (const name of owned) metadata = withAt(metadata, [name], old.metadata[name])
+  if (metadata['managedFields'] === undefined) {
+    metadata = withAt(metadata, ['managedFields'], old.metadata['managedFields'])
+  }
+  const status = (source: JsonObject): Json | undefined => source['status']
+  if (subresource === 'status') {
+    const kept = kind.custom ? old.metadata : metadata
+    return withAt({ ...old, metadata: kept }, ['status'], status(given))
+  }
+  const whole: JsonObject = { ...given, metadata }
+  return hasStatus(kind) ? withAt(whole, ['status'], status(old)) : whole
+}
+
+function checkPreconditions(
+  kind: Kind,
+  old: KubeObject,
+  { uid, resourceVersion }: DeleteOptions,
+): void {
+  const { name } = old.metadata
+  const refuse = (what: string, asked: string, found: string): StatusError =>
+    new StatusError(
+      conflict(
+        { ...kind.gvr, name },
+        `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`,
+      ),
+    )
+  if (uid !== undefined && uid !== old.metadata.uid) throw refuse('UID', uid, old.metadata.uid)
+  if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
+    throw refuse('ResourceVersion', resourceVersion, old.metadata.resourceVersion)
+  }
+}
+
+/** A pod on a node goes on until its kubelet says that it has ended. */
+function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
+  const wanted = gracePeriodSeconds ?? at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
+  const ended = ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase') ?? '')
+  return ended || !textAt(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
+}
+
+const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
+
+const generatedName = (prefix: string): string =>
+  prefix + Array.from({ length: 5 }, () => nameLetters[randomInt(nameLetters.length)]).join('')

@@ -1,0 +1,64 @@
+import type { ResourceRequest } from '../request/request-info.ts'
+import type { User } from './users.ts'
+
+/** A request as the sandbox saw it. */
+export interface SeenRequest {
+  readonly method: string
+  /** Path and query as they were sent. */
+  readonly url: string
+  readonly path: string
+  readonly query: URLSearchParams
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Names and values as they came. */
+  readonly rawHeaders: readonly string[]
+  /** Common name of the client certificate shown, if one was. */
+  readonly clientCertificate: string | undefined
+  /** Known once the request is authenticated. */
+  user: User | undefined
+  /** Where the request is about resources. */
+  resource: ResourceRequest | undefined
+  /** Which connection it came on: requests of one connection have the same number. */
+  readonly connection: number
+  /** Aborts when the request is over: answered whole, or its client gone. */
+  readonly over: AbortSignal
+}
+
+/** How many requests are remembered. */
+const remembered = 10_000
+
+/** The requests seen, and those who wait for one. */
+export class Requests {
+  readonly #seen: SeenRequest[] = []
+  readonly #waiting = new Set<(request: SeenRequest) => void>()
+  #count = 0
+
+  /** Oldest first; only the latest are kept. */
+  get seen(): readonly SeenRequest[] {
+    return this.#seen
+  }
+
+  /** All there ever were. */
+  get count(): number {
+    return this.#count
+  }
+
+  add(request: SeenRequest): void {
+    this.#count++
+    this.#seen.push(request)
+    if (this.#seen.length > remembered) this.#seen.shift()
+    for (const look of this.#waiting) look(request)
+  }
+
+  /** The next request that `match` accepts; those seen already do not count. */
+  next(match: (request: SeenRequest) => boolean): Promise<SeenRequest> {
+    return new Promise((resolve) => {
+      const look = (request: SeenRequest): void => {
+        if (!match(request)) return
+        this.#waiting.delete(look)
+        resolve(request)
+      }
+      this.#waiting.add(look)
+    })
+  }
+}

@@ -1,0 +1,57 @@
+import type { JsonObject } from '../kube/json.ts'
+import { methodNotAllowed, StatusError } from '../kube/status.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import { sendBody } from './answer.ts'
+import { decodeObject, readBody } from './body.ts'
+import { askingOf, type Call } from './call.ts'
+import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
+import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
+import type { KubeObject } from './object.ts'
+import { renderObject, speaksProtobuf } from './render.ts'
+
+/** A request for a resource that is served. */
+export interface ResourceCall extends Call {
+  readonly info: ResourceRequest
+  readonly kind: Kind
+}
+
+/** What form the answer takes. Throws a StatusError 406. */
+export const representationOf = ({ kind, seen }: ResourceCall): Representation =>
+  negotiate(askingOf(seen), {
+    protobuf: !kind.custom && speaksProtobuf(gvkOf(kind)),
+    conversions: true,
+    custom: kind.custom,
+  })
+
+export const warningsOf = (kind: Kind): Record<string, string> =>
+  kind.warning === undefined ? {} : { Warning: `299 - ${JSON.stringify(kind.warning)}` }
+
+export function sendObject(
+  call: ResourceCall,
+  object: KubeObject,
+  status = 200,
+  representation = representationOf(call),
+): void {
+  sendBody(call.outlet, call.seen, {
+    status,
+    contentType: contentTypeOf(representation),
+    bytes: renderObject(call.kind, object, representation),
+    headers: warningsOf(call.kind),
+  })
+}
+
+/** Throws a StatusError 405 where a request is about no object in particular. */
+export function nameOf({ info }: ResourceCall): string {
+  if (info.name === undefined) throw new StatusError(methodNotAllowed())
+  return info.name
+}
+
+/** The object in the body. Throws a StatusError. */
+export async function bodyOf(call: ResourceCall): Promise<JsonObject> {
+  const { kind, request } = call
+  const body = await readBody(request)
+  return decodeObject(body, request.headers['content-type'], {
+    kind: kind.kind,
+    apiVersion: apiVersionOfKind(kind),
+  })
+}

@@ -1,0 +1,266 @@
+import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../kube/status.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { sendBody, sendStreamHead } from './answer.ts'
+import type { Api, Call } from './call.ts'
+import {
+  bodyOf,
+  nameOf,
+  representationOf,
+  sendObject,
+  warningsOf,
+  type ResourceCall,
+} from './resource-call.ts'
+import { decodeObject, readBody } from './body.ts'
+import { hasStatus } from './kinds.ts'
+import { list, versionNumber } from './listing.ts'
+import { listOptionsOf } from './list-options.ts'
+import { contentTypeOf } from './negotiation.ts'
+import { keyOf, textAt } from './object.ts'
+import { applied, checkPatchType, isApply, patched } from './patching.ts'
+import type { DeleteOptions, WriteOptions } from './registry.ts'
+import { encode, renderList, statusGvk } from './render.ts'
+import { answerReview, isReview } from './reviews.ts'
+import { selectionOf } from './selection.ts'
+import { answerSubresource } from './subresources.ts'
+import { awaitStart, watch } from './watching.ts'
+
+/** False for a group and version nobody serves: such a path is no resource at all. Throws StatusErrors. */
+export async function answerResource(api: Api, call: Call): Promise<boolean> {
+  const { info, seen } = call
+  if (!info.isResource) return false
+  const kind = api.registry.catalog.find(info.gvr)
+  if (!kind) {
+    if (!api.registry.catalog.hasGroupVersion(info.gvr.group, info.gvr.version)) return false
+    throw new StatusError(resourceNotFound())
+  }
+  const found: ResourceCall = { ...call, info, kind }
+  if (seen.method === 'HEAD') throw new StatusError(methodNotAllowed())
+  if (info.subresource !== undefined) await subresource(api, found)
+  else if (isReview(kind)) await answerReview(api, found)
+  else await verbs[info.verb](api, found)
+  return true
+}
+
+async function subresource(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info } = call
+  const served = kind.subresources.find(({ name }) => name === info.subresource)
+  if (!served) throw new StatusError(resourceNotFound())
+  if (!served.verbs.includes(info.verb)) throw new StatusError(methodNotAllowed())
+  if (await answerSubresource(api, call)) return
+  await verbs[info.verb](api, call)
+}
+
+type Verb = (api: Api, call: ResourceCall) => Promise<void> | void
+
+const verbs: Record<ResourceRequest['verb'], Verb> = {
+  get: getObject,
+  list: listObjects,
+  watch: watchObjects,
+  create,
+  update,
+  patch,
+  delete: deleteObject,
+  deletecollection: deleteObjects,
+}
+
+async function getObject(api: Api, call: ResourceCall): Promise<void> {
+  const { view, kind, info } = call
+  const name = nameOf(call)
+  const representation = representationOf(call)
+  await api.freshness.reach(view, versionNumber(info.query.get('resourceVersion') ?? ''))
+  const object = view.at(kind, view.version).get(keyOf(info.namespace, name))
+  if (!object) throw new StatusError(notFound({ ...kind.gvr, name }))
+  sendObject(call, object, 200, representation)
+}
+
+async function listObjects(api: Api, call: ResourceCall): Promise<void> {
+  const { view, kind, info, outlet, seen } = call
+  if (!kind.verbs.includes('list')) throw new StatusError(methodNotAllowed())
+  const representation = representationOf(call)
+  const selection = selectionOf(kind, info.namespace, info.query)
+  const options = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
+  const listed = await list(view, kind, info.namespace, selection, options, api.freshness)
+  sendBody(outlet, seen, {
+    status: 200,
+    contentType: contentTypeOf(representation),
+    bytes: renderList(kind, listed, representation),
+    headers: warningsOf(kind),
+  })
+}
+
+async function watchObjects(api: Api, call: ResourceCall): Promise<void> {
+  const { view, kind, info, outlet, seen } = call
+  if (!kind.verbs.includes('watch')) throw new StatusError(methodNotAllowed())
+  const representation = representationOf(call)
+  const selection = selectionOf(kind, info.namespace, info.query)
+  const options = listOptionsOf(info.query, true, api.watchSettings.watchListServed)
+  await awaitStart(view, options, api.freshness)
+  if (!outlet.isOpen) return
+  sendStreamHead(outlet, seen, contentTypeOf(representation, true))
+  const watched = { kind, selection, options, representation }
+  const open = watch(view, watched, outlet, api.watchSettings)
+  const counted = api.watches.add(seen, open)
+  outlet.onClose(() => counted[Symbol.dispose]())
+}
+
+const writeOptionsOf = ({ info }: ResourceCall): WriteOptions => ({
+  dryRun: info.query.getAll('dryRun').includes('All'),
+})
+
+async function create(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info } = call
+  if (info.name !== undefined) throw new StatusError(methodNotAllowed())
+  if (!kind.verbs.includes('create') || (kind.namespaced && info.namespace === undefined)) {
+    throw new StatusError(methodNotAllowed())
+  }
+  const representation = representationOf(call)
+  const given = await bodyOf(call)
+  const object = api.registry.create(kind, info.namespace, given, writeOptionsOf(call))
+  sendObject(call, object, 201, representation)
+}
+
+async function update(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info } = call
+  const name = nameOf(call)
+  const representation = representationOf(call)
+  const given = await bodyOf(call)
+  const options = writeOptionsOf(call)
+  const { object, created } = api.registry.update(
+    kind,
+    info.namespace,
+    name,
+    given,
+    options,
+    ownSubresource(call),
+  )
+  sendObject(call, object, created ? 201 : 200, representation)
+}
+
+const ownSubresource = ({ kind, info }: ResourceCall): string | undefined =>
+  info.subresource === 'status' && hasStatus(kind) ? 'status' : undefined
+
+async function patch(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info, request } = call
+  const name = nameOf(call)
+  const representation = representationOf(call)
+  const type = request.headers['content-type']
+  checkPatchType(kind, type)
+  const body = await readBody(request)
+  const options = writeOptionsOf(call)
+  const old = api.registry.find(kind, info.namespace, name)
+  if (isApply(type)) {
+    const manager = info.query.get('fieldManager') ?? ''
+    const wanted = { metadata: {}, ...applied(kind, old, body, manager) }
+    if (!old) {
+      const given = { ...wanted, metadata: { ...(wanted.metadata as JsonObject), name } }
+      const object = api.registry.create(kind, info.namespace, given, options)
+      sendObject(call, object, 201, representation)
+      return
+    }
+    const { object } = api.registry.update(
+      kind,
+      info.namespace,
+      name,
+      wanted,
+      options,
+      ownSubresource(call),
+    )
+    sendObject(call, object, 200, representation)
+    return
+  }
+  const current = old ?? api.registry.get(kind, info.namespace, name)
+  const wanted = patched(kind, current, body, type)
+  const { object } = api.registry.update(
+    kind,
+    info.namespace,
+    name,
+    wanted,
+    options,
+    ownSubresource(call),
+  )
+  sendObject(call, object, 200, representation)
+}
+
+/** Kinds of which a delete shows the object, not a Status. */
+const shownWhenDeleted = new Set([
+  'pods',
+  'services',
+  'serviceaccounts',
+  'persistentvolumes',
+  'persistentvolumeclaims',
+])
+
+async function deleteObject(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info, outlet, seen } = call
+  const name = nameOf(call)
+  const representation = representationOf(call)
+  const options = await deleteOptionsOf(call)
+  const { object, gone } = api.registry.delete(kind, info.namespace, name, options)
+  if (!gone || shownWhenDeleted.has(kind.gvr.resource)) {
+    sendObject(call, object, 200, representation)
+    return
+  }
+  const { group } = kind.gvr
+  const { uid } = object.metadata
+  const status: JsonObject = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name, ...(group !== '' && { group }), kind: kind.gvr.resource, uid },
+  }
+  sendBody(outlet, seen, {
+    status: 200,
+    contentType: contentTypeOf(representation),
+    bytes: encode(statusGvk, status, representation),
+  })
+}
+
+async function deleteObjects(api: Api, call: ResourceCall): Promise<void> {
+  const { view, kind, info, outlet, seen } = call
+  if (!kind.verbs.includes('deletecollection')) throw new StatusError(methodNotAllowed())
+  const representation = representationOf(call)
+  const options = await deleteOptionsOf(call)
+  const selection = selectionOf(kind, info.namespace, info.query)
+  const listing = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
+  const listed = await list(view, kind, info.namespace, selection, listing, api.freshness)
+  for (const { metadata } of listed.objects) {
+    api.registry.delete(kind, metadata.namespace, metadata.name, options)
+  }
+  sendBody(outlet, seen, {
+    status: 200,
+    contentType: contentTypeOf(representation),
+    bytes: renderList(kind, listed, representation),
+  })
+}
+
+/** From the body, or where there is none from the query. */
+async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteOptions> {
+  const body = await readBody(request)
+  const given =
+    body.byteLength === 0
+      ? {}
+      : decodeObject(body, request.headers['content-type'], {
+          kind: 'DeleteOptions',
+          apiVersion: deleteOptionsVersion(body),
+        })
+  const grace = given['gracePeriodSeconds'] ?? info.query.get('gracePeriodSeconds')
+  const uid = textAt(given, 'preconditions', 'uid')
+  const resourceVersion = textAt(given, 'preconditions', 'resourceVersion')
+  const dryRun = given['dryRun']
+  return {
+    dryRun:
+      info.query.getAll('dryRun').includes('All') ||
+      (Array.isArray(dryRun) && dryRun.includes('All')),
+    ...(grace !== null && grace !== undefined && { gracePeriodSeconds: Number(grace) }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  }
+}
+
+/** Clients write these options in the group and version of what they delete: whichever it is, it is right. */
+function deleteOptionsVersion(body: Buffer): string {
+  const inJson = /"apiVersion"\s*:\s*"([^"]*)"/.exec(body.subarray(0, 4096).toString('latin1'))
+  return inJson?.[1] ?? 'v1'
+}

@@ -1,0 +1,101 @@
+import type { JsonObject } from '../kube/json.ts'
+import { methodNotAllowed, StatusError } from '../kube/status.ts'
+import { sendBody } from './answer.ts'
+import type { Api } from './call.ts'
+import { issuer } from './tokens.ts'
+import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
+import { contentTypeOf } from './negotiation.ts'
+import { listAt, objectAt, textAt, timestamp } from './object.ts'
+import { encode } from './render.ts'
+import { bodyOf, representationOf, type ResourceCall } from './resource-call.ts'
+import type { User } from './users.ts'
+import { now } from '../base/clock.ts'
+
+/** Whether a resource only answers what it is sent. */
+export const isReview = (kind: Kind): boolean =>
+  kind.verbs.length === 1 && kind.verbs[0] === 'create'
+
+/** Answers questions about users, tokens and rights. */
+export async function answerReview(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info, outlet, seen } = call
+  if (info.verb !== 'create' || info.name !== undefined) throw new StatusError(methodNotAllowed())
+  const representation = representationOf(call)
+  const asked = await bodyOf(call)
+  const answered: JsonObject = {
+    kind: kind.kind,
+    apiVersion: apiVersionOfKind(kind),
+    ...answers[kind.kind]?.(api, call, asked),
+  }
+  sendBody(outlet, seen, {
+    status: 201,
+    contentType: contentTypeOf(representation),
+    bytes: encode(gvkOf(kind), answered, representation),
+  })
+}
+
+type Answerer = (api: Api, call: ResourceCall, asked: JsonObject) => JsonObject
+
+const answers: Record<string, Answerer> = {
+  SelfSubjectReview: (_api, { user }) => ({
+    metadata: { creationTimestamp: timestamp(now()) },
+    status: { userInfo: userInfo(user) },
+  }),
+  TokenReview: (api, _call, asked) => {
+    const token = textAt(asked, 'spec', 'token') ?? ''
+    const wanted = listAt(asked, 'spec', 'audiences').map(String)
+    const audience = (wanted.length > 0 ? wanted : [issuer]).find((one) =>
+      api.tokens.userOf(token, one),
+    )
+    const user = audience === undefined ? undefined : api.tokens.userOf(token, audience)
+    return {
+      metadata: {},
+      spec: objectAt(asked, 'spec'),
+      status: user
+        ? { authenticated: true, user: userInfo(user), audiences: [audience ?? issuer] }
+        : { error: '[invalid bearer token, unknown]', user: {} },
+    }
+  },
+  SelfSubjectAccessReview: (api, { user }, asked) => review(api, user, asked),
+  SubjectAccessReview: (api, _call, asked) =>
+    review(
+      api,
+      {
+        name: textAt(asked, 'spec', 'user') ?? '',
+        groups: listAt(asked, 'spec', 'groups').map(String),
+      },
+      asked,
+    ),
+}
+
+function review(api: Api, user: User, asked: JsonObject): JsonObject {
+  const resource = objectAt(asked, 'spec', 'resourceAttributes')
+  const path = objectAt(asked, 'spec', 'nonResourceAttributes')
+  const about = asked['spec'] !== undefined && Object.keys(resource).length > 0
+  const attributes = Object.fromEntries(
+    ['group', 'version', 'resource', 'subresource', 'namespace', 'name'].flatMap((name) => {
+      const value = textAt(resource, name)
+      return value === undefined || value === '' ? [] : [[name, value] as const]
+    }),
+  )
+  const verdict = api.authorizer()({
+    user,
+    verb: textAt(about ? resource : path, 'verb') ?? '',
+    path: textAt(path, 'path') ?? '',
+    ...attributes,
+  })
+  return {
+    metadata: {},
+    spec: objectAt(asked, 'spec'),
+    status: {
+      allowed: verdict === true,
+      ...(typeof verdict === 'string' && { reason: verdict }),
+    },
+  }
+}
+
+const userInfo = ({ name, uid, groups, extra }: User): JsonObject => ({
+  username: name,
+  ...(uid !== undefined && { uid }),
+  groups,
+  ...(extra && { extra: { ...extra } }),
+})

@@ -1,0 +1,170 @@
+import type { Json } from '../kube/json.ts'
+import type { Kind } from './kinds.ts'
+import { keyOf, type KubeObject } from './object.ts'
+
+/** One write. `object` is what it left, or for DELETED the last state with the version of the deletion. */
+export interface Change {
+  readonly version: number
+  readonly kind: Kind
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly object: KubeObject
+  readonly previous?: KubeObject
+}
+
+/** What readers see: the whole storage, or a storage that lags behind. */
+export interface View {
+  readonly version: number
+  /** Changes up to this version are forgotten: nothing older can be asked for. */
+  readonly compacted: number
+  /** Objects of a kind by key, as they were at `version`, which is neither forgotten nor in the future. */
+  at(kind: Kind, version: number): ReadonlyMap<string, KubeObject>
+  /** Changes after a version that is not forgotten, oldest first. */
+  changesAfter(version: number): readonly Change[]
+  /** Calls `tell` for every change this view comes to see, until disposed. */
+  follow(tell: (change: Change) => void): Disposable
+}
+
+const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
+
+/** Objects under one counter of versions, with as much history as the ring holds. */
+export class Storage implements View {
+  #version: number
+  #compacted: number
+  readonly #ring: Change[] = []
+  readonly #ringSize: number
+  readonly #objects = new Map<string, Map<string, KubeObject>>()
+  readonly #followers = new Set<(change: Change) => void>()
+
+  constructor(firstVersion: number, ringSize: number) {
+    this.#version = firstVersion
+    this.#compacted = firstVersion
+    this.#ringSize = ringSize
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get compacted(): number {
+    return this.#compacted
+  }
+
+  get(kind: Kind, namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#of(kind).get(keyOf(namespace, name))
+  }
+
+  /** The version the next write gets, for the object that is about to be written. */
+  get nextVersion(): string {
+    return String(this.#version + 1)
+  }
+
+  /** Stores an object that carries `nextVersion`. */
+  put(kind: Kind, object: KubeObject): void {
+    const objects = this.#of(kind)
+    const key = keyOf(object.metadata.namespace, object.metadata.name)
+    const previous = objects.get(key)
+    objects.set(key, object)
+    this.#record({
+      version: this.#version + 1,
+      kind,
+      type: previous ? 'MODIFIED' : 'ADDED',
+      object,
+      ...(previous && { previous }),
+    })
+  }
+
+  /** Takes an object out; what it returns carries the version of the deletion. */
+  remove(kind: Kind, previous: KubeObject): KubeObject {
+    const metadata = { ...previous.metadata, resourceVersion: this.nextVersion }
+    const object = { ...previous, metadata } as KubeObject
+    this.#of(kind).delete(keyOf(previous.metadata.namespace, previous.metadata.name))
+    this.#record({ version: this.#version + 1, kind, type: 'DELETED', object, previous })
+    return object
+  }
+
+  /** Forgets all history, as etcd does every five minutes. */
+  compact(): void {
+    this.#ring.length = 0
+    this.#compacted = this.#version
+  }
+
+  at(kind: Kind, version: number): ReadonlyMap<string, KubeObject> {
+    const current = this.#of(kind)
+    if (version >= this.#version) return current
+    const objects = new Map(current)
+    const stored = storedAs(kind)
+    for (const change of this.changesAfter(version).toReversed()) {
+      if (storedAs(change.kind) !== stored) continue
+      const { namespace, name } = change.object.metadata
+      const key = keyOf(namespace, name)
+      if (change.previous) objects.set(key, change.previous)
+      else objects.delete(key)
+    }
+    return objects
+  }
+
+  changesAfter(version: number): readonly Change[] {
+    let first = this.#ring.length
+    while (first > 0 && (this.#ring[first - 1]?.version ?? 0) > version) first--
+    return this.#ring.slice(first)
+  }
+
+  follow(tell: (change: Change) => void): Disposable {
+    this.#followers.add(tell)
+    return { [Symbol.dispose]: () => void this.#followers.delete(tell) }
+  }
+
+  #of(kind: Kind): Map<string, KubeObject> {
+    const stored = storedAs(kind)
+    const objects = this.#objects.get(stored) ?? new Map<string, KubeObject>()
+    this.#objects.set(stored, objects)
+    return objects
+  }
+
+  #record(change: Change): void {
+    this.#version = change.version
+    this.#ring.push(change)
+    if (this.#ring.length > this.#ringSize) this.#compacted = this.#ring.shift()?.version ?? 0
+    for (const tell of this.#followers) tell(change)
+  }
+}
+
+/** What a server shows that is always `versions` writes behind. */
+export class LaggingView implements View {
+  readonly #storage: Storage
+  readonly #versions: number
+
+  constructor(storage: Storage, versions: number) {
+    this.#storage = storage
+    this.#versions = versions
+  }
+
+  get version(): number {
+    return Math.max(this.#storage.version - this.#versions, this.#storage.compacted)
+  }
+
+  get compacted(): number {
+    return this.#storage.compacted
+  }
+
+  at(kind: Kind, version: number): ReadonlyMap<string, KubeObject> {
+    return this.#storage.at(kind, Math.min(version, this.version))
+  }
+
+  changesAfter(version: number): readonly Change[] {
+    return this.#storage.changesAfter(version).filter((change) => change.version <= this.version)
+  }
+
+  follow(tell: (change: Change) => void): Disposable {
+    let seen = this.version
+    return this.#storage.follow(() => {
+      const changes = this.changesAfter(seen)
+      seen = Math.max(seen, this.version)
+      for (const change of changes) tell(change)
+    })
+  }
+}
+
+/** The labels of an object, for selectors. */
+export const labelsOf = (object: KubeObject): Readonly<Record<string, string>> | undefined =>
+  object.metadata['labels'] as Record<string, Json> as Record<string, string> | undefined

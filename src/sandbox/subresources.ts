@@ -1,0 +1,173 @@
+import type { JsonObject } from '../kube/json.ts'
+import { badRequest, conflict, StatusError } from '../kube/status.ts'
+import { isTrue } from '../request/request-info.ts'
+import { sendBody, sendStreamHead } from './answer.ts'
+import type { Api } from './call.ts'
+import { decodeObject, readBody } from './body.ts'
+import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
+import { askingOf } from './call.ts'
+import { at, listAt, objectAt, textAt, timestamp, withAt } from './object.ts'
+import { encode, speaksProtobuf, statusGvk } from './render.ts'
+import { nameOf, type ResourceCall } from './resource-call.ts'
+import type { GVK } from '../kube/gvk.ts'
+import { apiVersionOf } from '../kube/gvk.ts'
+import { now } from '../base/clock.ts'
+
+/** False for subresources that are a part of their object: those are read and written as it is. */
+export async function answerSubresource(api: Api, call: ResourceCall): Promise<boolean> {
+  const answerer = answerers[`${call.kind.gvr.resource}/${call.info.subresource ?? ''}`]
+  if (!answerer) return false
+  await answerer(api, call)
+  return true
+}
+
+type Answerer = (api: Api, call: ResourceCall) => Promise<void> | void
+
+const answerers: Record<string, Answerer> = {
+  'serviceaccounts/token': requestToken,
+  'pods/log': log,
+  'pods/binding': bind,
+  'pods/eviction': evict,
+  'pods/exec': onlyUpgraded,
+  'pods/attach': onlyUpgraded,
+  'pods/portforward': onlyUpgraded,
+}
+
+const tokenRequest: GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
+
+function formOf({ seen }: ResourceCall, gvk: GVK): Representation {
+  return negotiate(askingOf(seen), {
+    protobuf: speaksProtobuf(gvk),
+    conversions: false,
+    custom: false,
+  })
+}
+
+async function bodyAs({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> {
+  const body = await readBody(request)
+  const expected = { kind: gvk.kind, apiVersion: apiVersionOf(gvk) }
+  return decodeObject(body, request.headers['content-type'], expected)
+}
+
+async function requestToken(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info, outlet, seen } = call
+  const representation = formOf(call, tokenRequest)
+  const given = await bodyAs(call, tokenRequest)
+  const account = api.registry.get(kind, info.namespace, nameOf(call))
+  const audiences = listAt(given, 'spec', 'audiences').map(String)
+  const expirationSeconds = Number(at(given, 'spec', 'expirationSeconds') ?? 3600)
+  const bound = objectAt(given, 'spec', 'boundObjectRef')
+  const { token, expires } = api.tokens.bind({
+    account,
+    audiences,
+    expirationSeconds,
+    ...boundTo(api, call, bound),
+  })
+  const { name, namespace, uid } = account.metadata
+  const answered: JsonObject = {
+    kind: tokenRequest.kind,
+    apiVersion: apiVersionOf(tokenRequest),
+    metadata: { name, namespace: namespace ?? '', uid, creationTimestamp: timestamp(now()) },
+    spec: {
+      audiences: audiences.length > 0 ? audiences : ['https://kubernetes.default.svc'],
+      expirationSeconds,
+      boundObjectRef: Object.keys(bound).length > 0 ? bound : null,
+    },
+    status: { token, expirationTimestamp: timestamp(expires) },
+  }
+  sendBody(outlet, seen, {
+    status: 201,
+    contentType: contentTypeOf(representation),
+    bytes: encode(tokenRequest, answered, representation),
+  })
+}
+
+/** Pod and node a token is to live with. Throws a StatusError: 404 for a pod that is not there, 409 for another of its name. */
+function boundTo(
+  api: Api,
+  { info }: ResourceCall,
+  bound: JsonObject,
+): { pod?: { name: string; uid: string }; node?: { name: string; uid: string } } {
+  if (textAt(bound, 'kind') !== 'Pod') return {}
+  const pods = api.registry.catalog.find({ group: '', version: 'v1', resource: 'pods' })
+  if (!pods) return {}
+  const pod = api.registry.get(pods, info.namespace, textAt(bound, 'name') ?? '')
+  const { name, uid } = pod.metadata
+  const asked = textAt(bound, 'uid')
+  if (asked && asked !== uid) {
+    const cause = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`
+    throw new StatusError(conflict({ ...pods.gvr, name }, cause))
+  }
+  const nodes = api.registry.catalog.find({ group: '', version: 'v1', resource: 'nodes' })
+  const nodeName = textAt(pod, 'spec', 'nodeName')
+  const node = nodes && nodeName ? api.registry.find(nodes, undefined, nodeName) : undefined
+  return {
+    pod: { name, uid },
+    ...(node && { node: { name: node.metadata.name, uid: node.metadata.uid } }),
+  }
+}
+
+function log(api: Api, call: ResourceCall): void {
+  const { kind, info, outlet, seen } = call
+  const { namespace, name } = api.registry.get(kind, info.namespace, nameOf(call)).metadata
+  const text = tail(api.logs.read(namespace ?? '', name), info.query.get('tailLines'))
+  if (!isTrue(info.query.get('follow'))) {
+    sendBody(outlet, seen, {
+      status: 200,
+      contentType: 'text/plain',
+      bytes: Buffer.from(text),
+    })
+    return
+  }
+  sendStreamHead(outlet, seen, 'text/plain')
+  if (text !== '') outlet.write(Buffer.from(text))
+  const following = api.logs.follow(namespace ?? '', name, (more) =>
+    outlet.write(Buffer.from(more)),
+  )
+  outlet.onClose(() => following[Symbol.dispose]())
+}
+
+function tail(text: string, lines: string | null): string {
+  if (lines === null || !/^[0-9]+$/.test(lines)) return text
+  const all = text.split(/(?<=\n)/)
+  return all.slice(Math.max(0, all.length - Number(lines))).join('')
+}
+
+const success: JsonObject = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
+
+function sendSuccess(call: ResourceCall, representation: Representation): void {
+  sendBody(call.outlet, call.seen, {
+    status: 201,
+    contentType: contentTypeOf(representation),
+    bytes: encode(statusGvk, { ...success, code: 201 }, representation),
+  })
+}
+
+async function bind(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info } = call
+  const representation = formOf(call, statusGvk)
+  const given = await bodyAs(call, { group: '', version: 'v1', kind: 'Binding' })
+  const name = nameOf(call)
+  const pod = api.registry.get(kind, info.namespace, name)
+  const node = textAt(pod, 'spec', 'nodeName')
+  if (node) {
+    const cause = `pod ${name} is already assigned to node ${JSON.stringify(node)}`
+    throw new StatusError(conflict({ group: '', resource: 'pods/binding', name }, cause))
+  }
+  const bound = withAt(pod, ['spec', 'nodeName'], textAt(given, 'target', 'name') ?? '')
+  api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
+  sendSuccess(call, representation)
+}
+
+async function evict(api: Api, call: ResourceCall): Promise<void> {
+  const { kind, info } = call
+  const representation = formOf(call, statusGvk)
+  await bodyAs(call, { group: 'policy', version: 'v1', kind: 'Eviction' })
+  api.registry.delete(kind, info.namespace, nameOf(call), { dryRun: false })
+  sendSuccess(call, representation)
+}
+
+/** What a client is told that asks for a stream of its own without asking for another protocol. */
+function onlyUpgraded(): never {
+  throw new StatusError(badRequest('Upgrade request required'))
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { badRequest, methodNotAllowed, notFound, StatusError, type Status } from '../kube/status.ts'
+import { admit, statusOf } from './api.ts'
+import type { Api } from './call.ts'
+import { jsonText } from './encoding.ts'
+import type { JsonObject } from '../kube/json.ts'
+import type { SeenRequest } from './requests.ts'
+import type { User } from './users.ts'
+import { ChannelStream } from './websocket.ts'
+import { runProcess } from './process.ts'
+
+const upgraded = new Set(['exec', 'attach', 'portforward'])
+
+/** Answers a request to change the protocol of its connection: exec, attach and port-forward of pods. */
+export function answerUpgrade(
+  api: Api,
+  request: IncomingMessage,
+  seen: SeenRequest,
+  socket: Duplex,
+  head: Buffer,
+  certified: User | undefined,
+): void {
+  try {
+    const { info } = admit(api, seen, certified)
+    if (!info.isResource || info.gvr.resource !== 'pods' || !upgraded.has(info.subresource ?? '')) {
+      throw new StatusError(methodNotAllowed())
+    }
+    const pods = api.registry.catalog.find(info.gvr)
+    if (!pods || !api.registry.find(pods, info.namespace, info.name ?? '')) {
+      throw new StatusError(notFound({ group: '', resource: 'pods', name: info.name ?? '' }))
+    }
+    switchProtocol(request, seen, socket, head)
+  } catch (cause) {
+    refuse(socket, statusOf(cause))
+  }
+}
+
+function switchProtocol(
+  request: IncomingMessage,
+  seen: SeenRequest,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const protocol = String(request.headers['upgrade'] ?? '').toLowerCase()
+  if (protocol === 'websocket') openWebSocket(request, seen, socket, head)
+  else if (protocol.startsWith('spdy/')) openSpdy(request, socket, head)
+  else throw new StatusError(badRequest(`unable to upgrade: unknown protocol ${protocol}`))
+}
+
+const known = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v2.portforward.k8s.io']
+
+/** RFC 6455 section 4.2.2. */
+function openWebSocket(
+  request: IncomingMessage,
+  seen: SeenRequest,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const key = request.headers['sec-websocket-key']
+  if (typeof key !== 'string' || request.headers['sec-websocket-version'] !== '13') {
+    throw new StatusError(badRequest('unable to upgrade: websocket handshake is malformed'))
+  }
+  const offered = String(request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((name) => name.trim())
+  const chosen = offered.find((name) => known.includes(name))
+  if (chosen === undefined) {
+    throw new StatusError(badRequest('unable to upgrade: unable to negotiate a websocket protocol'))
+  }
+  const accept = createHash('sha1')
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64')
+  socket.write(
+    headText(101, 'Switching Protocols', [
+      ['Upgrade', 'websocket'],
+      ['Connection', 'Upgrade'],
+      ['Sec-WebSocket-Accept', accept],
+      ['Sec-WebSocket-Protocol', chosen],
+    ]),
+  )
+  runProcess(new ChannelStream(socket, head), seen, chosen)
+}
+
+/** Takes the upgrade and sends back whatever comes: enough for a proxy, which does not look inside either. */
+function openSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const offered = String(request.headers['x-stream-protocol-version'] ?? '')
+  const first = offered.split(',')[0]?.trim()
+  socket.write(
+    headText(101, 'Switching Protocols', [
+      ['Connection', 'Upgrade'],
+      ['Upgrade', 'SPDY/3.1'],
+      ...(first ? [['X-Stream-Protocol-Version', first] as const] : []),
+    ]),
+  )
+  if (head.byteLength > 0) socket.write(head)
+  socket.pipe(socket)
+}
+
+function refuse(socket: Duplex, status: Status): void {
+  const body = `${jsonText(status as unknown as JsonObject)}\n`
+  socket.end(
+    headText(status.code, 'Refused', [
+      ['Content-Type', 'application/json'],
+      ['Content-Length', String(Buffer.byteLength(body))],
+      ['Connection', 'close'],
+    ]) + body,
+  )
+}
+
+const headText = (
+  status: number,
+  phrase: string,
+  headers: readonly (readonly [string, string])[],
+): string =>
+  [
+    `HTTP/1.1 ${status} ${phrase}`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+    '',
+    '',
+  ].join('\r\n')

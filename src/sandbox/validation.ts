@@ -1,0 +1,69 @@
+import { qualifiedResource } from '../kube/gvk.ts'
+import { invalid, StatusError, type Status, type StatusCause } from '../kube/status.ts'
+import type { JsonObject } from '../kube/json.ts'
+import type { Kind } from './kinds.ts'
+import { listAt, textAt } from './object.ts'
+
+/** 422 for one object, worded as apimachinery pkg/api/errors words it. */
+export function invalidObject(kind: Kind, name: string, causes: readonly StatusCause[]): Status {
+  const { group } = kind.gvr
+  const texts = causes.map(({ field, message }) => `${field}: ${message}`)
+  const text = texts.length === 1 ? texts.join('') : `[${texts.join(', ')}]`
+  const qualified = qualifiedResource({ group, resource: kind.kind })
+  return invalid(`${qualified} "${name}" is invalid: ${text}`, {
+    ...(name !== '' && { name }),
+    ...(group !== '' && { group }),
+    kind: kind.kind,
+    causes,
+  })
+}
+
+export const required = (field: string, detail?: string): StatusCause => ({
+  reason: 'FieldValueRequired',
+  message: detail === undefined ? 'Required value' : `Required value: ${detail}`,
+  field,
+})
+
+export const invalidValue = (field: string, shown: string, detail: string): StatusCause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${shown}: ${detail}`,
+  field,
+})
+
+const subdomain =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
+/** Throws a StatusError 422 for what no client gets past the server by mistake: names, and pods without containers. */
+export function validate(kind: Kind, object: JsonObject): void {
+  const name = textAt(object, 'metadata', 'name') ?? ''
+  const flaws = [...nameFlaws(name), ...(kindFlaws[kind.kind]?.(object) ?? [])]
+  if (flaws.length > 0) throw new StatusError(invalidObject(kind, name, flaws))
+}
+
+function nameFlaws(name: string): StatusCause[] {
+  if (name === '') return [required('metadata.name', 'name or generateName is required')]
+  if (
+    name.length <= 253 &&
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name)
+  ) {
+    return []
+  }
+  return [invalidValue('metadata.name', JSON.stringify(name), subdomain)]
+}
+
+const kindFlaws: Record<string, (object: JsonObject) => StatusCause[]> = {
+  Pod: (pod) => {
+    const containers = listAt(pod, 'spec', 'containers')
+    if (containers.length === 0) return [required('spec.containers')]
+    return containers.flatMap((container, at) => [
+      ...(textAt(container, 'name') ? [] : [required(`spec.containers[${at}].name`)]),
+      ...(textAt(container, 'image') ? [] : [required(`spec.containers[${at}].image`)]),
+    ])
+  },
+  Service: (service) =>
+    listAt(service, 'spec', 'ports').length > 0 ||
+    textAt(service, 'spec', 'type') === 'ExternalName' ||
+    textAt(service, 'spec', 'clusterIP') === 'None'
+      ? []
+      : [required('spec.ports')],
+}

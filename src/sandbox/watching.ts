@@ -1,0 +1,134 @@
+import { after, every, jitter } from '../base/clock.ts'
+import { expired } from '../kube/status.ts'
+import { gvkOf, type Kind } from './kinds.ts'
+import { versionNumber, type Freshness } from './listing.ts'
+import type { ListOptions } from './list-options.ts'
+import type { Representation } from './negotiation.ts'
+import { keyOf, type KubeObject } from './object.ts'
+import type { Outlet } from './outlet.ts'
+import { bookmarkObject, renderErrorEvent, renderEvent, type EventType } from './render.ts'
+import type { Selection } from './selection.ts'
+import type { Change, View } from './storage.ts'
+
+export interface WatchSettings {
+  readonly bookmarkMs: number
+  /** A watcher that leaves more than this unread is cut. */
+  readonly queueBytes: number
+  /** Whether an unversioned watch with bookmarks ends its initial events with an annotated one. */
+  readonly watchListServed: boolean
+}
+
+export interface Watched {
+  readonly kind: Kind
+  readonly selection: Selection
+  readonly options: ListOptions
+  readonly representation: Representation
+}
+
+/** A watch that has begun. */
+export interface OpenWatch {
+  /** Ends it cleanly, as its deadline does. */
+  end(): void
+}
+
+/** The deadline of a watch that names none: kube-apiserver's least time, and up to twice that. */
+const leastDeadlineMs = 1_800_000
+
+/**
+ * Resolves when the watch may begin: at once, but for initial events no older than a version that has not come yet. Throws a StatusError
+ * for what is no version, or does not come in time.
+ */
+export async function awaitStart(
+  view: View,
+  { resourceVersion, sendInitialEvents }: ListOptions,
+  freshness: Freshness,
+): Promise<void> {
+  const asked = versionNumber(resourceVersion)
+  if (sendInitialEvents === true) await freshness.reach(view, asked)
+}
+
+/** Streams initial events, changes and bookmarks into an answer whose head is written, until its deadline or its client ends it. */
+export function watch(
+  view: View,
+  watched: Watched,
+  outlet: Outlet,
+  settings: WatchSettings,
+): OpenWatch {
+  const { kind, options, representation } = watched
+  const asked = versionNumber(options.resourceVersion)
+  const initial = options.sendInitialEvents ?? asked === 0
+  let first = true
+  const send = (type: EventType, object: KubeObject): void => {
+    outlet.write(renderEvent(kind, type, object, representation, first))
+    first = false
+    if (outlet.waiting > settings.queueBytes) outlet.break()
+  }
+  const bookmark = (initialEventsEnd = false): void =>
+    send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
+  const tell = (change: Change): void => {
+    const event = eventOf(watched, change)
+    if (event) send(event.type, event.object)
+  }
+
+  if (!initial && asked !== 0 && asked < view.compacted) {
+    const status = expired(`too old resource version: ${asked} (${view.compacted})`)
+    outlet.end(renderErrorEvent(status, representation))
+    return { end: () => undefined }
+  }
+  if (initial) {
+    for (const object of selected(view, watched)) send('ADDED', object)
+    const ends = options.sendInitialEvents ?? settings.watchListServed
+    if (ends && options.allowBookmarks) bookmark(true)
+  } else if (asked !== 0) {
+    for (const change of view.changesAfter(asked)) tell(change)
+  }
+
+  const running = new DisposableStack()
+  running.use(view.follow((change) => change.version > asked && tell(change)))
+  if (options.allowBookmarks) running.use(every(settings.bookmarkMs, () => bookmark()))
+  const deadline =
+    options.timeoutSeconds === undefined || options.timeoutSeconds === 0
+      ? jitter(leastDeadlineMs, 2 * leastDeadlineMs)
+      : options.timeoutSeconds * 1000
+  if (options.allowBookmarks && deadline > 2000) {
+    running.use(after(deadline - 2000, () => bookmark()))
+  }
+  const end = (): void => {
+    running.dispose()
+    outlet.end()
+  }
+  running.use(after(Math.min(deadline, 2 ** 31 - 1), end))
+  outlet.onClose(() => running.dispose())
+  return { end }
+}
+
+function selected(view: View, { kind, selection }: Watched): KubeObject[] {
+  return [...view.at(kind, view.version).values()]
+    .filter((object) => selection.selects(object))
+    .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
+}
+
+const sortKey = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, metadata.name)
+
+/** What a change means to a watch: an object that newly passes its selectors is added to it, one that newly fails is deleted. */
+function eventOf(
+  { kind, selection }: Watched,
+  change: Change,
+): { type: EventType; object: KubeObject } | undefined {
+  const [ours, theirs] = [gvkOf(kind), gvkOf(change.kind)]
+  if (ours.group !== theirs.group || kind.gvr.resource !== change.kind.gvr.resource)
+    return undefined
+  const { object, previous } = change
+  const was = previous !== undefined && selection.selects(previous)
+  const is = change.type !== 'DELETED' && selection.selects(object)
+  if (is) return { type: was ? 'MODIFIED' : 'ADDED', object }
+  if (!was) return undefined
+  const { resourceVersion } = object.metadata
+  return {
+    type: 'DELETED',
+    object:
+      change.type === 'DELETED'
+        ? object
+        : ({ ...previous, metadata: { ...previous.metadata, resourceVersion } } as KubeObject),
+  }
+}
