@@ -1,0 +1,41 @@
+import type { Edit, Filter, FilterDefinition } from '../src/filter/filter.ts'
+
+/**
+ * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each pod from the Service
+ * default/kubernetes, and is shown one with the hub's address in it.
+ */
+export const masterservice: FilterDefinition = {
+  name: 'masterservice',
+  rules: [
+    {
+      components: ['kubelet'],
+      group: '',
+      resources: ['services'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ],
+  // Pods that find the API server itself work for as long as the node is online.
+  onError: 'pass',
+  create({ hubAddress, warn }) {
+    if (!hubAddress) {
+      warn('masterservice: pods cannot reach the hub, they are led to the API server itself')
+      return undefined
+    }
+    return pointingTo(hubAddress)
+  },
+}
+
+const pointingTo =
+  ({ host, port }: { readonly host: string; readonly port: number }): Filter =>
+  (service) => {
+    if (service.namespace !== 'default' || service.name !== 'kubernetes') return 'leave'
+    const edits: Edit[] = [
+      { op: 'set', path: ['spec', 'clusterIP'], value: host },
+      { op: 'set', path: ['spec', 'clusterIPs'], value: [host] },
+    ]
+    for (let at = 0; at < service.count(['spec', 'ports']); at++) {
+      if (service.value(['spec', 'ports', at, 'name']) !== 'https') continue
+      edits.push({ op: 'set', path: ['spec', 'ports', at, 'port'], value: port })
+    }
+    return edits
+  }

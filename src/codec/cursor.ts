@@ -1,0 +1,33 @@
+import type { GVK } from '../kube/gvk.ts'
+import type { Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
+import { JsonCursor } from './json/cursor.ts'
+import { ProtobufCursor } from './protobuf/cursor.ts'
+
+/** A way into an object: keys, list positions, and `*` for every element of a list. */
+export type Path = readonly (string | number)[]
+
+export type Scalar = string | number | boolean
+
+/**
+ * Reads one object's bytes by path, JSON or protobuf alike; decodes only what it is asked for. Paths name fields by their JSON names, and
+ * a field is there when JSON would have it: what Go leaves out of JSON for being empty is `undefined`.
+ *
+ * Of a PartialObjectMetadata and of a row of a Table it reads the object they show, which mostly has metadata only. In protobuf, a path
+ * that is no field of the kind throws a `PathError`.
+ */
+export interface Cursor {
+  readonly namespace: string
+  readonly name: string
+  readonly kind: string
+  label(key: string): string | undefined
+  annotation(key: string): string | undefined
+  /** A scalar at a path; `undefined` where there is none. `*` is not allowed here. Numbers beyond 2^53 are inexact. */
+  value(path: Path): Scalar | undefined
+  /** How many elements the list at a path has; 0 where there is none. */
+  count(path: Path): number
+}
+
+/** A cursor over one object, of no use after it. `gvk` is that of the object, not of its list. */
+export const cursorOf = (encoding: Encoding, gvk: GVK, object: ApiObject): Cursor =>
+  encoding === 'json' ? new JsonCursor(gvk, object) : new ProtobufCursor(gvk, object)

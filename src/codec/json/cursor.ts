@@ -1,0 +1,74 @@
+import { asBuffer } from '../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { Cursor, Path, Scalar } from '../cursor.ts'
+import { PathError } from '../path-error.ts'
+import { elementsOf, locate, shownObject } from './locate.ts'
+import { Members, textOf, valueEnd } from './members.ts'
+
+/** See `Cursor`. The top of the object is gone through once, when it is first asked for. */
+export class JsonCursor implements Cursor {
+  readonly namespace: string
+  readonly name: string
+  readonly #bytes: Buffer
+  readonly #gvk: GVK
+  #top: Map<string, number> | undefined
+
+  constructor(gvk: GVK, { namespace, name, bytes }: ApiObject) {
+    this.namespace = namespace
+    this.name = name
+    this.#gvk = gvk
+    this.#bytes = asBuffer(bytes)
+  }
+
+  get kind(): string {
+    if (this.#gvk.kind !== 'Table') return this.#gvk.kind
+    const shown = this.value(['kind'])
+    return typeof shown === 'string' ? shown : ''
+  }
+
+  label(key: string): string | undefined {
+    return text(this.value(['metadata', 'labels', key]))
+  }
+
+  annotation(key: string): string | undefined {
+    return text(this.value(['metadata', 'annotations', key]))
+  }
+
+  value(path: Path): Scalar | undefined {
+    const at = this.#locate(path)
+    const first = at < 0 ? undefined : this.#bytes[at]
+    // Neither null nor a list nor an object.
+    if (first === undefined || first === 0x6e || first === 0x5b || first === 0x7b) return undefined
+    const end = valueEnd(this.#bytes, at)
+    if (first === 0x22) return textOf(this.#bytes, at, end)
+    if (first === 0x74) return true
+    if (first === 0x66) return false
+    return Number(this.#bytes.toString('latin1', at, end))
+  }
+
+  count(path: Path): number {
+    const at = this.#locate(path)
+    return at < 0 || this.#bytes[at] !== 0x5b ? 0 : elementsOf(this.#bytes, at).length
+  }
+
+  #locate([first, ...rest]: Path): number {
+    if (typeof first !== 'string' || first === '*') {
+      throw new PathError('a path begins with a field of the object')
+    }
+    this.#top ??= topOf(this.#bytes, this.#gvk.kind === 'Table' ? shownObject(this.#bytes) : 0)
+    return locate(this.#bytes, this.#top.get(first) ?? -1, rest)
+  }
+}
+
+function topOf(bytes: Buffer, at: number): Map<string, number> {
+  const top = new Map<string, number>()
+  if (at < 0) return top
+  for (const members = new Members(bytes, at); members.next();) {
+    top.set(members.key, members.valueStart)
+  }
+  return top
+}
+
+const text = (value: Scalar | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

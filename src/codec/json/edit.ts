@@ -1,0 +1,119 @@
+import type { GVK } from '../../kube/gvk.ts'
+import type { Path } from '../cursor.ts'
+import type { Edit, EditValue } from '../edit.ts'
+import { PathError } from '../path-error.ts'
+import { elementsOf, membersNamed, membersOf, shownObject, type Place } from './locate.ts'
+import { skipSpace, valueEnd } from './members.ts'
+import { goJson } from './write.ts'
+
+/** A stretch of the bytes and what takes its place. */
+interface Splice {
+  readonly start: number
+  readonly end: number
+  readonly by: string | Buffer
+}
+
+/** The bytes with one edit made, copied once. */
+export function editJson(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
+  const at = gvk.kind === 'Table' ? shownObject(bytes) : 0
+  return at < 0 ? bytes : spliced(bytes, splicesAt(bytes, at, edit.path, edit))
+}
+
+/** `splices` do not overlap and are in order. */
+function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
+  if (splices.length === 0) return bytes
+  const parts: Buffer[] = []
+  let from = 0
+  for (const { start, end, by } of splices) {
+    parts.push(bytes.subarray(from, start), typeof by === 'string' ? Buffer.from(by) : by)
+    from = end
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)])
+}
+
+function splicesAt(bytes: Buffer, at: number, path: Path, edit: Edit): Splice[] {
+  const [step, ...rest] = path
+  if (step === undefined) {
+    return edit.op === 'set'
+      ? [{ start: at, end: valueEnd(bytes, at), by: goJson(edit.value) }]
+      : []
+  }
+  // null, which Go writes for lists and objects that are not there
+  if (bytes[at] === 0x6e) return madeAt(at, valueEnd(bytes, at), path, edit)
+  return typeof step === 'string' && step !== '*'
+    ? inObject(bytes, at, step, rest, edit)
+    : inList(bytes, at, step, rest, edit)
+}
+
+function madeAt(start: number, end: number, path: Path, edit: Edit): Splice[] {
+  if (edit.op === 'remove' || path.includes('*')) return []
+  return [{ start, end, by: goJson(nested(path, edit.value)) }]
+}
+
+function inObject(bytes: Buffer, at: number, key: string, rest: Path, edit: Edit): Splice[] {
+  if (bytes[at] !== 0x7b) throw new PathError(`no object has ${key}`)
+  const named = membersNamed(bytes, at, key)
+  const last = named.at(-1)
+  if (edit.op === 'remove' && rest.length === 0) {
+    // All of the same key: without the last, an earlier one would count.
+    return last ? [without(bytes, at, membersOf(bytes, at), named)] : []
+  }
+  if (last) return splicesAt(bytes, last.valueStart, rest, edit)
+  if (edit.op === 'remove' || rest.includes('*')) return []
+  const member = `${goJson(key)}:${goJson(nested(rest, edit.value))}`
+  const end = valueEnd(bytes, at) - 1
+  const empty = bytes[skipSpace(bytes, at + 1)] === 0x7d
+  return [{ start: end, end, by: empty ? member : `,${member}` }]
+}
+
+function inList(
+  bytes: Buffer,
+  at: number,
+  step: string | number,
+  rest: Path,
+  edit: Edit,
+): Splice[] {
+  if (bytes[at] !== 0x5b) throw new PathError(`no list has ${step}`)
+  const elements = elementsOf(bytes, at)
+  const meant = typeof step === 'number' ? elements.slice(step, step + 1) : elements
+  if (meant.length === 0) return appended(bytes, at, elements.length, step, rest, edit)
+  if (edit.op === 'remove' && rest.length === 0) return [without(bytes, at, elements, meant)]
+  return meant.flatMap(({ valueStart }) => splicesAt(bytes, valueStart, rest, edit))
+}
+
+function appended(
+  bytes: Buffer,
+  at: number,
+  count: number,
+  step: string | number,
+  rest: Path,
+  edit: Edit,
+): Splice[] {
+  if (edit.op === 'remove' || step === '*' || rest.includes('*')) return []
+  if (step !== count) throw new PathError(`no element ${step} in a list of ${count}`)
+  const element = goJson(nested(rest, edit.value))
+  const end = valueEnd(bytes, at) - 1
+  return [{ start: end, end, by: count === 0 ? element : `,${element}` }]
+}
+
+/** The object or list at `at` without some of what is in it. */
+function without(
+  bytes: Buffer,
+  at: number,
+  all: readonly Place[],
+  removed: readonly Place[],
+): Splice {
+  const gone = new Set(removed.map(({ start }) => start))
+  const kept = all.filter(({ start }) => !gone.has(start))
+  const parts = kept.map(({ start, end }) => bytes.toString('utf8', start, end))
+  return { start: at + 1, end: valueEnd(bytes, at) - 1, by: parts.join(',') }
+}
+
+/** What has to be put in a place so that `path` in it leads to `value`. */
+function nested(path: Path, value: EditValue): EditValue {
+  return path.reduceRight<EditValue>((inner, step) => {
+    if (typeof step === 'string') return { [step]: inner }
+    if (step !== 0) throw new PathError(`no element ${step} in a list of 0`)
+    return [inner]
+  }, value)
+}

@@ -1,0 +1,79 @@
+import { PathError } from '../path-error.ts'
+import { Members, skipSpace, valueEnd, word } from './members.ts'
+
+const rows = word('rows')
+const object = word('object')
+
+/** A member of an object or an element of a list, by where it is written. */
+export interface Place {
+  /** Of the key, in an object. */
+  readonly start: number
+  readonly valueStart: number
+  readonly end: number
+}
+
+/** The members of the object at `at` that have this key, in the order they were written. */
+export function membersNamed(bytes: Buffer, at: number, key: string): Place[] {
+  const found: Place[] = []
+  const name = word(key)
+  for (const members = new Members(bytes, at); members.next();) {
+    if (members.is(name)) found.push(placeOf(members))
+  }
+  return found
+}
+
+/** All members of the object at `at`. */
+export function membersOf(bytes: Buffer, at: number): Place[] {
+  const found: Place[] = []
+  for (const members = new Members(bytes, at); members.next();) found.push(placeOf(members))
+  return found
+}
+
+const placeOf = ({ keyStart, valueStart, valueEnd: end }: Members): Place => ({
+  start: keyStart,
+  valueStart,
+  end,
+})
+
+/** The elements of the list at `at`. */
+export function elementsOf(bytes: Buffer, at: number): Place[] {
+  const found: Place[] = []
+  let next = skipSpace(bytes, at + 1)
+  while (next < bytes.length && bytes[next] !== 0x5d) {
+    const end = valueEnd(bytes, next)
+    found.push({ start: next, valueStart: next, end })
+    next = skipSpace(bytes, end)
+    if (bytes[next] === 0x2c) next = skipSpace(bytes, next + 1)
+  }
+  return found
+}
+
+/** Where the value at `path` begins, seen from the value at `at`; -1 where there is none. */
+export function locate(bytes: Buffer, at: number, path: readonly (string | number)[]): number {
+  let place = at
+  for (const step of path) {
+    if (place < 0) return -1
+    place = typeof step === 'number' ? elementAt(bytes, place, step) : memberAt(bytes, place, step)
+  }
+  return place
+}
+
+function memberAt(bytes: Buffer, at: number, key: string): number {
+  if (key === '*') throw new PathError('* where one value is asked for')
+  if (bytes[at] !== 0x7b) return -1
+  return membersNamed(bytes, at, key).at(-1)?.valueStart ?? -1
+}
+
+function elementAt(bytes: Buffer, at: number, index: number): number {
+  if (bytes[at] !== 0x5b) return -1
+  return elementsOf(bytes, at)[index]?.valueStart ?? -1
+}
+
+/** Where the object that a Table's row shows begins; -1 where it shows none. `bytes` are a row, or a Table of one. */
+export function shownObject(bytes: Buffer): number {
+  for (const members = new Members(bytes, 0); members.next();) {
+    if (members.is(object) && members.isObject) return members.valueStart
+    if (members.is(rows)) return locate(bytes, members.valueStart, [0, 'object'])
+  }
+  return -1
+}

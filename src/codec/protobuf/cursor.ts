@@ -1,0 +1,95 @@
+import { asBuffer } from '../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { Cursor, Path, Scalar } from '../cursor.ts'
+import type { Field, MessageSchema } from '../schema/schema.ts'
+import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
+import { readScalar } from './scalar.ts'
+import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
+import { lengthType } from './wire.ts'
+
+/** A place a path has led to: what stands there, in pieces where a message was written in several, and what it is by the schema. */
+interface Found {
+  readonly field: Field
+  readonly pieces: readonly Occurrence[]
+  /** Whether the pieces are all of a list, and not one value. */
+  readonly list: boolean
+}
+
+/** See `Cursor`. */
+export class ProtobufCursor implements Cursor {
+  readonly namespace: string
+  readonly name: string
+  readonly #gvk: GVK
+  readonly #top: readonly Occurrence[]
+
+  constructor(gvk: GVK, object: ApiObject) {
+    this.namespace = object.namespace
+    this.name = object.name
+    this.#gvk = gvk
+    const bytes = asBuffer(object.bytes)
+    this.#top = [{ bytes, type: lengthType, start: 0, end: bytes.length }]
+  }
+
+  get kind(): string {
+    return this.#gvk.kind
+  }
+
+  label(key: string): string | undefined {
+    return text(this.value(['metadata', 'labels', key]))
+  }
+
+  annotation(key: string): string | undefined {
+    return text(this.value(['metadata', 'annotations', key]))
+  }
+
+  value(path: Path): Scalar | undefined {
+    const found = this.#find(path)
+    if (!found || found.list) return undefined
+    return readScalar(found.field, found.pieces)
+  }
+
+  count(path: Path): number {
+    const found = this.#find(path)
+    return found?.list === true ? found.pieces.length : 0
+  }
+
+  #find(path: Path): Found | undefined {
+    if (isLeftOut(this.#gvk, path[0])) return undefined
+    return find(knownSchema(this.#gvk), this.#top, path)
+  }
+}
+
+function find(
+  schema: MessageSchema,
+  pieces: readonly Occurrence[],
+  [name, ...rest]: Path,
+): Found | undefined {
+  const { through, field } = fieldNamed(schema, name)
+  const inside = through.reduce<readonly Occurrence[]>(
+    (outer, embedded) => occurrences(outer, embedded),
+    pieces,
+  )
+  const [step, ...deeper] = rest
+  if (field.map) {
+    if (typeof step !== 'string') return undefined
+    const value = entriesOf(inside, field).get(step)
+    // What a map has, JSON has.
+    return value && further({ ...field, shown: true }, [value], deeper)
+  }
+  const values = occurrences(inside, field)
+  if (!field.repeated) return further(field, values, rest)
+  if (rest.length === 0) return { field, pieces: values, list: true }
+  const element = elementOf(values, step)
+  return element && further({ ...field, shown: true }, [element], deeper)
+}
+
+function further(field: Field, pieces: readonly Occurrence[], path: Path): Found | undefined {
+  if (path.length === 0) return { field, pieces, list: false }
+  // What follows is looked up even in a message that is not there, so that a wrong path is wrong everywhere.
+  const found = find(messageOf(field), pieces, path)
+  return pieces.length === 0 ? undefined : found
+}
+
+const text = (value: Scalar | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

@@ -1,0 +1,98 @@
+import t from 'tap'
+import { builtInFilters } from '../../filters/index.ts'
+import { masterservice } from '../../filters/masterservice.ts'
+import { cursorOf } from '../../src/codec/cursor.ts'
+import { objectKind } from '../../src/codec/list.ts'
+import { filterChain } from '../../src/filter/chain.ts'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import { cutList } from '../contracts/cutter-list.ts'
+import { fixture } from '../kit/fixture.ts'
+
+const address = { host: '169.254.2.1', port: 10268 }
+const services = { group: '', version: 'v1', resource: 'services' }
+
+const filters = filterChain(
+  builtInFilters,
+  { hubAddress: address, warn: () => undefined },
+  (filter, cause) => t.fail(`${filter} failed`, { cause }),
+)
+
+function servicesOf(name: string) {
+  const encoding: Encoding = name.endsWith('.pb') ? 'protobuf' : 'json'
+  const { objects, head } = cutList(encoding, 'object', [fixture(name)])
+  return { encoding, objects, gvk: objectKind(head.gvk) }
+}
+
+void t.test('the kubelet is shown the hub as the service kubernetes', async (t) => {
+  for (const name of ['kubernetes-service.json', 'kubernetes-service.pb']) {
+    const { encoding, objects, gvk } = servicesOf(name)
+    const [kubernetes] = objects
+    if (!kubernetes) throw new Error('no service')
+    for (const verb of ['get', 'list', 'watch'] as const) {
+      const shown = filters.chainFor('kubelet', services, verb)?.look(gvk, encoding, kubernetes)
+      if (!shown) throw new Error('withheld')
+      const { resourceVersion, uid } = kubernetes
+      t.match(shown, { namespace: 'default', name: 'kubernetes', uid, resourceVersion })
+      const cursor = cursorOf(encoding, gvk, shown)
+      t.equal(cursor.value(['spec', 'clusterIP']), '169.254.2.1')
+      t.equal(cursor.count(['spec', 'clusterIPs']), 1)
+      t.equal(cursor.value(['spec', 'clusterIPs', 0]), '169.254.2.1')
+      t.equal(cursor.value(['spec', 'ports', 0, 'port']), 10268)
+      t.equal(cursor.value(['spec', 'ports', 0, 'targetPort']), 16543, 'the rest stays')
+      t.equal(cursor.label('provider'), 'kubernetes')
+    }
+  }
+})
+
+void t.test('other services are left alone', async (t) => {
+  for (const name of ['services-list.json', 'services-list.pb']) {
+    const { encoding, objects, gvk } = servicesOf(name)
+    const chain = filters.chainFor('kubelet', services, 'list')
+    t.ok(objects.length > 0)
+    for (const object of objects) t.equal(chain?.look(gvk, encoding, object), object)
+  }
+})
+
+void t.test('only the port named https becomes the hub’s', async (t) => {
+  const bytes = Buffer.from(
+    '{"metadata":{"name":"kubernetes","namespace":"default"},' +
+      '"spec":{"ports":[{"name":"http","port":80},{"name":"https","port":443}]}}',
+  )
+  const gvk = { group: '', version: 'v1', kind: 'Service' }
+  const object = { namespace: 'default', name: 'kubernetes', uid: '', resourceVersion: '1', bytes }
+  const shown = filters.chainFor('kubelet', services, 'get')?.look(gvk, 'json', object)
+  t.strictSame(JSON.parse(Buffer.from(shown?.bytes ?? []).toString()), {
+    metadata: { name: 'kubernetes', namespace: 'default' },
+    spec: {
+      ports: [
+        { name: 'http', port: 80 },
+        { name: 'https', port: 10268 },
+      ],
+      clusterIP: '169.254.2.1',
+      clusterIPs: ['169.254.2.1'],
+    },
+  })
+})
+
+void t.test('what shows only the metadata of the service is left alone', async (t) => {
+  const bytes = Buffer.from(
+    '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kubernetes","namespace":"default"}}',
+  )
+  const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' }
+  const object = { namespace: 'default', name: 'kubernetes', uid: '', resourceVersion: '1', bytes }
+  t.equal(filters.chainFor('kubelet', services, 'get')?.look(gvk, 'json', object), object)
+})
+
+void t.test('it acts for the kubelet, on services, where they are read', async (t) => {
+  t.notOk(filters.chainFor('kube-proxy', services, 'list'))
+  t.notOk(filters.chainFor('kubelet', services, 'update'))
+  t.notOk(filters.chainFor('kubelet', { ...services, resource: 'pods' }, 'list'))
+  t.notOk(filters.chainFor('kubelet', { ...services, group: 'apps' }, 'list'))
+})
+
+void t.test('a hub that pods cannot reach says so and does nothing', async (t) => {
+  const warnings: string[] = []
+  const warn = (message: string): void => void warnings.push(message)
+  t.equal(masterservice.create({ hubAddress: undefined, warn }), undefined)
+  t.match(warnings, [/^masterservice: /])
+})
