@@ -1,0 +1,187 @@
+import { stringify as yamlText } from 'yaml'
+import { schemaOf } from '../codec/schema/schema.ts'
+import { initialEventsEndAnnotation } from '../kube/object.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { Json, JsonObject } from '../kube/json.ts'
+import type { Status } from '../kube/status.ts'
+import { columnsOf } from './columns.ts'
+import { jsonText, listObject, listText, objectText, prettyText } from './encoding.ts'
+import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
+import type { Listed } from './listing.ts'
+import type { Representation } from './negotiation.ts'
+import { sortedDeep, type KubeObject } from './object.ts'
+import { fromProtobuf, toProtobuf, watchEventFrame } from './protobuf.ts'
+
+const metaGvk = (kind: string, version: string): GVK => ({ group: 'meta.k8s.io', version, kind })
+export const statusGvk: GVK = { group: '', version: 'v1', kind: 'Status' }
+
+/** Whether a kind has a protobuf form here. */
+export const speaksProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
+
+/** A value in the encoding of an answer. */
+export function encode(gvk: GVK, value: JsonObject, representation: Representation): Buffer {
+  switch (representation.encoding) {
+    case 'protobuf':
+      return toProtobuf(gvk, value)
+    case 'yaml':
+      return Buffer.from(yamlText(value, { lineWidth: 0 }))
+    case 'json':
+      return Buffer.from(representation.pretty ? prettyText(value) : `${jsonText(value)}\n`)
+  }
+}
+
+export const renderStatus = (status: Status, representation: Representation): Buffer =>
+  encode(statusGvk, status as unknown as JsonObject, representation)
+
+/** One object as asked for. */
+export function renderObject(
+  kind: Kind,
+  object: KubeObject,
+  representation: Representation,
+): Buffer {
+  if (representation.shape !== 'object') {
+    const { gvk, value } = converted(kind, object, representation, true)
+    return encode(gvk, value, representation)
+  }
+  if (representation.encoding !== 'json' || representation.pretty) {
+    return encode(gvkOf(kind), object, representation)
+  }
+  return Buffer.from(`${objectText(kind, object)}\n`)
+}
+
+/** A list as asked for. */
+export function renderList(kind: Kind, listed: Listed, representation: Representation): Buffer {
+  const metadata: JsonObject = {
+    resourceVersion: listed.version,
+    ...(listed.continue !== '' && { continue: listed.continue }),
+    ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
+  }
+  const { version, shape, encoding, pretty } = representation
+  if (shape === 'table') {
+    const table = tableOf(kind, listed.objects, metadata, representation, true)
+    return encode(metaGvk('Table', version), table, representation)
+  }
+  if (shape === 'metadata') {
+    const gvk = metaGvk('PartialObjectMetadataList', version)
+    const items = listed.objects.map((object) => metadataOf(object, version))
+    return encode(gvk, listObject(gvk, metadata, items), representation)
+  }
+  if (encoding === 'json' && !pretty) {
+    return Buffer.from(`${listText(kind, metadata, listed.objects)}\n`)
+  }
+  const items = kind.custom ? listed.objects : listed.objects.map(withoutType)
+  const list = listObject(listGvkOf(kind), metadata, items)
+  return encode(listGvkOf(kind), kind.custom ? sorted(list) : list, representation)
+}
+
+const sorted = (list: JsonObject): JsonObject => sortedDeep(list) as JsonObject
+
+function withoutType(object: JsonObject): JsonObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return rest
+}
+
+export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+
+/** One frame of a watch. `first`: a Table carries its columns only then. */
+export function renderEvent(
+  kind: Kind,
+  type: EventType,
+  object: KubeObject,
+  representation: Representation,
+  first: boolean,
+): Buffer {
+  if (representation.shape === 'object') {
+    return representation.encoding === 'protobuf'
+      ? watchEventFrame(type, envelopeOf(kind, object))
+      : frame(type, objectText(kind, object))
+  }
+  const { gvk, value } = converted(kind, object, representation, first)
+  return representation.encoding === 'protobuf'
+    ? watchEventFrame(type, toProtobuf(gvk, value))
+    : frame(type, jsonText(value))
+}
+
+export const renderErrorEvent = (status: Status, { encoding }: Representation): Buffer => {
+  const value = status as unknown as JsonObject
+  return encoding === 'protobuf'
+    ? watchEventFrame('ERROR', toProtobuf(statusGvk, value))
+    : frame('ERROR', jsonText(value))
+}
+
+const frame = (type: string, object: string): Buffer =>
+  Buffer.from(`{"type":"${type}","object":${object}}\n`)
+
+// An object never changes, so neither do its bytes.
+const envelopes = new WeakMap<KubeObject, Buffer>()
+
+function envelopeOf(kind: Kind, object: KubeObject): Buffer {
+  const known = envelopes.get(object)
+  if (known) return known
+  const made = toProtobuf(gvkOf(kind), object)
+  envelopes.set(object, made)
+  return made
+}
+
+function converted(
+  kind: Kind,
+  object: KubeObject,
+  representation: Representation,
+  withColumns: boolean,
+): { gvk: GVK; value: JsonObject } {
+  const { version } = representation
+  if (representation.shape === 'metadata') {
+    return { gvk: metaGvk('PartialObjectMetadata', version), value: metadataOf(object, version) }
+  }
+  const { resourceVersion } = object.metadata
+  return {
+    gvk: metaGvk('Table', version),
+    value: tableOf(kind, [object], { resourceVersion }, representation, withColumns),
+  }
+}
+
+const metadataOf = (object: KubeObject, version: string): JsonObject => ({
+  kind: 'PartialObjectMetadata',
+  apiVersion: `meta.k8s.io/${version}`,
+  metadata: object.metadata,
+})
+
+function tableOf(
+  kind: Kind,
+  objects: readonly KubeObject[],
+  metadata: JsonObject,
+  { version, include }: Representation,
+  withColumns: boolean,
+): JsonObject {
+  const columns = columnsOf(kind)
+  const definitions = columns.map(({ cell: _cell, ...definition }): JsonObject => definition)
+  const carried = (object: KubeObject): Json =>
+    include === 'None' ? null : include === 'Object' ? object : metadataOf(object, version)
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata,
+    columnDefinitions: withColumns ? definitions : null,
+    rows: objects.map((object) => ({
+      cells: columns.map(({ cell }) => cell(object)),
+      object: carried(object),
+    })),
+  }
+}
+
+/** The object of a bookmark: nothing but a version, and what a kind shows of itself when it is empty. */
+export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: boolean): KubeObject {
+  const metadata: JsonObject = {
+    resourceVersion: version,
+    ...(initialEventsEnd && { annotations: { [initialEventsEndAnnotation]: 'true' } }),
+  }
+  const bare: JsonObject = { kind: kind.kind, apiVersion: apiVersionOfKind(kind), metadata }
+  return (kind.custom ? sorted(bare) : canonical(gvkOf(kind), bare)) as KubeObject
+}
+
+/**
+ * The object with every member the server shows, in the server's order, and none it does not know. Throws a ProtobufError for values of a
+ * wrong type. Kinds without a schema stay as they are.
+ */
+export const canonical = (gvk: GVK, object: JsonObject): JsonObject =>
+  speaksProtobuf(gvk) ? fromProtobuf(toProtobuf(gvk, object)).object : object
