@@ -21,18 +21,24 @@ export class SocketOwners {
   }
 
   async #look(peer: Peer): Promise<number | undefined> {
-    for (const family of isIPv4(peer.address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
+    const [address, localAddress] = [unmapped(peer.address), unmapped(peer.localAddress)]
+    for (const family of isIPv4(address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
       const table = await this.#table(family).catch(() => '')
-      const client = endpoint(peer.address, peer.port, family)
-      const server = endpoint(peer.localAddress, peer.localPort, family)
+      const client = endpoint(address, peer.port, family)
+      const server = endpoint(localAddress, peer.localPort, family)
       for (const line of table.split('\n')) {
-        const [, local, remote, , , , , uid] = line.trim().split(/\s+/)
-        if (local === client && remote === server) return Number(uid)
+        const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/)
+        // A socket that its owner has closed is shown without inode, and as root's.
+        const held = inode !== undefined && inode !== '0'
+        if (held && local === client && remote === server) return Number(uid)
       }
     }
     return undefined
   }
 }
+
+/** An IPv4 address as such, also where a listener for both families wrote it as IPv6. */
+const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
 /** An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case hexadecimal. */
 function endpoint(address: string, port: number, family: 'tcp' | 'tcp6'): string {

@@ -1,0 +1,136 @@
+import t from 'tap'
+import type { Incoming } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { identify, type AnonymousLoopback, type CallerRules } from '../../src/identity/caller.ts'
+import { StatusError } from '../../src/kube/status.ts'
+import { SocketOwners } from '../../src/identity/socket-owner.ts'
+
+const peer = { address: '127.0.0.1', port: 40_000, localAddress: '127.0.0.1', localPort: 10_261 }
+
+const request = (...headers: string[]): Incoming => ({
+  id: 'id',
+  method: 'GET',
+  url: '/api/v1/pods',
+  headers: new HeaderList(headers),
+  peer,
+  upgrade: false,
+  signal: new AbortController().signal,
+})
+
+/** A kernel that says of every connection that `uid` owns it. */
+const ownedBy = (uid: number | undefined): SocketOwners =>
+  new SocketOwners(async () =>
+    uid === undefined
+      ? ''
+      : ` 0: 0100007F:9C40 0100007F:2815 01 00000000:00000000 00:00000000 00000000 ${uid} 0 1 1`,
+  )
+
+const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): CallerRules => ({
+  anonymousLoopback,
+  tokenKey: Buffer.from('key of this hub'),
+  owners: ownedBy(uid),
+})
+
+/** The code of the Status that refuses a caller; 0 where it is let in. */
+const refusal = (incoming: Incoming, rules: CallerRules): Promise<number> =>
+  identify(incoming, rules).then(
+    () => 0,
+    (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
+  )
+
+void t.test('without credentials, root is the node, and nobody else is', async (t) => {
+  t.strictSame(await identify(request(), rules('root', 0)), {
+    identity: 'node',
+    credential: 'node',
+  })
+  for (const uid of [1, 1000, 65_534, 4_294_967_295, undefined]) {
+    t.equal(await refusal(request(), rules('root', uid)), 401, String(uid))
+  }
+})
+
+void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
+  t.strictSame(await identify(request(), rules('node', 1000)), {
+    identity: 'node',
+    credential: 'node',
+  })
+})
+
+void t.test('where nobody is to be believed, root is not either', async (t) => {
+  t.equal(await refusal(request(), rules('none', 0)), 401)
+})
+
+void t.test(
+  'who brings a token is its holder, never the node, and speaks with it alone',
+  async (t) => {
+    for (const mode of ['root', 'node', 'none'] as const) {
+      const caller = await identify(request('Authorization', 'Bearer abc'), rules(mode, 0))
+      t.match(caller.identity, /^token:[\w-]{43}$/)
+      t.equal(caller.credential, 'caller')
+    }
+  },
+)
+
+void t.test('an empty or a strange Authorization does not make its sender the node', async (t) => {
+  for (const value of ['', ' ', 'Basic eDp5', 'Bearer', 'bearer x', 'x'.repeat(60_000)]) {
+    const caller = await identify(request('authorization', value), rules('node', 0))
+    t.equal(caller.credential, 'caller', value.slice(0, 20))
+    t.not(caller.identity, 'node')
+  }
+})
+
+void t.test(
+  'what stands for a token says nothing of it, is the same each time, and differs by token and key',
+  async (t) => {
+    const token = 'Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl'
+    const identity = async (value: string, tokenKey = 'key of this hub'): Promise<string> =>
+      (
+        await identify(request('Authorization', value), {
+          ...rules('none'),
+          tokenKey: Buffer.from(tokenKey),
+        })
+      ).identity
+    const first = await identity(token)
+    for (const part of token.split(/[ .]/)) t.notMatch(first, part)
+    t.equal(await identity(token), first)
+    t.not(await identity(`${token}x`), first)
+    t.not(await identity(token, 'another key'), first)
+  },
+)
+
+const jwt = (claims: string): string =>
+  `Bearer ${Buffer.from('{"alg":"RS256"}').toString('base64url')}.${Buffer.from(claims).toString('base64url')}.sig`
+
+const expiry = async (authorization: string): Promise<number | undefined> =>
+  (await identify(request('Authorization', authorization), rules('none'))).expiresAt
+
+void t.test('a token that says when it ends is held to it', async (t) => {
+  t.equal(
+    await expiry(jwt('{"exp":1700000000,"sub":"system:serviceaccount:a:b"}')),
+    1_700_000_000_000,
+  )
+  t.equal(await expiry(jwt('{"exp":-1}')), -1000)
+})
+
+void t.test('a token that does not say so, or says nonsense, has no end of its own', async (t) => {
+  const absent = [
+    'Bearer opaque',
+    'Bearer a.b',
+    'Bearer ..',
+    'Bearer .....',
+    'Bearer a.%%%.c',
+    jwt('{}'),
+    jwt('null'),
+    jwt('[]'),
+    jwt('"exp"'),
+    jwt('{"exp":"1700000000"}'),
+    jwt('{"exp":null}'),
+    jwt('{"exp":{"valueOf":1}}'),
+    jwt('{"exp":1'),
+    jwt(`{"a":"${'x'.repeat(20_000)}","exp":1}`),
+    jwt('['.repeat(10_000)),
+    jwt('\xff\xfe'),
+  ]
+  for (const authorization of absent) {
+    t.equal(await expiry(authorization), undefined, authorization.slice(0, 60))
+  }
+})
