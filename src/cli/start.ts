@@ -45,8 +45,7 @@ ${elsewhere}`,
       process.exit(1)
     })
     for (const note of result.notes) log.warn(note)
-    const root: string = '../hub.ts'
-    const { startHub } = (await import(root)) as { startHub: StartHub }
+    const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
     const exit = (code: ExitCode): never => process.exit(code)
     // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still holds open.
     return exit(await superviseHub(result.config, { log, startHub, signals: process, exit }))
