@@ -274,6 +274,16 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '20')
   })
 
+  promise(
+    'an event that came too late to count does not hide its object from the next list',
+    async (t, store) => {
+      await replace(store, collection(), head(20), [object('a', 10), object('b', 15)])
+      await store.apply(collection(), [changed('DELETED', object('b', 14))])
+      await replace(store, collection(), head(30), [object('a', 10)])
+      t.strictSame(listed(store, collection()), ['a at 10'])
+    },
+  )
+
   promise('of versions that do not compare the last one written counts', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 'x2'))
     await store.put(keyOf('a'), pod, object('a', 'x1'))

@@ -66,6 +66,11 @@ export class CollectionState {
     return this.#entries?.size ?? 0
   }
 
+  /** Whether there is nothing to know of it that the tables do not say. */
+  get idle(): boolean {
+    return this.forgettable && this.#accepted.size === 0 && !this.unfit && !this.holes
+  }
+
   /** Whether its entries may be forgotten: they can be read again. */
   get forgettable(): boolean {
     return this.witnesses.size === 0 && this.#flips === 0

@@ -3,6 +3,8 @@ import type { CollectionAddress, ScopeKey } from './messages.ts'
 
 /** Entries kept over all collections; those least lately used are read again when they are needed. */
 const keptEntries = 100_000
+/** States kept; there is one for each token and selector that was ever used. */
+const keptStates = 2_000
 
 /** The states of the collections that were written to in this run. */
 export class Collections {
@@ -14,10 +16,11 @@ export class Collections {
 
   of(address: CollectionAddress): CollectionState {
     const text = JSON.stringify(address)
-    const state = this.#states.get(text) ?? new CollectionState(address)
+    const known = this.#states.get(text)
+    const state = known ?? new CollectionState(address)
     this.#states.delete(text)
     this.#states.set(text, state)
-    this.#trim()
+    if (!known) this.trim()
     return state
   }
 
@@ -41,14 +44,16 @@ export class Collections {
     return this.known(address)?.holes === true
   }
 
-  #trim(): void {
+  /** Forgets what can be read again, least lately used first, where there is too much of it. */
+  trim(): void {
     let entries = 0
     for (const state of this.#states.values()) entries += state.size
-    for (const state of this.#states.values()) {
-      if (entries <= keptEntries) return
+    for (const [text, state] of this.#states) {
+      if (entries <= keptEntries && this.#states.size <= keptStates) return
       if (!state.forgettable) continue
       entries -= state.size
       state.forget()
+      if (this.#states.size > keptStates && state.idle) this.#states.delete(text)
     }
   }
 }

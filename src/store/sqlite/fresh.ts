@@ -14,6 +14,7 @@ export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
       UPDATE object SET refs = refs - (SELECT count(*) FROM staged WHERE staged.object = object.id)
         WHERE id IN (SELECT object FROM staged);
       DELETE FROM staged;
+      DELETE FROM body WHERE object IN (SELECT id FROM object WHERE refs = 0);
       DELETE FROM object WHERE refs = 0;
     `)
     const resealed = adoptKey(db, seal)
@@ -48,6 +49,9 @@ function forgetSealed(db: DatabaseSync): void {
     db.prepare(
       'DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?)',
     ).run(scope)
+    db.prepare('DELETE FROM body WHERE object IN (SELECT id FROM object WHERE scope = ?)').run(
+      scope,
+    )
     for (const table of ['collection', 'single', 'object']) {
       db.prepare(`DELETE FROM ${table} WHERE scope = ?`).run(scope)
     }

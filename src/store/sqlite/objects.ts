@@ -28,15 +28,18 @@ export class Objects {
       ),
       insert: prepare(
         db,
-        `INSERT INTO object (scope, namespace, name, uid, version, refs, size, checksum, bytes)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO object (scope, namespace, name, uid, version, size, refs)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
+      insertBody: prepare(db, 'INSERT INTO body (object, checksum, bytes) VALUES (?, ?, ?)'),
       refer: prepare(db, 'UPDATE object SET refs = refs + ? WHERE id = ?'),
       release: prepare(db, 'UPDATE object SET refs = refs - 1 WHERE id = ? RETURNING refs'),
-      remove: prepare(db, 'DELETE FROM object WHERE id = ? AND refs <= 0'),
+      remove: prepare(db, 'DELETE FROM object WHERE id = ? AND refs <= 0 RETURNING 1'),
+      removeBody: prepare(db, 'DELETE FROM body WHERE object = ?'),
       read: prepare(
         db,
-        'SELECT namespace, name, uid, version, checksum, bytes FROM object WHERE id = ?',
+        `SELECT namespace, name, uid, version, checksum, bytes FROM object
+         JOIN body ON body.object = object.id WHERE object.id = ?`,
       ),
     }
   }
@@ -62,10 +65,11 @@ export class Objects {
       this.#sql.refer.run(refs, Number(found[0]))
       return Number(found[0])
     }
-    const { checksum, bytes } = toBody(this.#seal, key, object)
     const size = object.bytes.byteLength
-    const row = [scope, namespace, name, uid, resourceVersion, refs, size, checksum, bytes] as const
-    return this.#sql.insert.run(...row)
+    const id = this.#sql.insert.run(scope, namespace, name, uid, resourceVersion, size, refs)
+    const { checksum, bytes } = toBody(this.#seal, key, object)
+    this.#sql.insertBody.run(id, checksum, bytes)
+    return id
   }
 
   /** One fewer refers to it; the last one leaves it to `sweep`. */
@@ -93,7 +97,7 @@ export class Objects {
   sweep(group: number): void {
     for (const { group: left, id } of this.#unreferenced) {
       if (left > group) break
-      this.#sql.remove.run(id)
+      if (this.#sql.remove.get(id)) this.#sql.removeBody.run(id)
     }
   }
 

@@ -26,7 +26,6 @@ export interface Head {
 }
 
 const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes'
-const objectColumns = 'object.id, object.namespace, object.name, object.uid, object.version'
 
 /** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
 export class Reads {
@@ -63,12 +62,12 @@ export class Reads {
       ),
       members: prepare(
         db,
-        `SELECT ${objectColumns}, object.size FROM member JOIN object ON object.id = member.object
-         WHERE member.collection = ? ORDER BY member.namespace, member.name`,
+        `SELECT object, namespace, name, uid, version, size FROM member
+         WHERE collection = ? ORDER BY namespace, name`,
       ),
       named: prepare(
         db,
-        `SELECT ${objectColumns}, object.size FROM object
+        `SELECT id, namespace, name, uid, version, size FROM object
          WHERE scope = ? AND namespace = ? AND name = ?
            AND refs > (SELECT count(*) FROM staged WHERE staged.object = object.id)`,
       ),
@@ -86,10 +85,10 @@ export class Reads {
       ),
       bodies: prepare(
         db,
-        `SELECT object.id, object.checksum, object.bytes FROM json_each(?) AS wanted
-         JOIN object ON object.id = wanted.value`,
+        `SELECT body.object, body.checksum, body.bytes FROM json_each(?) AS wanted
+         JOIN body ON body.object = wanted.value`,
       ),
-      body: prepare(db, 'SELECT id, checksum, bytes FROM object WHERE id = ?'),
+      body: prepare(db, 'SELECT object, checksum, bytes FROM body WHERE object = ?'),
       document: prepare(
         db,
         'SELECT content_type, checksum, body FROM document WHERE identity = ? AND url = ? AND accept = ?',

@@ -3,9 +3,9 @@ import type { DatabaseSync } from 'node:sqlite'
 /**
  * One script a version, oldest first; `user_version` counts those that have run. A script that was ever released is not edited.
  *
- * `object` holds a body once for everyone who refers to it and counts them in `refs`: members, single records and staged ones alike.
- * Its bytes stand last, so that reading the other columns leaves overflow pages alone. A body is never rewritten in place: a list that
- * is being read holds on to ids.
+ * `object` stands for one version of one object, once for everyone who refers to it, and counts them in `refs`: members, single
+ * records and staged ones alike. Its bytes are in `body`, apart, so that counting rewrites small rows that lie close together. Neither
+ * is ever rewritten with other content: a list that is being read holds on to ids. `member` repeats what a list is compared by.
  */
 const migrations = [
   `
@@ -33,17 +33,23 @@ const migrations = [
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     scope INTEGER NOT NULL,
     namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL, version TEXT NOT NULL,
-    refs INTEGER NOT NULL,
-    size INTEGER NOT NULL, checksum INTEGER NOT NULL,
-    bytes BLOB NOT NULL
+    size INTEGER NOT NULL,
+    refs INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX object_name ON object (scope, namespace, name, version);
   CREATE INDEX object_unreferenced ON object (refs) WHERE refs = 0;
+
+  CREATE TABLE body (
+    object INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+  ) STRICT;
 
   CREATE TABLE member (
     collection INTEGER NOT NULL,
     namespace TEXT NOT NULL, name TEXT NOT NULL,
     object INTEGER NOT NULL,
+    uid TEXT NOT NULL, version TEXT NOT NULL, size INTEGER NOT NULL,
     PRIMARY KEY (collection, namespace, name)
   ) STRICT, WITHOUT ROWID;
 

@@ -86,6 +86,7 @@ export class SqliteStore implements ObjectStore {
 
   replace(key: CollectionKey): Replacement {
     this.#replacements += 1
+    this.#collections.trim()
     const state = this.#collections.of(addressOf(key))
     return new StagedReplacement({
       state,
@@ -188,9 +189,16 @@ export class SqliteStore implements ObjectStore {
       extra,
       confirmedAt: Math.max(confirmedAt, state?.confirmedAt ?? 0),
       batches: new ListSnapshot(found.members, this.#snapshots.read(), (run) =>
-        this.#bodies(address.scope, run),
+        this.#run(address.scope, run),
       ),
     }
+  }
+
+  /** A list that is being read cannot be answered otherwise than by breaking off. */
+  #run(scope: ScopeKey, run: readonly Stored[]): readonly ApiObject[] {
+    const objects = this.#read(() => this.#bodies(scope, run))
+    if (!objects) throw new StoreFailure('the list cannot be read further')
+    return objects
   }
 
   #bodies(scope: ScopeKey, wanted: readonly Stored[]): readonly ApiObject[] {

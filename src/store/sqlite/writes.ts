@@ -17,6 +17,9 @@ import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 import { mayFollow, newest } from './versions.ts'
 
+/** A row of `object` without its body. */
+type Stored = Omit<ApiObject, 'bytes'> & { readonly id: number; readonly size: number }
+
 interface Held {
   readonly object: number
   readonly version: string
@@ -57,13 +60,14 @@ export class Writes {
       ),
       member: prepare(
         db,
-        `SELECT object.id, object.version, object.uid FROM member AS held ${held}
-         WHERE held.collection = ? AND held.namespace = ? AND held.name = ?`,
+        'SELECT object, version, uid FROM member WHERE collection = ? AND namespace = ? AND name = ?',
       ),
       setMember: prepare(
         db,
-        `INSERT INTO member (collection, namespace, name, object) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET object = excluded.object`,
+        `INSERT INTO member (collection, namespace, name, object, uid, version, size)
+         VALUES (?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET object = excluded.object, uid = excluded.uid,
+           version = excluded.version, size = excluded.size`,
       ),
       removeMember: prepare(
         db,
@@ -95,7 +99,8 @@ export class Writes {
       ),
       staged: prepare(
         db,
-        `SELECT staged.object, object.namespace, object.name FROM staged
+        `SELECT staged.object, object.namespace, object.name, object.uid, object.version, object.size
+         FROM staged
          JOIN object ON object.id = staged.object WHERE staged.replacement = ? ORDER BY staged.object`,
       ),
       unstage: prepare(db, 'DELETE FROM staged WHERE replacement = ?'),
@@ -103,6 +108,7 @@ export class Writes {
       forgetSingles: prepare(db, 'DELETE FROM single WHERE object = ?'),
       forgetStaged: prepare(db, 'DELETE FROM staged WHERE object = ?'),
       forgetObject: prepare(db, 'DELETE FROM object WHERE id = ?'),
+      forgetBody: prepare(db, 'DELETE FROM body WHERE object = ?'),
       setDocument: prepare(
         db,
         `INSERT INTO document (identity, url, accept, content_type, checksum, body)
@@ -164,11 +170,18 @@ export class Writes {
     const id = Number(row?.[0])
     for (const [of, name] of flip.removed) this.#removeMember(id, of, name)
     const overtaken = new Set(flip.overtaken.map((pair) => JSON.stringify(pair)))
-    for (const [object, of, name] of this.#sql.staged.all(flip.replacement)) {
+    for (const [object, of, name, uid, version, size] of this.#sql.staged.all(flip.replacement)) {
       if (overtaken.size > 0 && overtaken.has(JSON.stringify([of, name]))) {
         this.#objects.release(Number(object))
       } else {
-        this.#setMember(id, String(of), String(name), Number(object))
+        this.#setMember(id, {
+          id: Number(object),
+          namespace: String(of),
+          name: String(name),
+          uid: String(uid),
+          resourceVersion: String(version),
+          size: Number(size),
+        })
       }
     }
     this.#sql.unstage.run(flip.replacement)
@@ -237,7 +250,11 @@ export class Writes {
     const moves = single !== undefined && isChange(object, single)
     if (!joins && !moves) return
     const id = this.#objects.acquire(scope, object, Number(joins) + Number(moves))
-    if (joins) this.#setMember(collection, namespace, name, id)
+    if (joins) {
+      const { uid, resourceVersion, bytes } = object
+      const size = bytes.byteLength
+      this.#setMember(collection, { id, namespace, name, uid, resourceVersion, size })
+    }
     if (moves) {
       this.#sql.moveSingle.run(id, scopeId, namespace, name)
       this.#objects.release(single.object)
@@ -267,6 +284,7 @@ export class Writes {
     this.#sql.forgetSingles.run(id)
     this.#sql.forgetStaged.run(id)
     this.#sql.forgetObject.run(id)
+    this.#sql.forgetBody.run(id)
   }
 
   #collection(
@@ -286,10 +304,13 @@ export class Writes {
     return toHeld(this.#sql.single.get(scope, namespace, name))
   }
 
-  /** Takes over one reference to `object`. */
-  #setMember(collection: number, namespace: string, name: string, object: number): void {
+  /** Takes over one reference to the object. */
+  #setMember(collection: number, object: Stored): void {
+    const { id, namespace, name, uid, resourceVersion, size } = object
     const member = this.#member(collection, namespace, name)
-    if (member?.object !== object) this.#sql.setMember.run(collection, namespace, name, object)
+    if (member?.object !== id) {
+      this.#sql.setMember.run(collection, namespace, name, id, uid, resourceVersion, size)
+    }
     if (member) this.#objects.release(member.object)
   }
 
