@@ -4,7 +4,7 @@ import type { Edit } from '../edit.ts'
 import { PathError } from '../path-error.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
-import { entryAround, writeEntry, writeField, writeValue } from './scalar.ts'
+import { emptyValue, entryAround, writeEntry, writeField, writeValue } from './scalar.ts'
 import { entriesOf, occurrences, type Occurrence } from './values.ts'
 import { bytesField, Fields, lengthType, varint } from './wire.ts'
 
@@ -24,7 +24,8 @@ function editMessage(schema: MessageSchema, bytes: Buffer, path: Path, edit: Edi
     )
   }
   if (rest.length === 0) {
-    return replaced(bytes, field, edit.op === 'set' ? writeField(field, edit.value) : nothing)
+    if (edit.op === 'set') return replaced(bytes, field, writeField(field, edit.value))
+    return removed(bytes, field)
   }
   if (field.map) return editMap(bytes, field, rest, edit)
   if (field.repeated) return editList(bytes, field, rest, edit)
@@ -53,6 +54,13 @@ function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buffer {
     ;(passed ? after : before).push(fields.whole)
   }
   return Buffer.concat([...before, written, ...after])
+}
+
+/** Without the field, or with an empty one where Go writes it even so: then there are mostly no lengths to change. */
+function removed(bytes: Buffer, field: Field): Buffer {
+  const isThere = occurrences([whole(bytes)], field).length > 0
+  if (!isThere) return bytes
+  return replaced(bytes, field, field.always === true ? emptyValue(field) : nothing)
 }
 
 function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit): Buffer {

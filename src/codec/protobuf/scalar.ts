@@ -122,6 +122,12 @@ export function writeValue(field: Field, value: EditValue): Buffer {
   }
 }
 
+/** A field as Go writes it when it is empty and no pointer. */
+export function emptyValue({ number, type }: Field): Buffer {
+  if (type === 'bool' || type === 'int32' || type === 'int64') return varintField(number, 0)
+  return type === 'double' ? doubleField(number, 0) : bytesField(number, Buffer.alloc(0))
+}
+
 /** The fields of a message that `value` has, in the order of their numbers, as Go writes them. */
 export function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
   if (!isMembers(value)) throw new PathError(`${schema.name} takes an object`)
