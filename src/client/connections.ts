@@ -101,7 +101,11 @@ export class Connections implements AsyncDisposable {
     options: Omit<Dispatcher.DispatchOptions, 'origin'>,
     handler: Dispatcher.DispatchHandler,
   ): void {
-    this.#set(credential).pool(origin).dispatch(options, handler)
+    const set = this.#set(credential)
+    // Said again with each request: undici would go by the Host field otherwise.
+    const { serverName } = set.credentials
+    const named = { ...options, ...(serverName !== undefined && { servername: serverName }) }
+    set.pool(origin).dispatch(named, handler)
   }
 
   /** The node's own bearer token, where it has one instead of a certificate. */

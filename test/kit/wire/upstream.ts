@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { Wire, type Teardown } from './wire.ts'
+
+export interface RawUpstream {
+  readonly origin: string
+  readonly port: number
+  /** Every connection made so far, in order. */
+  readonly connections: readonly Wire[]
+  /** The next connection nobody has asked for yet. */
+  next(): Promise<Wire>
+  /** Listens no more; connections stay. */
+  stop(): Promise<void>
+}
+
+/** A server of bytes: what is sent on each connection is up to the test. */
+export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUpstream> {
+  const connections: Wire[] = []
+  const arrived: Wire[] = []
+  const waiting: ((wire: Wire) => void)[] = []
+  const accept = (socket: Duplex): void => {
+    const wire = new Wire(socket)
+    connections.push(wire)
+    const waiter = waiting.shift()
+    if (waiter) waiter(wire)
+    else arrived.push(wire)
+  }
+  const server: Server = tls
+    ? createTlsServer({ ...tls, allowHalfOpen: true }, accept)
+    : createServer({ allowHalfOpen: true, noDelay: true }, accept)
+  const stop = async (): Promise<void> => {
+    if (server.listening) server.close()
+  }
+  t.teardown(async () => {
+    await stop()
+    for (const wire of connections) wire.destroy()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    origin: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    port,
+    connections,
+    next: () =>
+      new Promise((resolve) => {
+        const wire = arrived.shift()
+        if (wire) resolve(wire)
+        else waiting.push(resolve)
+      }),
+    stop,
+  }
+}
+
+/** A port of loopback that refuses connections: one that was given out a moment ago and closed again. */
+export async function refusingOrigin(): Promise<string> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return `http://127.0.0.1:${port}`
+}
+
+/** A whole answer of known length. */
+export const answerOf = (body: string, head = 'HTTP/1.1 200 OK'): string =>
+  `${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
