@@ -10,12 +10,10 @@ import type { ScopeKey } from './messages.ts'
 export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
   db.exec('BEGIN IMMEDIATE')
   try {
+    if (db.prepare('SELECT 1 FROM staged LIMIT 1').get()) db.exec(dropStaged)
     db.exec(`
-      UPDATE object SET refs = refs - (SELECT count(*) FROM staged WHERE staged.object = object.id)
-        WHERE id IN (SELECT object FROM staged);
-      DELETE FROM staged;
-      DELETE FROM body WHERE object IN (SELECT id FROM object WHERE refs = 0);
-      DELETE FROM object WHERE refs = 0;
+      DELETE FROM body WHERE object IN (SELECT object FROM leftover);
+      DELETE FROM leftover;
     `)
     const resealed = adoptKey(db, seal)
     db.exec('COMMIT')
@@ -25,6 +23,15 @@ export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
     throw cause
   }
 }
+
+const dropStaged = `
+  UPDATE object
+    SET refs = refs - (SELECT count(*) FROM staged WHERE staged.object = object.id)
+    WHERE id IN (SELECT object FROM staged);
+  INSERT INTO leftover SELECT id FROM object WHERE refs = 0;
+  DELETE FROM object WHERE refs = 0;
+  DELETE FROM staged;
+`
 
 function adoptKey(db: DatabaseSync, seal: Seal): boolean {
   const before = db.prepare('SELECT fingerprint FROM seal').get()?.['fingerprint']

@@ -5,7 +5,7 @@ import type { ScopeKey } from './messages.ts'
 import type { Seal } from './seal.ts'
 import { prepare } from './statements.ts'
 
-/** The writer's view of scopes and bodies: who refers to a body is counted here, and bodies nobody refers to are swept here. */
+/** The writer's view of scopes and bodies: who refers to a body is counted here, and bodies left behind are swept here. */
 export class Objects {
   readonly #seal: Seal
   readonly #scopes = new Map<string, number>()
@@ -34,8 +34,10 @@ export class Objects {
       insertBody: prepare(db, 'INSERT INTO body (object, checksum, bytes) VALUES (?, ?, ?)'),
       refer: prepare(db, 'UPDATE object SET refs = refs + ? WHERE id = ?'),
       release: prepare(db, 'UPDATE object SET refs = refs - 1 WHERE id = ? RETURNING refs'),
-      remove: prepare(db, 'DELETE FROM object WHERE id = ? AND refs <= 0 RETURNING 1'),
+      remove: prepare(db, 'DELETE FROM object WHERE id = ?'),
+      leave: prepare(db, 'INSERT INTO leftover (object) VALUES (?)'),
       removeBody: prepare(db, 'DELETE FROM body WHERE object = ?'),
+      removeLeftover: prepare(db, 'DELETE FROM leftover WHERE object = ?'),
       read: prepare(
         db,
         `SELECT namespace, name, uid, version, checksum, bytes FROM object
@@ -72,9 +74,13 @@ export class Objects {
     return id
   }
 
-  /** One fewer refers to it; the last one leaves it to `sweep`. */
+  /** One fewer refers to it; after the last one it is gone, and its body left to `sweep`. */
   release(id: number): void {
-    if (Number(this.#sql.release.get(id)?.[0]) <= 0) this.#left.push(id)
+    const row = this.#sql.release.get(id)
+    if (!row || Number(row[0]) > 0) return
+    this.#sql.remove.run(id)
+    this.#sql.leave.run(id)
+    this.#left.push(id)
   }
 
   /** `undefined` when it is damaged. */
@@ -93,11 +99,12 @@ export class Objects {
     return plain && { ...named, bytes: plain }
   }
 
-  /** Deletes what groups up to `group` left, unless someone has referred to it since. Within a transaction. */
+  /** Deletes bodies that groups up to `group` left. Within a transaction. */
   sweep(group: number): void {
     for (const { group: left, id } of this.#unreferenced) {
       if (left > group) break
-      if (this.#sql.remove.get(id)) this.#sql.removeBody.run(id)
+      this.#sql.removeBody.run(id)
+      this.#sql.removeLeftover.run(id)
     }
   }
 

@@ -5,7 +5,8 @@ import type { DatabaseSync } from 'node:sqlite'
  *
  * `object` stands for one version of one object, once for everyone who refers to it, and counts them in `refs`: members, single
  * records and staged ones alike. Its bytes are in `body`, apart, so that counting rewrites small rows that lie close together. Neither
- * is ever rewritten with other content: a list that is being read holds on to ids. `member` repeats what a list is compared by.
+ * is ever rewritten with other content. When nobody refers to an object any more it goes, but its body is only noted in `leftover`: a
+ * list that is being read may still come to it. `member` repeats what a list is compared by.
  */
 const migrations = [
   `
@@ -37,13 +38,13 @@ const migrations = [
     refs INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX object_name ON object (scope, namespace, name, version);
-  CREATE INDEX object_unreferenced ON object (refs) WHERE refs = 0;
 
   CREATE TABLE body (
     object INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,
     bytes BLOB NOT NULL
   ) STRICT;
+  CREATE TABLE leftover (object INTEGER PRIMARY KEY) STRICT;
 
   CREATE TABLE member (
     collection INTEGER NOT NULL,

@@ -13,9 +13,12 @@ import { Writes } from './writes.ts'
  * stand still; checkpoints are made here too, between groups.
  */
 
-/** Frames of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. */
-const checkpointBytes = 4 << 20
-const idleCheckpointBytes = 512 << 10
+/**
+ * Bytes of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. The longer it waits,
+ * the more often a page has been written again meanwhile, which then is copied only once.
+ */
+const checkpointBytes = 8 << 20
+const idleCheckpointBytes = 2 << 20
 const idleAfter = 1000
 const pageSize = 4096
 
