@@ -1,14 +1,17 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { builtInFilters } from '../filters/index.ts'
 import { keptKey } from './base/kept-key.ts'
-import { Recorder } from './cache/recorder.ts'
+import { Recorder, type IsRecorded } from './cache/recorder.ts'
 import { Connections } from './client/connections.ts'
 import { followCredentials, loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
+import { filterChain, type FilterChain } from './filter/chain.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import { pipeline } from './pipeline/pipeline.ts'
+import type { AnswerLine } from './pipeline/trace.ts'
 import { Cloud } from './remote/cloud.ts'
 import { forwarder } from './remote/forward.ts'
 import { upgrader } from './remote/upgrade.ts'
@@ -33,6 +36,8 @@ export interface HubOptions {
   readonly log: Logger
   /** Told when the cloud goes or comes back. */
   readonly onOnline?: (online: boolean) => void
+  /** Told of each answer when it is over. */
+  readonly onAnswer?: (line: AnswerLine) => void
 }
 
 /** How often credential files are looked at. */
@@ -45,7 +50,10 @@ const maxConnections = 4_096
  * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store, listens. Resolves when requests are served,
  * which does not wait for the cloud. Rejects with the first thing that cannot be; nothing is left open then.
  */
-export async function startHub(config: HubConfig, { log, onOnline }: HubOptions): Promise<Hub> {
+export async function startHub(
+  config: HubConfig,
+  { log, onOnline, onAnswer }: HubOptions,
+): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   const metrics = createMetrics({ components: config.cacheComponents })
   const health = { store: undefined as string | undefined }
@@ -113,6 +121,15 @@ export async function startHub(config: HubConfig, { log, onOnline }: HubOptions)
     ),
   )
 
+  const filters = filterChain(
+    builtInFilters.filter(({ name }) => isEnabled(config, name)),
+    { hubAddress: reachableByPods(config), warn: (message) => log.warn(message) },
+    (filter, err) => {
+      metrics.filterErrors.add({ filter })
+      log.error({ filter, err }, 'a filter failed')
+    },
+  )
+
   const handler = pipeline({
     callers: {
       anonymousLoopback: config.anonymousLoopback,
@@ -120,12 +137,13 @@ export async function startHub(config: HubConfig, { log, onOnline }: HubOptions)
       owners: new SocketOwners(),
     },
     metrics,
+    filters,
     maxRequestsInFlight: config.maxRequestsInFlight,
     dispatch: {
       cloud,
       forward: forwarder(cloud, connections),
       upgrade: upgrader(cloud, connections),
-      recorder: new Recorder(store, config.cacheComponents, {
+      recorder: new Recorder(store, recordedBy(config, filters), {
         onRecorded: (kind) => {
           health.store = undefined
           metrics.recorded.add({ kind })
@@ -142,7 +160,10 @@ export async function startHub(config: HubConfig, { log, onOnline }: HubOptions)
     onUnforeseen: (err, { method, url }) => {
       log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
     },
-    onAnswer: (line) => log.debug(line, 'answered'),
+    onAnswer: (line) => {
+      log.debug(line, 'answered')
+      onAnswer?.(line)
+    },
   })
 
   const grace = config.shutdownGracePeriodMs
@@ -177,6 +198,14 @@ export async function startHub(config: HubConfig, { log, onOnline }: HubOptions)
   }
 }
 
+/** Answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */
+const recordedBy =
+  ({ cacheComponents }: HubConfig, filters: FilterChain): IsRecorded =>
+  ({ component, info }) =>
+    cacheComponents.has('*') ||
+    cacheComponents.has(component) ||
+    (info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined)
+
 /** Ready is what an API server says it is, over a connection made to hear it. */
 function probeOf(connections: Connections) {
   return async (origin: string, withinMs: number): Promise<void> => {
@@ -184,6 +213,15 @@ function probeOf(connections: Connections) {
     if (status !== 200) throw new Error(`${origin} is not ready: ${status}`)
   }
 }
+
+const isEnabled = ({ filters }: HubConfig, name: string): boolean =>
+  filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)
+
+/**
+ * Where pods reach the hub: only what the operator vouches for, as long as the hub has no TLS listener of its own to offer them.
+ */
+const reachableByPods = ({ pods }: HubConfig): { host: string; port: number } | undefined =>
+  pods.hubAddress
 
 function spellRemark({ online, since }: Cloud): string {
   if (online === undefined) return '[ ]cloud not yet judged'

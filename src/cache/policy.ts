@@ -1,7 +1,6 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
-import type { Component } from '../request/component.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
@@ -15,14 +14,10 @@ const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
 const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/|$)/
 
-/** What is to be kept of the answer to `exchange`, given the components whose answers are (`*`: all). */
-export function recordable(
-  exchange: Exchange,
-  components: ReadonlySet<string>,
-): Recordable | undefined {
+/** What can be kept of the answer to `exchange`. */
+export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.method !== 'GET' || exchange.upgrade) return undefined
-  if (!isRecorded(exchange.component, components) || impersonates(exchange.headers))
-    return undefined
+  if (impersonates(exchange.headers)) return undefined
   const { info } = exchange
   if (!info.isResource) return documentPaths.test(info.path) ? { kind: 'document' } : undefined
   if (exchange.forms.length === 0 || info.subresource !== undefined || info.query.has('pretty')) {
@@ -39,9 +34,6 @@ export function recordable(
       return undefined
   }
 }
-
-const isRecorded = (component: Component, components: ReadonlySet<string>): boolean =>
-  components.has('*') || components.has(component)
 
 const impersonates = (headers: HeaderList): boolean =>
   headers.raw.some((field, i) => i % 2 === 0 && field.toLowerCase().startsWith('impersonate-'))

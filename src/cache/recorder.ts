@@ -22,6 +22,9 @@ export interface RecorderHooks {
   readonly onMalformed: (cause: unknown, exchange: Exchange) => void
 }
 
+/** Whether the answers to a component are recorded, as far as they can be. */
+export type IsRecorded = (exchange: Exchange) => boolean
+
 /** A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5. */
 const wholeBodyBytes = 16 * 1024 * 1024
 
@@ -31,18 +34,18 @@ const wholeBodyBytes = 16 * 1024 * 1024
  */
 export class Recorder {
   readonly #store: ObjectStore
-  readonly #components: ReadonlySet<string>
+  readonly #isRecorded: IsRecorded
   readonly #hooks: RecorderHooks
   readonly #pages = new Pages()
 
-  constructor(store: ObjectStore, components: ReadonlySet<string>, hooks: RecorderHooks) {
+  constructor(store: ObjectStore, isRecorded: IsRecorded, hooks: RecorderHooks) {
     this.#store = store
-    this.#components = components
+    this.#isRecorded = isRecorded
     this.#hooks = hooks
   }
 
   wants(exchange: Exchange): Recordable | undefined {
-    return recordable(exchange, this.#components)
+    return this.#isRecorded(exchange) ? recordable(exchange) : undefined
   }
 
   async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {

@@ -1,4 +1,4 @@
-import type { Command, ExitCode } from './command.ts'
+import type { Command } from './command.ts'
 
 /** The demonstration, which brings its own API server and clients. */
 export const demo: Command = {
@@ -6,12 +6,10 @@ export const demo: Command = {
 
 Runs an API server in memory, a hub before it, and a simulated kubelet and kube-proxy behind it.
 Needs nothing installed. Prints what to try, and lets one pull the plug and put it back.
+Flags are those of nodehub start; --proxy-port and --serve-port say where it listens.
 `,
-  async run(argv) {
-    const stage: string = './demo.ts'
-    const { runDemo } = (await import(stage)) as {
-      runDemo: (argv: readonly string[]) => Promise<ExitCode>
-    }
-    return runDemo(argv)
+  async run(argv, terminal) {
+    const { runDemo } = await import('./demo.ts')
+    return runDemo(argv, terminal)
   },
 }

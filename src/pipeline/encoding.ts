@@ -32,7 +32,8 @@ function encoded(reply: Reply): WireReply {
       return reply
     case 'object': {
       const { form, gvk, object, status, headers, from } = reply
-      const body = reply.body ?? objectBody(form.encoding, form.shape, gvk, object)
+      if (reply.body) return { kind: 'body', status, headers, from, body: reply.body }
+      const body = objectBody(form.encoding, form.shape, gvk, object)
       return { kind: 'body', status, headers: withLength(headers, body), from, body }
     }
     case 'list':
@@ -43,18 +44,16 @@ function encoded(reply: Reply): WireReply {
 }
 
 const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
-  unmeasured(headers).with('Content-Length', String(body.byteLength))
-
-/** A stream is as long as it turns out to be. */
-const unmeasured = (headers: HeaderList): HeaderList =>
-  headers.without((name) => name === 'content-length')
+  headers
+    .without((name) => name === 'content-length')
+    .with('Content-Length', String(body.byteLength))
 
 type Writer = (write: (chunks: readonly Uint8Array[]) => Promise<void>) => Promise<void>
 
 /** A body written by `writer`, which waits where the client is slow and stops where it has gone. */
 function streamed(reply: ListReply | WatchReply, writer: Writer): WireReply {
   const { status, headers, from } = reply
-  return { kind: 'bytes', status, headers: unmeasured(headers), from, source: sourceOf(writer) }
+  return { kind: 'bytes', status, headers, from, source: sourceOf(writer) }
 }
 
 class NotWanted extends Error {

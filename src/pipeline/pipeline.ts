@@ -1,10 +1,12 @@
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { stack } from '../exchange/stack.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
+import { withFilters } from './filters.ts'
 import { withDeadline, withInFlightLimit } from './limits.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withTrace, type OnAnswer } from './trace.ts'
@@ -12,6 +14,7 @@ import { withTrace, type OnAnswer } from './trace.ts'
 export interface PipelineParts {
   readonly callers: CallerRules
   readonly metrics: HubMetrics
+  readonly filters: FilterChain
   readonly maxRequestsInFlight: number
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
@@ -31,5 +34,6 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       withInFlightLimit(parts.maxRequestsInFlight, () => parts.metrics.requestsRejected.add()),
     ) // shed before anything is queued
     .through(withDeadline) // a watch ends when its time is over, whoever answers it
+    .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers
     .to(dispatcher(parts.dispatch))
 }

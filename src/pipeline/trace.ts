@@ -4,16 +4,19 @@ import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLongRunning } from './limits.ts'
 
-/** Told of each answer, for the log; the URL without what a query may hold. */
-export type OnAnswer = (line: {
+/** One answer, for logs: without what a query or a header may hold. */
+export interface AnswerLine {
   readonly id: string
   readonly method: string
   readonly path: string
   readonly component: string
   readonly code: number
   readonly source: string
+  /** From the request to the end of its answer. */
   readonly ms: number
-}) => void
+}
+
+export type OnAnswer = (line: AnswerLine) => void
 
 /** Counted by verb, resource, component and source, whoever answers. */
 export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {

@@ -1,0 +1,151 @@
+import { now } from '../base/clock.ts'
+import type { GVR } from '../kube/gvk.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { Reflector } from '../sandbox/reflector.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import { startHeartbeat } from '../sandbox/heartbeat.ts'
+
+export const nodeName = 'edge-1'
+
+const core = (resource: string) => ({ group: '', version: 'v1', resource })
+const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+
+const workloads = [
+  { namespace: 'plant', name: 'collector', replicas: 3, port: 9100, clusterIP: '10.96.10.1' },
+  { namespace: 'plant', name: 'dashboard', replicas: 2, port: 8080, clusterIP: '10.96.10.2' },
+  { namespace: 'warehouse', name: 'scanner', replicas: 4, port: 7000, clusterIP: '10.96.10.3' },
+] as const
+
+/** Fills a cluster with what one sees at an edge: a node, its pods, services, settings. */
+export function seedCluster(sandbox: Sandbox): void {
+  const at = `${new Date(now()).toISOString().slice(0, 19)}Z`
+  withStatus(sandbox, core('nodes'), {
+    metadata: {
+      name: nodeName,
+      labels: { 'kubernetes.io/hostname': nodeName, 'kubernetes.io/os': 'linux' },
+    },
+    status: {
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'True',
+          lastHeartbeatTime: at,
+          lastTransitionTime: at,
+          reason: 'KubeletReady',
+          message: 'simulated',
+        },
+      ],
+      addresses: [{ type: 'InternalIP', address: '192.0.2.10' }],
+      capacity: { cpu: '4', memory: '8Gi', pods: '110' },
+      allocatable: { cpu: '4', memory: '8Gi', pods: '110' },
+      nodeInfo: { kubeletVersion: 'v1.35.0', osImage: 'simulated', architecture: 'amd64' },
+    },
+  })
+  sandbox.create(core('services'), {
+    metadata: { name: 'kubernetes', namespace: 'default' },
+    spec: {
+      clusterIP: '10.96.0.1',
+      clusterIPs: ['10.96.0.1'],
+      ports: [{ name: 'https', port: 443, targetPort: 6443 }],
+    },
+  })
+  for (const namespace of new Set(workloads.map(({ namespace }) => namespace))) {
+    sandbox.create(core('namespaces'), { metadata: { name: namespace } })
+    sandbox.create(core('configmaps'), {
+      metadata: { name: 'settings', namespace },
+      data: { interval: '10s', site: namespace },
+    })
+  }
+  for (const workload of workloads) seedWorkload(sandbox, workload)
+}
+
+/** A status is not created with its object: whoever runs it reports it afterwards. */
+function withStatus(sandbox: Sandbox, gvr: GVR, object: JsonObject): void {
+  const created = sandbox.create(gvr, object)
+  sandbox.update(gvr, { ...created, status: object['status'] ?? {} }, 'status')
+}
+
+function seedWorkload(sandbox: Sandbox, workload: (typeof workloads)[number]): void {
+  const { namespace, name, replicas, port, clusterIP } = workload
+  const addresses = Array.from(
+    { length: replicas },
+    (_, i) => `10.244.${clusterIP.split('.')[3]}.${i + 2}`,
+  )
+  addresses.forEach((podIP, i) => {
+    withStatus(sandbox, core('pods'), {
+      metadata: { name: `${name}-${i}`, namespace, labels: { app: name } },
+      spec: {
+        nodeName,
+        containers: [
+          { name: 'main', image: `registry.example/${name}:1.0`, ports: [{ containerPort: port }] },
+        ],
+      },
+      status: {
+        phase: 'Running',
+        podIP,
+        podIPs: [{ ip: podIP }],
+        conditions: [{ type: 'Ready', status: 'True' }],
+        containerStatuses: [
+          {
+            name: 'main',
+            ready: true,
+            restartCount: 0,
+            image: `registry.example/${name}:1.0`,
+            imageID: '',
+            started: true,
+            state: { running: {} },
+          },
+        ],
+      },
+    })
+  })
+  sandbox.create(core('services'), {
+    metadata: { name, namespace, labels: { app: name } },
+    spec: {
+      selector: { app: name },
+      clusterIP,
+      clusterIPs: [clusterIP],
+      ports: [{ name: 'main', port, targetPort: port }],
+    },
+  })
+  sandbox.create(slices, {
+    metadata: { name: `${name}-1`, namespace, labels: { 'kubernetes.io/service-name': name } },
+    addressType: 'IPv4',
+    endpoints: addresses.map((address) => ({
+      addresses: [address],
+      nodeName,
+      conditions: { ready: true },
+    })),
+    ports: [{ name: 'main', port, protocol: 'TCP' }],
+  })
+}
+
+/** A node's kubelet and kube-proxy, as far as the API server sees them: what they list and watch, and the node's heartbeat. */
+export function simulateNode(server: string): AsyncDisposable {
+  const parts = new AsyncDisposableStack()
+  const kubelet = {
+    server,
+    userAgent: 'kubelet/v1.35.0 (linux/amd64)',
+    encoding: 'protobuf',
+  } as const
+  const kubeProxy = {
+    server,
+    userAgent: 'kube-proxy/v1.35.0 (linux/amd64)',
+    encoding: 'protobuf',
+  } as const
+  const notHeadless = '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name'
+  const reflected = [
+    { ...kubelet, path: '/api/v1/nodes', query: { fieldSelector: `metadata.name=${nodeName}` } },
+    { ...kubelet, path: '/api/v1/pods', query: { fieldSelector: `spec.nodeName=${nodeName}` } },
+    { ...kubelet, path: '/api/v1/services', query: { fieldSelector: 'spec.clusterIP!=None' } },
+    { ...kubeProxy, path: '/api/v1/services', query: { labelSelector: notHeadless } },
+    {
+      ...kubeProxy,
+      path: '/apis/discovery.k8s.io/v1/endpointslices',
+      query: { labelSelector: notHeadless },
+    },
+  ]
+  for (const options of reflected) parts.use(new Reflector(options))
+  parts.use(startHeartbeat({ server, nodeName, userAgent: kubelet.userAgent }))
+  return parts
+}

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onAbort } from '../base/abort.ts'
+import { readConfig, type HubConfig } from '../config/config.ts'
+import { processSources } from '../config/process.ts'
+import { startHub, type Hub, type HubOptions } from '../hub.ts'
+import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
+import { refuse, type ExitCode, type Terminal } from './command.ts'
+import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
+import { Ledger } from './demo-ledger.ts'
+import { createLog, standardError } from './log.ts'
+
+/**
+ * Runs a cluster in memory, a hub before it and a node's programs behind it, prints what to try, and obeys the keyboard until it is told to
+ * quit. Flags are those of `start`; where its usual ports are taken, others are used and said.
+ */
+export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const folder = mkdtempSync(join(tmpdir(), 'nodehub-demo-'))
+  await using parts = new AsyncDisposableStack()
+  parts.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const sandbox = parts.use(await startSandbox())
+  seedCluster(sandbox)
+  const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
+  if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
+  const ledger = new Ledger()
+  const hub = parts.use(
+    await startOnFreePorts(result.config, {
+      log: createLog(result.config.logLevel, standardError()),
+      onOnline: (online) => terminal.out(online ? back : gone),
+      onAnswer: (line) => ledger.add(line),
+    }),
+  )
+  const server = `http://127.0.0.1:${hub.proxyPort}`
+  const kubeconfig = writeKubeconfig(folder, 'kubectl', { server }, {})
+  parts.use(simulateNode(server))
+  terminal.out(welcome(sandbox, hub, kubeconfig))
+  await obey(terminal, sandbox, ledger)
+  terminal.out('\n  Stopping.\n')
+  return 0
+}
+
+const gone =
+  '\n  The cloud is gone. What is asked now is answered from the cache: try kubectl again.\n'
+const back = '\n  The cloud is there: what is asked goes to it.\n'
+
+function flags(folder: string, sandbox: Sandbox): string[] {
+  const { certificate, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
+    'system:nodes',
+  ])
+  const kubeconfig = writeKubeconfig(
+    folder,
+    'node',
+    { server: sandbox.url, 'certificate-authority-data': base64(sandbox.caCertificate ?? '') },
+    { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) },
+  )
+  return [
+    `--server-addr=${sandbox.url}`,
+    `--kubeconfig=${kubeconfig}`,
+    `--node-name=${nodeName}`,
+    `--root-dir=${join(folder, 'state')}`,
+    '--heartbeat-interval-seconds=2',
+    // Whoever tries this is seldom root, and everything here is made up.
+    '--anonymous-loopback=node',
+    '--shutdown-grace-period=1s',
+    '--log-level=error',
+  ]
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+/** JSON is YAML, so that every kubectl reads it. */
+function writeKubeconfig(folder: string, name: string, cluster: object, user: object): string {
+  const path = join(folder, `${name}.kubeconfig`)
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'demo', cluster }],
+    users: [{ name, user }],
+    contexts: [{ name: 'demo', context: { cluster: 'demo', user: name } }],
+    'current-context': 'demo',
+  }
+  writeFileSync(path, JSON.stringify(config), { mode: 0o600 })
+  return path
+}
+
+/** On the ports of the configuration, or, where another hub has them, on any. */
+async function startOnFreePorts(config: HubConfig, options: HubOptions): Promise<Hub> {
+  try {
+    return await startHub(config, options)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    const { proxy, ops } = config
+    return startHub({ ...config, proxy: { ...proxy, port: 0 }, ops: { ...ops, port: 0 } }, options)
+  }
+}
+
+const welcome = (sandbox: Sandbox, hub: Hub, kubeconfig: string): string => `
+  A cluster in memory    ${sandbox.url}
+  The hub before it      http://127.0.0.1:${hub.proxyPort}    (metrics and readiness: http://127.0.0.1:${hub.opsPort})
+  Behind it              a simulated kubelet and kube-proxy of node ${nodeName}
+
+  Try, in another terminal:
+
+    export KUBECONFIG=${kubeconfig}
+    kubectl get pods -A
+    kubectl get -w pods -n plant
+    kubectl describe node ${nodeName}
+    curl http://127.0.0.1:${hub.opsPort}/readyz?verbose
+
+  then pull the plug here, and try the same again.
+
+${keys}`
+
+const keys = `  Type, and press return:
+    u  unplug the cloud        p  plug it in again
+    c  change a pod there      s  show who was answered from where
+    q  quit
+`
+
+/** Does what is typed until it is `q`, the input ends, or a signal says so. */
+async function obey(terminal: Terminal, sandbox: Sandbox, ledger: Ledger): Promise<void> {
+  let unplugged: AsyncDisposable | undefined
+  let changes = 0
+  const commands: Record<string, () => Promise<void> | void> = {
+    u: async () => {
+      unplugged ??= await sandbox.faults.refuse()
+      terminal.out('  Unplugged.\n')
+    },
+    p: async () => {
+      await unplugged?.[Symbol.asyncDispose]()
+      unplugged = undefined
+      terminal.out('  Plugged in.\n')
+    },
+    c: () => {
+      const pods = { group: '', version: 'v1', resource: 'pods' }
+      const pod = sandbox.get(pods, 'collector-0', 'plant')
+      if (!pod) return
+      changes += 1
+      const annotations = { 'demo.example/change': String(changes) }
+      sandbox.update(pods, { ...pod, metadata: { ...pod.metadata, annotations } })
+      terminal.out(`  plant/collector-0 has change ${changes} now.\n`)
+    },
+    s: () => terminal.out(`\n${ledger}\n\n`),
+  }
+  const stopped = new AbortController()
+  const stop = (): void => stopped.abort()
+  process.once('SIGTERM', stop).once('SIGINT', stop)
+  const lines = createInterface({ input: process.stdin, signal: stopped.signal })
+  for await (const line of lines) {
+    const word = line.trim()
+    if (word === 'q') stop()
+    const command = commands[word]
+    if (command) await command()
+    else if (word !== '' && word !== 'q') terminal.out(keys)
+  }
+  // Without a keyboard, as a service has none, it runs until a signal says so.
+  if (process.stdin.isTTY !== true) await aborted(stopped.signal)
+  await unplugged?.[Symbol.asyncDispose]()
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => void onAbort(signal, resolve))

@@ -1,0 +1,131 @@
+import { StatusError, notFound } from '../kube/status.ts'
+import type { ListBatch, ListStream } from '../codec/list.ts'
+import { listHead } from '../codec/render.ts'
+import type { WatchEvent } from '../codec/watch.ts'
+import type {
+  Exchange,
+  Handler,
+  ListReply,
+  ObjectReply,
+  Reply,
+  WatchReply,
+} from '../exchange/exchange.ts'
+import type { Chain, FilterChain } from '../filter/chain.ts'
+import { judgeEvent } from '../filter/event.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { Form } from '../request/form.ts'
+
+/**
+ * Shows each component the view it should have of objects, whether cloud or cache answers, and of the objects that replies to writes
+ * carry. Only whole objects can be judged: metadata and tables pass as they are.
+ */
+export function withFilters(filters: FilterChain) {
+  return (next: Handler<Exchange>): Handler<Exchange> =>
+    async (exchange) => {
+      const reply = await next(exchange)
+      const { info } = exchange
+      if (!info.isResource) return reply
+      const chain = filters.chainFor(exchange.component, info.gvr, info.verb)
+      return chain ? filtered(reply, chain, exchange) : reply
+    }
+}
+
+async function filtered(reply: Reply, chain: Chain, exchange: Exchange): Promise<Reply> {
+  if (!('form' in reply) || reply.form.shape !== 'object') return reply
+  switch (reply.kind) {
+    case 'object':
+      return filteredObject(reply, chain, exchange)
+    case 'list':
+      return filteredList(reply, chain)
+    case 'watch':
+      return { ...reply, events: filteredEvents(reply, chain) }
+  }
+}
+
+function filteredObject(reply: ObjectReply, chain: Chain, { info }: Exchange): ObjectReply {
+  const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
+  if (object === reply.object) return reply
+  if (object === undefined) {
+    if (!info.isResource) return reply
+    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+  }
+  const { body: _unchanged, ...rest } = reply
+  return { ...rest, object }
+}
+
+async function filteredList(reply: ListReply, chain: Chain): Promise<ListReply> {
+  const { form, list } = reply
+  const gvk = { ...list.gvk, kind: list.gvk.kind.replace(/List$/, '') }
+  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)
+  const headers = reply.headers.without((name) => name === 'content-length')
+  if (form.encoding === 'json') {
+    return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
+  }
+  return { ...reply, headers, list: await staged(list, form, look) }
+}
+
+/** What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own bytes. */
+function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, chain: Chain): ListBatch {
+  let changed = false
+  const objects = batch.objects.flatMap((object) => {
+    const shown = chain.look(gvk, encoding, object)
+    changed ||= shown !== object
+    return shown ? [shown] : []
+  })
+  return changed ? { objects } : batch
+}
+
+const streamOf = (list: ListStream): ListStream => ({
+  gvk: list.gvk,
+  head: list.head,
+  batches: list.batches,
+  end: () => list.end(),
+})
+
+async function* each(
+  batches: AsyncIterable<ListBatch>,
+  look: (batch: ListBatch) => ListBatch,
+): AsyncGenerator<ListBatch> {
+  for await (const batch of batches) yield look(batch)
+}
+
+/** A list in protobuf says how long it is before it says what it holds: filtered, it has to be whole before it is sent. */
+async function staged(
+  list: ListStream,
+  { encoding, shape }: Form,
+  look: (batch: ListBatch) => ListBatch,
+): Promise<ListStream> {
+  const batches: ListBatch[] = []
+  let changed = false
+  for await (const batch of list.batches) {
+    const shown = look(batch)
+    changed ||= shown !== batch
+    batches.push(shown)
+  }
+  const end = await list.end()
+  const objects = batches.flatMap((batch) => batch.objects)
+  return {
+    gvk: list.gvk,
+    head: changed ? [listHead(encoding, shape, list.gvk, end.meta, end.extra, objects)] : list.head,
+    batches: inTurn(batches),
+    end: () => Promise.resolve(end),
+  }
+}
+
+async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
+  yield* batches
+}
+
+async function* filteredEvents(
+  { events, form, gvk }: WatchReply,
+  chain: Chain,
+): AsyncGenerator<readonly WatchEvent[]> {
+  for await (const group of events) {
+    const kind = gvk()
+    const shown = group.flatMap((event) => {
+      const judged = kind ? judgeEvent(chain, kind, form.encoding, event) : event
+      return judged ? [judged] : []
+    })
+    if (shown.length > 0) yield shown
+  }
+}
