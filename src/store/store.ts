@@ -56,7 +56,10 @@ export interface StoredList {
   readonly extra: string
   /** When the cloud last confirmed it (list, event or bookmark), in milliseconds since the epoch. */
   readonly confirmedAt: number
-  /** In the order of namespace and name, read in runs, so that a long list holds nobody up. */
+  /**
+   * In the order of namespace and name, read in runs, so that a long list holds nobody up. Iterated once; as the collection was when it
+   * was asked for, whatever is written meanwhile. Throws a `StoreFailure` where it cannot be read to its end.
+   */
   readonly batches: Iterable<readonly ApiObject[]>
 }
 

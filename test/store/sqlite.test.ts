@@ -351,6 +351,27 @@ void t.test('a collection that missed a write is not served after a restart', as
   t.equal(store.get(keyOf('x')), undefined)
 })
 
+void t.test('that a write was missed is written down as soon as the disk takes it', async (t) => {
+  const directory = t.testdir()
+  {
+    await using store = await open(directory)
+    using db = database(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+    {
+      using _ = refusing(db, 'poison')
+      db.exec(`CREATE TRIGGER all_refused BEFORE UPDATE ON collection
+        BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+      await t.rejects(store.apply(collection(), [changed('ADDED', object('poison', 7))]))
+      await store.put(keyOf('w'), pod, object('w', 8))
+    }
+    db.exec('DROP TRIGGER all_refused')
+    await store.put(keyOf('x'), pod, object('x', 9))
+  }
+  await using store = await open(directory)
+  t.equal(store.list(collection()), undefined)
+  t.equal(got(store, keyOf('x')), 'x at 9')
+})
+
 void t.test('a full disk refuses writes, reads go on, and with room it goes on', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory, { maxBytes: 2 << 20 })

@@ -54,6 +54,8 @@ export class SqliteStore implements ObjectStore {
   readonly #report: ReportTrouble
   readonly #collections = new Collections()
   readonly #damaged = new Set<number>()
+  /** Missed a write, and this could not be written down either. */
+  readonly #undisowned = new Set<CollectionState>()
   #replacements = 0
   #closed: Promise<void> | undefined
 
@@ -114,7 +116,10 @@ export class SqliteStore implements ObjectStore {
         settled: (failure) => {
           settle(failure !== undefined)
           if (failure) this.#missed(state, failure)
-          else state.confirmedAt = Math.max(state.confirmedAt, operation.confirmedAt)
+          else {
+            state.confirmedAt = Math.max(state.confirmedAt, operation.confirmedAt)
+            this.#disownAgain()
+          }
         },
       }),
     )
@@ -231,13 +236,26 @@ export class SqliteStore implements ObjectStore {
   /** A collection missed a write: after a restart it must not be served either. */
   #missed(state: CollectionState, failure: StoreFailure): void {
     this.#report('write', failure)
+    this.#disown(state)
+  }
+
+  #disown(state: CollectionState): void {
     const operation: Operation = { kind: 'disown', collection: state.address }
-    this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
+    this.#queue
+      .push({ operation: () => operation, bytes: 0 })
+      .catch(() => this.#undisowned.add(state))
+  }
+
+  /** The disk takes writes again. A list that was committed since needs no more. */
+  #disownAgain(): void {
+    for (const state of this.#undisowned) if (state.misses) this.#disown(state)
+    this.#undisowned.clear()
   }
 
   async #write(operation: Operation, bytes: number): Promise<void> {
     const settled = (failure?: StoreFailure): void => {
       if (failure) this.#report('write', failure)
+      else this.#disownAgain()
     }
     await this.#queue.push({ operation: () => operation, bytes, settled })
   }
