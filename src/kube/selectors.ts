@@ -234,11 +234,11 @@ function parseValue(tokens: Tokens): string {
   return tokens.next()
 }
 
-/** `(a,b)`; a comma with nothing at a side of it stands for the empty value. */
+/** `(a,b)`; nothing at all, and a comma with nothing at a side of it, stand for the empty value. */
 function parseValues(tokens: Tokens): string[] {
   if (!tokens.accept('(')) throw new MalformedSelector(`found '${tokens.peek()}' expected: '('`)
   const values = new Set<string>()
-  if (tokens.accept(')')) return []
+  if (tokens.accept(')')) return ['']
   if (!tokens.isAtWord() && tokens.peek() !== ',') throw tokens.unexpected("',', ')' or identifier")
   for (;;) {
     if (tokens.isAtWord()) {
@@ -258,11 +258,6 @@ function checkValues(
   operator: BinaryOperator['meaning'],
   values: readonly string[],
 ): void {
-  if (values.length === 0) {
-    throw new MalformedSelector(
-      "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
-    )
-  }
   const [bound] = values
   if ((operator === 'gt' || operator === 'lt') && integer(bound) === undefined) {
     refuse('values[0]', bound ?? '', ["for 'Gt', 'Lt' operators, the value must be an integer"])

@@ -52,7 +52,7 @@ export function decodeObject(
     const [found, wanted] = [parseApiVersion(apiVersion), parseApiVersion(expected.apiVersion)]
     throw new StatusError(
       badRequest(
-        `${kind} in version "${found.version}" cannot be handled as a ${expected.kind}: converting (${found.version}.${kind}) to (${wanted.version}.${expected.kind}): unknown conversion`,
+        `${kind} in version "${found.version}" cannot be handled as a ${expected.kind}: converting (${found.version}.${kind}) to (${wanted.group.split('.')[0] || 'core'}.${expected.kind}): unknown conversion`,
       ),
     )
   }
@@ -103,15 +103,26 @@ function decodeJson(text: string, kind: string): Json {
 function goWords(text: string, cause: unknown): string {
   const position = /position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
   const character = position === undefined ? undefined : text[Number(position)]
-  return character === undefined
-    ? 'unexpected end of JSON input'
-    : `invalid character '${character}' looking for beginning of value`
+  if (position === undefined || character === undefined) return 'unexpected end of JSON input'
+  const wanted = expectsKey(text.slice(0, Number(position))) ? 'object key string' : 'value'
+  return `invalid character '${character}' looking for beginning of ${wanted}`
 }
 
-/** The server shows what it could not read, in text or hexadecimal, and not much of it. */
+/** Whether a name has to follow this beginning of a document. */
+function expectsKey(before: string): boolean {
+  const outside = before.replace(/"(?:[^"\\]|\\.)*"/g, '')
+  const open: string[] = []
+  for (const [bracket] of outside.matchAll(/[{}[\]]/g)) {
+    if (bracket === '{' || bracket === '[') open.push(bracket)
+    else open.pop()
+  }
+  return open.at(-1) === '{' && /[{,]\s*$/.test(outside)
+}
+
+/** The server shows what it could not read, as text where it looks like an object, and not much of it. */
 function shown(text: string): string {
   const start = text.slice(0, 1024)
-  return /^[\x20-\x7e\s]*$/.test(start) ? start.trim() : Buffer.from(start).toString('hex')
+  return start.trimStart().startsWith('{') ? start.trim() : Buffer.from(start).toString('hex')
 }
 
 function decodeYaml(text: string): Json {

@@ -79,7 +79,7 @@ function container(given: Json, host: boolean): Json {
       terminationMessagePolicy: 'File',
       imagePullPolicy: tag === undefined || tag === 'latest' ? 'Always' : 'IfNotPresent',
     },
-    objectAt(given),
+    withRequests(objectAt(given)),
   )
   const ports = listAt(given, 'ports')
   if (ports.length === 0) return filled
@@ -90,6 +90,14 @@ function container(given: Json, host: boolean): Json {
       return under({ ...(host && { hostPort: number }), protocol: 'TCP' }, objectAt(port))
     }),
   }
+}
+
+/** What is limited and not requested is requested as far as it is limited. */
+function withRequests(container: JsonObject): JsonObject {
+  const limits = objectAt(container, 'resources', 'limits')
+  if (Object.keys(limits).length === 0) return container
+  const requests = under(limits, objectAt(container, 'resources', 'requests'))
+  return withAt(container, ['resources', 'requests'], requests)
 }
 
 /** As the admission plug-in DefaultTolerationSeconds adds them. */
@@ -123,7 +131,7 @@ function service(given: JsonObject): JsonObject {
   const addresses: JsonObject =
     address === undefined || address === ''
       ? {}
-      : { clusterIP: address, clusterIPs: [address], ipFamilies: ['IPv4'] }
+      : { clusterIP: address, clusterIPs: [address], ...familiesOf(spec, address) }
   const ports = listAt(spec, 'ports').map((port) =>
     under({ protocol: 'TCP', targetPort: at(port, 'port') ?? 0 }, objectAt(port)),
   )
@@ -134,7 +142,6 @@ function service(given: JsonObject): JsonObject {
         ...addresses,
         type: 'ClusterIP',
         sessionAffinity: 'None',
-        ipFamilyPolicy: 'SingleStack',
         internalTrafficPolicy: 'Cluster',
       },
       { ...spec, ...(ports.length > 0 && { ports }) },
@@ -142,6 +149,12 @@ function service(given: JsonObject): JsonObject {
     status: { loadBalancer: {} },
   }
 }
+
+/** Without addresses and without pods of its own to have any, a service may be of both families. */
+const familiesOf = (spec: JsonObject, address: string): JsonObject =>
+  address === 'None' && Object.keys(objectAt(spec, 'selector')).length === 0
+    ? { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }
+    : { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
 
 let lastClusterIp = 10
 

@@ -1,5 +1,5 @@
 import { isTrue } from '../request/request-info.ts'
-import { invalid, StatusError, type StatusCause } from '../kube/status.ts'
+import { badRequest, invalid, StatusError, type StatusCause } from '../kube/status.ts'
 
 /** What a list or watch asks of versions, selectors apart. */
 export interface ListOptions {
@@ -37,8 +37,13 @@ export function listOptionsOf(
   return options
 }
 
+/** Throws a StatusError 400 for what is no number. */
 function wholeNumber(text: string | null): number | undefined {
-  return text !== null && /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined
+  if (text === null || text === '') return undefined
+  if (/^[+-]?[0-9]{1,15}$/.test(text)) return Number(text)
+  throw new StatusError(
+    badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`),
+  )
 }
 
 function listFlaws({ match, resourceVersion, ...options }: ListOptions): StatusCause[] {

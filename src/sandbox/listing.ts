@@ -5,7 +5,6 @@ import {
   StatusError,
   timeout,
   tooLargeResourceVersion,
-  type Status,
 } from '../kube/status.ts'
 import type { Kind } from './kinds.ts'
 import type { ListOptions } from './list-options.ts'
@@ -66,7 +65,7 @@ async function startingVersion(
   { resourceVersion, match, limit }: ListOptions,
   freshness: Freshness,
 ): Promise<number> {
-  const asked = versionNumber(resourceVersion)
+  const asked = versionNumber(resourceVersion, true)
   if (asked === 0) return view.version
   await freshness.reach(view, asked)
   const exact = match === 'Exact' || (match === '' && limit > 0)
@@ -77,17 +76,18 @@ async function startingVersion(
   return asked
 }
 
-/** Zero for "any" and for none. Throws a StatusError for what is no version. */
-export function versionNumber(text: string): number {
+/** Zero for "any" and for none. Throws a StatusError for what is no version: 400 for a list; others fail without a reason. */
+export function versionNumber(text: string, listed = false): number {
   if (text === '') return 0
   if (/^[0-9]{1,15}$/.test(text)) return Number(text)
-  throw new StatusError(invalidVersion(text))
+  const message = invalidVersion(text)
+  if (listed) throw new StatusError(badRequest(`invalid resource version: ${message}`))
+  const { reason: _reason, ...status } = badRequest(message)
+  throw new StatusError({ ...status, code: 500 })
 }
 
-const invalidVersion = (text: string): Status =>
-  badRequest(
-    `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-  )
+const invalidVersion = (text: string): string =>
+  `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
 
 /** How long a reader waits for a version that has not come yet. */
 export class Freshness {
@@ -142,7 +142,7 @@ function decodeContinue({ continue: text, resourceVersion }: ListOptions): Conti
   }
   if (token?.v !== 'meta.k8s.io/v1') {
     throw refused(
-      `server does not recognize this encoded version ${JSON.stringify(token?.v ?? '')}`,
+      `server does not recognize this encoded version ${typeof token?.v === 'string' ? token.v : ''}`,
     )
   }
   if (typeof token.rv !== 'number' || !Number.isSafeInteger(token.rv) || token.rv === 0) {

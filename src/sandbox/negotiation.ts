@@ -19,6 +19,8 @@ export interface Offer {
   readonly conversions: boolean
   /** Custom resources word their refusal otherwise. */
   readonly custom: boolean
+  /** Whether there are watches of it. */
+  readonly streams?: boolean
 }
 
 const encodings: Record<string, Representation['encoding']> = {
@@ -52,7 +54,7 @@ export function negotiate(asking: Asking, offer: Offer): Representation {
   throw new StatusError(
     known || offer.custom
       ? onlyAcceptable(plainTypes)
-      : notAcceptable([...plainTypes, ...streamTypes]),
+      : notAcceptable(offer.streams === true ? [...plainTypes, ...streamTypes] : plainTypes),
   )
 }
 

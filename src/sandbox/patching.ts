@@ -21,6 +21,9 @@ export const isApply = (contentType: string | undefined): boolean =>
 export function checkPatchType(kind: Kind, contentType: string | undefined): void {
   const offered = kind.custom ? types : [...types, 'application/strategic-merge-patch+json']
   if (offered.includes(bareType(contentType))) return
+  if (!kind.custom) {
+    throw new StatusError({ ...unsupportedMediaType('415: Unsupported Media Type'), details: {} })
+  }
   throw new StatusError(
     unsupportedMediaType(
       `the body of the request was in an unknown format - accepted media types include: ${offered.join(', ')}`,

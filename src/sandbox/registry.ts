@@ -8,6 +8,7 @@ import { defaulted } from './defaults.ts'
 import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
 import {
   at,
+  keyOf,
   listAt,
   objectAt,
   orderedMetadata,
@@ -20,7 +21,7 @@ import {
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
-import { invalidObject, invalidValue, validate } from './validation.ts'
+import { invalidResource, invalidValue, validate } from './validation.ts'
 
 export interface WriteOptions {
   readonly dryRun: boolean
@@ -161,25 +162,36 @@ export class Registry {
   delete(kind: Kind, namespace: string | undefined, name: string, options: DeleteOptions): Deleted {
     const old = this.get(kind, namespace, name)
     checkPreconditions(kind, old, options)
-    const grace = kind.kind === 'Pod' ? podGrace(old, options) : 0
+    const isPod = kind.kind === 'Pod'
+    const grace = isPod ? podGrace(old, options) : 0
     const held = grace > 0 || listAt(old, 'metadata', 'finalizers').length > 0
     if (options.dryRun) return { object: old, gone: !held }
-    if (!held) return { object: this.#remove(kind, old), gone: true }
+    // Only what can have a grace period is told of its end before it is gone.
+    if (!held) {
+      return {
+        object: this.#remove(kind, isPod ? this.#ending(kind, old, grace) : old),
+        gone: true,
+      }
+    }
     const before = at(old, 'metadata', 'deletionGracePeriodSeconds')
     if (isDeleting(old) && typeof before === 'number' && grace >= before) {
       return { object: old, gone: false }
     }
+    const object = this.#ending(kind, old, grace)
+    this.#put(kind, object)
+    return { object, gone: false }
+  }
+
+  #ending(kind: Kind, old: KubeObject, grace: number): KubeObject {
     const generation = at(old, 'metadata', 'generation')
     const metadata: JsonObject = {
       ...old.metadata,
       resourceVersion: this.#storage.nextVersion,
       deletionTimestamp: timestamp(now() + grace * 1000),
       deletionGracePeriodSeconds: grace,
-      ...(typeof generation === 'number' && { generation: generation + 1 }),
+      ...(typeof generation === 'number' && !isDeleting(old) && { generation: generation + 1 }),
     }
-    const object = this.#finished(kind, { ...old, metadata })
-    this.#put(kind, object)
-    return { object, gone: false }
+    return this.#finished(kind, { ...old, metadata })
   }
 
   #put(kind: Kind, object: KubeObject): void {
@@ -270,11 +282,12 @@ export class Registry {
     const asked = textAt(given, 'metadata', 'resourceVersion') ?? ''
     if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
       const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
-      throw new StatusError(invalidObject(kind, name, [flaw]))
+      throw new StatusError(invalidResource(kind, name, [flaw]))
     }
     const uid = textAt(given, 'metadata', 'uid')
     if (uid && uid !== old.metadata.uid) {
-      const cause = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
+      const key = `/registry/${kind.gvr.resource}/${keyOf(old.metadata.namespace, name)}`
+      const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
       throw new StatusError(conflict({ ...kind.gvr, name }, cause))
     }
     if (asked !== '' && asked !== old.metadata.resourceVersion) {
@@ -324,22 +337,27 @@ function mergedUpdate(
   return hasStatus(kind) ? withAt(whole, ['status'], status(old)) : whole
 }
 
+/** Throws a StatusError 409 where a delete is meant for another object than there is. */
 function checkPreconditions(
   kind: Kind,
   old: KubeObject,
   { uid, resourceVersion }: DeleteOptions,
 ): void {
   const { name } = old.metadata
-  const refuse = (what: string, asked: string, found: string): StatusError =>
+  // Worded with the kind where other conflicts have the resource (apiserver pkg/registry/rest/delete.go).
+  const about = { group: kind.gvr.group, resource: kind.kind, name }
+  const refuse = (what: string, asked: string, found: string, happened: string): StatusError =>
     new StatusError(
       conflict(
-        { ...kind.gvr, name },
-        `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`,
+        about,
+        `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${happened}`,
       ),
     )
-  if (uid !== undefined && uid !== old.metadata.uid) throw refuse('UID', uid, old.metadata.uid)
+  if (uid !== undefined && uid !== old.metadata.uid) {
+    throw refuse('UID', uid, old.metadata.uid, 'deleted and then recreated')
+  }
   if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
-    throw refuse('ResourceVersion', resourceVersion, old.metadata.resourceVersion)
+    throw refuse('ResourceVersion', resourceVersion, old.metadata.resourceVersion, 'modified')
   }
 }
 

@@ -16,11 +16,12 @@ export interface ResourceCall extends Call {
 }
 
 /** What form the answer takes. Throws a StatusError 406. */
-export const representationOf = ({ kind, seen }: ResourceCall): Representation =>
+export const representationOf = ({ kind, seen, info }: ResourceCall): Representation =>
   negotiate(askingOf(seen), {
     protobuf: !kind.custom && speaksProtobuf(gvkOf(kind)),
     conversions: true,
     custom: kind.custom,
+    streams: info.verb === 'list' || info.verb === 'watch',
   })
 
 export const warningsOf = (kind: Kind): Record<string, string> =>

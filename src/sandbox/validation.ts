@@ -5,15 +5,26 @@ import type { Kind } from './kinds.ts'
 import { listAt, textAt } from './object.ts'
 
 /** 422 for one object, worded as apimachinery pkg/api/errors words it. */
-export function invalidObject(kind: Kind, name: string, causes: readonly StatusCause[]): Status {
-  const { group } = kind.gvr
+export const invalidObject = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>
+  invalidNamed(kind, kind.kind, name, causes)
+
+/** The same, where the server names the resource instead of the kind. */
+export const invalidResource = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>
+  invalidNamed(kind, kind.gvr.resource, name, causes)
+
+function invalidNamed(
+  { gvr: { group } }: Kind,
+  called: string,
+  name: string,
+  causes: readonly StatusCause[],
+): Status {
   const texts = causes.map(({ field, message }) => `${field}: ${message}`)
   const text = texts.length === 1 ? texts.join('') : `[${texts.join(', ')}]`
-  const qualified = qualifiedResource({ group, resource: kind.kind })
+  const qualified = qualifiedResource({ group, resource: called })
   return invalid(`${qualified} "${name}" is invalid: ${text}`, {
     ...(name !== '' && { name }),
     ...(group !== '' && { group }),
-    kind: kind.kind,
+    kind: called,
     causes,
   })
 }

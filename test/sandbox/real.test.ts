@@ -1,0 +1,314 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { isList, isObject, type Json } from '../../src/kube/json.ts'
+import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { adminOf, clientOf, type Asked, type Answered, type Client } from './client.ts'
+
+const skip = noControlPlane() ?? false
+
+const write = (method: string, body: unknown, type = 'application/json'): Asked => ({
+  method,
+  headers: { 'Content-Type': type, Accept: 'application/json' },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+})
+
+const home = '/api/v1/namespaces/side'
+const maps = `${home}/configmaps`
+const pods = `${home}/pods`
+const pod = (name: string, more: object = {}) => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name, labels: { app: 'a' } },
+  spec: {
+    nodeName: 'n1',
+    automountServiceAccountToken: false,
+    containers: [{ name: 'c', image: 'i:1' }],
+  },
+  ...more,
+})
+const map = (name: string, more: object = {}) => ({
+  kind: 'ConfigMap',
+  apiVersion: 'v1',
+  metadata: { name, ...more },
+  data: { a: '1' },
+})
+const lease = (metadata: object, seconds: number) => ({
+  kind: 'Lease',
+  apiVersion: 'coordination.k8s.io/v1',
+  metadata,
+  spec: { holderIdentity: 'n1', leaseDurationSeconds: seconds },
+})
+const leases = '/apis/coordination.k8s.io/v1/namespaces/side/leases'
+const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+const protobuf = { Accept: 'application/vnd.kubernetes.protobuf' }
+
+/** Asked of both in this order; `path` and what is sent. */
+const requests: readonly (readonly [path: string, asked?: Asked])[] = [
+  ['/api/v1/namespaces', write('POST', { metadata: { name: 'side' } })],
+  ['/api/v1/namespaces/side'],
+  [`${home}/serviceaccounts`, write('POST', { metadata: { name: 'default' } })],
+  [
+    '/api/v1/nodes',
+    write('POST', {
+      kind: 'Node',
+      apiVersion: 'v1',
+      metadata: { name: 'n1' },
+      spec: { podCIDR: '10.1.0.0/24' },
+    }),
+  ],
+  ['/api/v1/nodes', write('POST', { kind: 'Node', apiVersion: 'v1', metadata: { name: 'n1' } })],
+  // Lists and gets of versions and selectors.
+  [maps],
+  [maps, write('POST', map('one', { labels: { x: '1' } }))],
+  [maps, write('POST', map('two', { labels: { x: '2' } }))],
+  [maps, write('POST', map('one'))],
+  [maps, write('POST', map('Bad_Name'))],
+  [maps, write('POST', { kind: 'ConfigMap', apiVersion: 'v1', metadata: {} })],
+  [maps, write('POST', map('three', { namespace: 'elsewhere' }))],
+  ['/api/v1/namespaces/nowhere/configmaps', write('POST', map('three'))],
+  [maps, write('POST', pod('three'))],
+  [maps, write('POST', '[]')],
+  [maps, write('POST', '{"kind":"ConfigMap",,}')],
+  [maps, write('POST', map('typed', {}), 'text/plain')],
+  [`${maps}?labelSelector=x%3D1`],
+  [`${maps}?labelSelector=x+in+(1,2),!y`],
+  [`${maps}?labelSelector=x>1`],
+  [`${maps}?fieldSelector=metadata.name%3Dtwo`],
+  [`${maps}?fieldSelector=metadata.name!%3Dtwo`],
+  [`${maps}?fieldSelector=data.a%3D1`],
+  [`${maps}?fieldSelector=bad`],
+  [`${maps}?fieldSelector=metadata.name%3Da%3Db`],
+  [`${maps}?labelSelector=a+in+()`],
+  [`${maps}?labelSelector=a+b`],
+  [`${maps}?labelSelector=-a`],
+  [`${maps}?labelSelector=a%3D-b`],
+  [`${maps}?labelSelector=a>b`],
+  [`${maps}?resourceVersion=abc`],
+  [`${maps}?resourceVersion=0`],
+  [`${maps}?limit=1&resourceVersion=0`],
+  [`${maps}?resourceVersion=0&resourceVersionMatch=Exact`],
+  [`${maps}?resourceVersion=1&resourceVersionMatch=Nonsense`],
+  [`${maps}?sendInitialEvents=true`],
+  [`${maps}?continue=${Buffer.from('{}').toString('base64url')}`],
+  [`${maps}?watch=1&sendInitialEvents=true`],
+  [`${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact`],
+  [`${maps}?watch=1&resourceVersion=abc`],
+  [`${maps}/one?resourceVersion=abc`],
+  [`${maps}?limit=abc`],
+  [`${maps}?pretty=true`],
+  [`${maps}/one?pretty=1`],
+  [maps, { headers: { Accept: 'application/json', 'User-Agent': 'curl/8' } }],
+  // Forms.
+  [maps, { headers: table }],
+  [`${maps}?includeObject=None`, { headers: table }],
+  [`${maps}?includeObject=Object`, { headers: table }],
+  [`${maps}/one`, { headers: table }],
+  ['/api/v1/nodes', { headers: table }],
+  ['/api/v1/namespaces?labelSelector=kubernetes.io/metadata.name=side', { headers: table }],
+  [maps, { headers: protobuf }],
+  [`${maps}/none`, { headers: protobuf }],
+  [
+    maps,
+    { headers: { Accept: 'application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io' } },
+  ],
+  [maps, { headers: { Accept: 'application/json;as=Nonsense;v=v1;g=meta.k8s.io' } }],
+  [
+    maps,
+    { headers: { Accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' } },
+  ],
+  [
+    `${maps}/one`,
+    { headers: { Accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' } },
+  ],
+  [`${maps}/one`, { headers: { Accept: 'text/html' } }],
+  // Updates.
+  [`${maps}/one`, write('PUT', map('one', { labels: { x: '3' } }))],
+  [`${maps}/one`, write('PUT', map('two'))],
+  [`${maps}/none`, write('PUT', map('none'))],
+  [`${maps}/one`, write('PUT', map('one', { uid: '00000000-0000-0000-0000-000000000000' }))],
+  [`${maps}/one`, write('PUT', map('one', { resourceVersion: '1' }))],
+  [`${maps}/one`, write('PATCH', { data: { b: '2' } }, 'application/merge-patch+json')],
+  [`${maps}/one`, write('PATCH', { data: { c: '3' } }, 'application/strategic-merge-patch+json')],
+  [`${maps}/one`, write('PATCH', '{', 'application/merge-patch+json')],
+  [`${maps}/one`, write('PATCH', {}, 'application/json')],
+  [`${maps}/none`, write('PATCH', {}, 'application/merge-patch+json')],
+  [maps, write('PATCH', {}, 'application/merge-patch+json')],
+  [maps, write('PUT', map('one'))],
+  // Leases may be created by an update, and want a version after that.
+  [`${leases}/n1`, write('PUT', lease({ name: 'n1' }, 40))],
+  [`${leases}/n1`, write('PUT', lease({ name: 'n1' }, 41))],
+  [leases, { headers: table }],
+  // Pods and their end.
+  [pods, write('POST', pod('p1'))],
+  [
+    pods,
+    write(
+      'POST',
+      pod('p2', {
+        spec: {
+          nodeName: 'n1',
+          hostNetwork: true,
+          automountServiceAccountToken: false,
+          containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80 }] }],
+        },
+      }),
+    ),
+  ],
+  [
+    pods,
+    write(
+      'POST',
+      pod('p3', {
+        spec: {
+          automountServiceAccountToken: false,
+          containers: [
+            { name: 'c', image: 'i', resources: { limits: { cpu: '1', memory: '1Gi' } } },
+          ],
+        },
+      }),
+    ),
+  ],
+  [pods, write('POST', pod('p4', { spec: { containers: [{ name: 'c' }] } }))],
+  [`${pods}?fieldSelector=spec.nodeName%3Dn1,spec.hostNetwork%3Dtrue`],
+  [`${pods}?fieldSelector=spec.nodeName%3D`],
+  [`${pods}?fieldSelector=status.phase!%3DPending`],
+  [pods, { headers: table }],
+  [`${pods}/p1/status`],
+  [`${pods}/p1/nonsense`],
+  [
+    `${pods}/p1/status`,
+    write(
+      'PATCH',
+      { status: { phase: 'Running', podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }] } },
+      'application/strategic-merge-patch+json',
+    ),
+  ],
+  [
+    `${pods}/p1`,
+    write('DELETE', { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'other' } }),
+  ],
+  [`${pods}/p1`, { method: 'DELETE' }],
+  [`${pods}/p1`],
+  [`${pods}/p1`, write('DELETE', { gracePeriodSeconds: 0 })],
+  [`${pods}/p1`],
+  [`${pods}/p3`, { method: 'DELETE' }],
+  [`${pods}/p3`],
+  [`${pods}/none`, { method: 'DELETE' }],
+  [
+    `${pods}/p2/binding`,
+    write('POST', {
+      kind: 'Binding',
+      apiVersion: 'v1',
+      metadata: { name: 'p2' },
+      target: { kind: 'Node', name: 'n1' },
+    }),
+  ],
+  [
+    `${home}/services`,
+    write('POST', { metadata: { name: 's' }, spec: { clusterIP: 'None', ports: [{ port: 80 }] } }),
+  ],
+  [`${home}/services`, write('POST', { metadata: { name: 's2' }, spec: { ports: [] } })],
+  [`${home}/services`, { headers: table }],
+  [`${home}/services/s`, { method: 'DELETE' }],
+  [`${home}/secrets`, write('POST', { metadata: { name: 's' }, stringData: { a: 'b' } })],
+  [`${home}/secrets?fieldSelector=type%3DOpaque`],
+  [`${home}/secrets`, { headers: table }],
+  [`${maps}/two`, { method: 'DELETE' }],
+  [`${maps}?labelSelector=x%3D3`, { method: 'DELETE' }],
+  // What is no resource, and what is not served.
+  ['/api'],
+  ['/apis/apps'],
+  ['/apis/coordination.k8s.io/v1'],
+  ['/apis/none'],
+  ['/apis/none/v1'],
+  ['/apis/none/v1/things'],
+  ['/apis/apps/v1/nothing'],
+  ['/healthz'],
+  ['/livez'],
+  ['/readyz'],
+  ['/nothing'],
+  ['/api/v1/configmaps', write('POST', map('nowhere'))],
+  [`${maps}/one`, write('POST', map('one'))],
+  ['/api/v1/namespaces', { method: 'DELETE' }],
+  ['/apis/authentication.k8s.io/v1/selfsubjectreviews'],
+  [
+    '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    write('POST', {
+      kind: 'SelfSubjectAccessReview',
+      apiVersion: 'authorization.k8s.io/v1',
+      spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
+    }),
+  ],
+]
+
+const masked = new Set([
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'renewTime',
+  'remainingItemCount',
+  'serverAddress',
+  'time',
+])
+
+/** Who owns which field is told of server-side apply alone; columns of tables are described for pods alone. */
+const untold = new Set(['managedFields', 'storageVersionHash', 'description'])
+
+function masking(value: Json): Json {
+  if (isList(value)) return value.map(masking)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !untold.has(name))
+      // RBAC says which rule allowed it.
+      .filter(([name]) => !(name === 'reason' && 'allowed' in value))
+      .map(([name, member]) => [
+        name,
+        masked.has(name) && typeof member === 'string' ? name : masking(member),
+      ]),
+  )
+}
+
+function shown({ status, headers, bytes, text }: Answered): Json {
+  const type = headers['content-type'] ?? ''
+  const body = type.startsWith('application/vnd.kubernetes.protobuf')
+    ? masking(fromProtobuf(bytes).object)
+    : type.startsWith('application/json')
+      ? masking(JSON.parse(text) as Json)
+      : text
+  return {
+    status,
+    type,
+    pretty: type.startsWith('application/json') && text.includes('\n  "'),
+    warning: headers['warning'] ?? '',
+    allow: headers['allow'] ?? '',
+    // Uids and versions stand in texts too.
+    body: JSON.parse(
+      JSON.stringify(body)
+        .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'uid')
+        .replace(/"[0-9]+(s|m)"/g, '"age"'),
+    ) as Json,
+  }
+}
+
+void t.test(
+  'the sandbox answers what a kube-apiserver answers, request by request',
+  { skip, timeout: 110_000 },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const files = plane.credentials(administrator)
+    const real = clientOf(plane.url, readFileSync(plane.pki.ca.certificate, 'utf8'), {
+      certificate: readFileSync(files.certificate, 'utf8'),
+      key: readFileSync(files.key, 'utf8'),
+    })
+    await using sandbox = await startSandbox()
+    const ours: Client = adminOf(sandbox)
+    for (const [path, asked = { headers: { Accept: 'application/json' } }] of requests) {
+      const [expected, found] = [await real.send(path, asked), await ours.send(path, asked)]
+      t.strictSame(shown(found), shown(expected), `${asked.method ?? 'GET'} ${path}`)
+    }
+  },
+)
