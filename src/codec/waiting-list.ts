@@ -26,22 +26,28 @@ export class WaitingList {
   /** Takes the objects that became whole; hands them out if `head` is known, now or before. */
   cut(objects: ApiObject[], bytes: Uint8Array[], head: ListHead | undefined): Cut {
     if (this.#sent) return objects.length === 0 ? {} : { batch: { objects, bytes } }
-    this.#keep(objects, bytes)
-    if (head === undefined) return {}
+    const batch = this.#withThoseBefore(objects, bytes)
+    if (head === undefined) {
+      if (lengthOf(batch.bytes) > largestObject) {
+        throw new MalformedBody('a list that says its kind too late')
+      }
+      this.#objects = batch.objects
+      this.#bytes = batch.bytes
+      return {}
+    }
     this.#sent = true
-    const batch = { objects: this.#objects, bytes: this.#bytes }
     this.#objects = []
     this.#bytes = []
     return batch.objects.length === 0 ? { head } : { head, batch }
   }
 
-  #keep(objects: ApiObject[], bytes: Uint8Array[]): void {
-    if (objects.length === 0) return
-    if (this.#objects.length > 0 && this.#between) this.#bytes.push(this.#between)
-    this.#objects.push(...objects)
-    this.#bytes.push(...bytes)
-    if (lengthOf(this.#bytes) > largestObject) {
-      throw new MalformedBody('a list that says its kind too late')
+  #withThoseBefore(objects: ApiObject[], bytes: Uint8Array[]) {
+    if (this.#objects.length === 0) return { objects, bytes }
+    if (objects.length === 0) return { objects: this.#objects, bytes: this.#bytes }
+    const between = this.#between ? [this.#between] : []
+    return {
+      objects: this.#objects.concat(objects),
+      bytes: [...this.#bytes, ...between, ...bytes],
     }
   }
 }

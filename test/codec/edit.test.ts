@@ -2,9 +2,10 @@ import t, { type Test } from 'tap'
 import { applyEdits, atVersion, type Edit, type EditValue } from '../../src/codec/edit.ts'
 import { cursorOf } from '../../src/codec/cursor.ts'
 import { objectBody, readObject } from '../../src/codec/object.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
 import type { GVK } from '../../src/kube/gvk.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
-import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
+import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { objectKind } from '../../src/codec/list.ts'
 import { fixture } from '../kit/fixture.ts'
@@ -123,6 +124,24 @@ void t.test('an edit means the same in both encodings, and touches nothing else'
     [set(['status', 'loadBalancer', 'ingress', 0, 'ip'], '1.2.3.4')],
   ]
   for (const edits of serviceEdits) agree(t, service, edits)
+})
+
+void t.test('edited protobuf is what Go would have written', async (t) => {
+  for (const edits of [
+    [set(['metadata', 'labels', 'aaa'], 'first'), set(['metadata', 'labels', 'zzz'], 'last')],
+    [set(['metadata', 'labels', 'tier'], 'other'), remove(['metadata', 'labels', 'app'])],
+    [set(['metadata', 'finalizers'], ['a', 'b'])],
+    [set(['spec', 'hostUsers'], false), set(['spec', 'hostname'], 'h')],
+    [remove(['spec', 'nodeName']), remove(['spec', 'tolerations', 0])],
+    [set(['spec', 'containers', '*', 'ports', '*', 'hostPort'], 8080)],
+    [set(['spec', 'nodeSelector'], { b: '1', a: '2' })],
+  ]) {
+    const inJson = applyEdits('json', pod.gvk, pod.json, edits)
+    const json = JSON.parse(Buffer.from(inJson.bytes).toString()) as JsonObject
+    const inProtobuf = applyEdits('protobuf', pod.gvk, pod.protobuf, edits)
+    const written = objectBody('protobuf', 'object', pod.gvk, inProtobuf)
+    t.equal(written.toString('latin1'), toProtobuf(pod.gvk, json).toString('latin1'))
+  }
 })
 
 void t.test('what an edit does not name keeps its bytes, unknown fields too', async (t) => {

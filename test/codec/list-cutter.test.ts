@@ -96,6 +96,17 @@ void t.test('an object that is carried does not hold on to the chunks it came in
   t.ok((batch?.objects[0]?.bytes.buffer.byteLength ?? Infinity) < 100_000)
 })
 
+void t.test('the part of an object that is carried is kept apart from its chunk', async (t) => {
+  const cutter = listCutter('json', 'object')
+  const chunk = Buffer.alloc(64 * 1024, ' ')
+  chunk.write(list('[{"metadata":{"name":"a'), chunk.length - 200)
+  const open = chunk.indexOf('}\n', chunk.length - 200)
+  const first = chunk.subarray(chunk.length - 200, open)
+  cutter.push(first)
+  chunk.fill('x')
+  t.equal(cutter.push(Buffer.from('b"}}')).batch?.objects[0]?.name, 'ab')
+})
+
 void t.test('a row of a Table is known by the object it shows', async (t) => {
   const { objects, end, head } = cutList('json', 'table', [fixture('pods-table.json')])
   t.equal(head.gvk.kind, 'Table')
@@ -159,6 +170,16 @@ void t.test('where nothing says the kind before the objects, they wait for it', 
   t.equal(Buffer.concat([...cutter.end().tail]).toString(), '],"kind":"PodList","apiVersion":"v1"}')
 })
 
+void t.test(
+  'a long list may come in one chunk, but what waits for its kind is bounded',
+  async (t) => {
+    const objects = `[${'{},'.repeat(300_000)}{"a":"${'x'.repeat(9_000_000)}"},{"a":"${'x'.repeat(9_000_000)}"}]`
+    t.equal(cutJson(list(objects)).objects.length, 300_002)
+    const late = listCutter('json', 'object')
+    t.throws(() => late.push(Buffer.from(`{"items":${objects}`)), malformed)
+  },
+)
+
 void t.test('white space between tokens changes nothing', async (t) => {
   const pretty = JSON.stringify(JSON.parse(fixture('pods-list.json').toString()), null, 2)
   t.strictSame(names(pretty), ['bare', 'collector-a', 'collector-b'])
@@ -172,6 +193,14 @@ void t.test('white space between tokens changes nothing', async (t) => {
     )
     t.strictSame(JSON.parse(body.toString()), JSON.parse(text))
   }
+})
+
+void t.test('white space behind an object is the tail’s only if none follows', async (t) => {
+  const cutter = listCutter('json', 'object')
+  cutter.push(Buffer.from('{"kind":"PodList","apiVersion":"v1","items":[{} '))
+  cutter.push(Buffer.from('\n, {}\t'))
+  cutter.push(Buffer.from(' ]}'))
+  t.equal(Buffer.concat([...cutter.end().tail]).toString(), '\t ]}')
 })
 
 void t.test('"items":null is an empty list, and so is an empty array', async (t) => {
@@ -352,6 +381,7 @@ void t.test('bytes that are no list in protobuf are malformed', async (t) => {
     bytes('k8s\0', field(0x0a, field(0x0a, 'v1')), field(0x12)),
     bytes('k8s\0', typeMeta, field(0x12), field(0x12)),
     bytes('k8s\0', typeMeta, field(0x12, 0x12, 5, 'abc')),
+    bytes('k8s\0', typeMeta, field(0x12, 0x12, 4, 0x0a, 0), field(0x1a)),
     bytes('k8s\0', typeMeta, field(0x12, 0x10, 5)),
     bytes('k8s\0', typeMeta, field(0x12, 0x13)),
     bytes('k8s\0', typeMeta, field(0x12, 0x02, 0x00)),

@@ -186,6 +186,7 @@ void t.test(
       '{"kind":"Pod","metadata":{},"apiVersion":"v1"}',
       '{"kind": "Pod","apiVersion":"v1","metadata":{}}',
       '{"metadata":{},"kind":"Pod","apiVersion":"v1"}',
+      '{"kind":"Pod","apiVersion":"v1" ,"metadata":{}}',
     ]) {
       t.equal(bytesOf(kept), kept)
     }
@@ -256,6 +257,8 @@ void t.test('bytes that are no events are malformed', async (t) => {
 void t.test('a frame is no larger than 16 MiB', async (t) => {
   const cutter = watchCutter('json', 'object')
   cutter.push(Buffer.from('{"type":"ADDED","object":{"a":"'))
+  const length = Buffer.from('01000000', 'hex')
+  t.throws(() => watchCutter('protobuf', 'object').push(length), { code: 'MALFORMED_BODY' })
   const filler = Buffer.alloc(1024 * 1024, 'x')
   t.throws(
     () => {
