@@ -2,8 +2,8 @@ import type { Cursor } from '../codec/cursor.ts'
 import type { Edit } from '../codec/edit.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
 
-export type { Cursor, Path, Scalar } from '../codec/cursor.ts'
-export type { Edit, EditValue } from '../codec/edit.ts'
+export type { Cursor } from '../codec/cursor.ts'
+export type { Edit } from '../codec/edit.ts'
 
 /** Judges one object. Must depend on nothing but the object and what `create` was given: the same object gets the same look everywhere. */
 export type Filter = (object: Cursor) => 'leave' | 'withhold' | readonly Edit[]

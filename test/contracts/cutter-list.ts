@@ -29,7 +29,7 @@ export function cutList(encoding: Encoding, shape: Shape, chunks: readonly Buffe
     if (!head) throw new Error('a batch before the head')
     if (cut.batch.objects.length === 0) throw new Error('an empty batch')
     if (objects.length > 0 && encoding === 'json') pieces.push(Buffer.from(','))
-    objects.push(...cut.batch.objects)
+    for (const object of cut.batch.objects) objects.push(object)
     pieces.push(...(cut.batch.bytes ?? []))
   }
   const end = cutter.end()

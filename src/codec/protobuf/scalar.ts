@@ -129,7 +129,7 @@ export function emptyValue({ number, type }: Field): Buffer {
 }
 
 /** The fields of a message that `value` has, in the order of their numbers, as Go writes them. */
-export function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
+function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
   if (!isMembers(value)) throw new PathError(`${schema.name} takes an object`)
   const parts = Object.entries(value).map(([name, member]) => {
     const { through, field } = fieldNamed(schema, name)

@@ -3,7 +3,7 @@ import { MalformedBody } from '../malformed-body.ts'
 export const varintType = 0
 export const fixed64Type = 1
 export const lengthType = 2
-export const fixed32Type = 5
+const fixed32Type = 5
 
 /** Goes through the fields of one message that is there as a whole, one `next` each. What is no message throws `MalformedBody`. */
 export class Fields {
