@@ -54,7 +54,7 @@ export class Outlet {
   end(bytes?: Uint8Array): void {
     this.#act(bytes?.byteLength ?? 0, () => {
       if (bytes && bytes.byteLength > 0) this.#write(bytes)
-      if (this.isOpen) this.#response.end()
+      if (this.isOpen && this.#left > 0) this.#response.end()
     })
   }
 

@@ -1,0 +1,476 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { createPublicKey, verify } from 'node:crypto'
+import t from 'tap'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { adminOf, clientOf, configMap, configMaps, eventsOf, nodes, pod, pods } from './client.ts'
+
+const path = '/api/v1/namespaces/default/configmaps'
+const plain = () => startSandbox({ tls: false })
+const isWatch = ({ query }: { query: URLSearchParams }) => query.has('watch')
+
+/** Resolves when a body is over, whole or broken. */
+const over = (answer: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => answer.on('error', () => undefined).once('close', resolve))
+
+function fill(sandbox: Sandbox, count: number): void {
+  for (let i = 0; i < count; i++) sandbox.create(configMaps, configMap(`m${i}`))
+}
+
+void t.test('pages of a list are of one version, whatever is written in between', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 5)
+  const client = adminOf(sandbox)
+  const first = await client.json(`${path}?limit=2`)
+  t.equal(first.metadata.remainingItemCount, 3)
+  sandbox.delete(configMaps, 'm3', 'default')
+  sandbox.create(configMaps, configMap('m2a'))
+  const names: string[] = first.items.map(
+    (item: { metadata: { name: string } }) => item.metadata.name,
+  )
+  for (let page = first; page.metadata.continue;) {
+    page = await client.json(`${path}?limit=2&continue=${page.metadata.continue}`)
+    t.equal(page.metadata.resourceVersion, first.metadata.resourceVersion)
+    for (const item of page.items) names.push(item.metadata.name)
+  }
+  t.strictSame(names, ['m0', 'm1', 'm2', 'm3', 'm4'])
+})
+
+void t.test(
+  'a continue that is too old brings one that goes on with what is current',
+  async (t) => {
+    await using sandbox = await plain()
+    fill(sandbox, 3)
+    const client = adminOf(sandbox)
+    const { metadata } = await client.json(`${path}?limit=1`)
+    sandbox.create(configMaps, configMap('m0a'))
+    sandbox.compact()
+    const refused = await client.json(`${path}?limit=1&continue=${metadata.continue}`)
+    t.match(refused, { code: 410, reason: 'Expired' })
+    const rest = await client.json(`${path}?continue=${refused.metadata.continue}`)
+    t.strictSame(
+      rest.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+      ['m0a', 'm1', 'm2'],
+    )
+  },
+)
+
+void t.test('an exact version is what was then, or 410', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 1)
+  const { version } = sandbox
+  fill2(sandbox)
+  const exact = `${path}?resourceVersionMatch=Exact&resourceVersion=${version}`
+  const then = await adminOf(sandbox).json(exact)
+  t.equal(then.items.length, 1)
+  t.equal(then.items[0].data.a, '1')
+  t.equal(then.metadata.resourceVersion, version)
+  sandbox.compact()
+  t.match(await adminOf(sandbox).json(exact), {
+    code: 410,
+    message: 'The resourceVersion for the provided list is too old.',
+  })
+})
+
+function fill2(sandbox: Sandbox): void {
+  sandbox.update(configMaps, { ...configMap('m0'), data: { a: '2' } })
+  sandbox.create(configMaps, configMap('later'))
+}
+
+void t.test('a list no older than a version waits for it', async (t) => {
+  await using sandbox = await plain()
+  const next = String(Number(sandbox.version) + 1)
+  const waiting = adminOf(sandbox).json(`${path}?resourceVersion=${next}`)
+  await sandbox.nextRequest()
+  sandbox.create(configMaps, configMap('awaited'))
+  t.equal((await waiting).items[0].metadata.name, 'awaited')
+})
+
+void t.test('a watch tells what came after its version, in order', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 1)
+  const { version } = sandbox
+  fill2(sandbox)
+  const answer = await adminOf(sandbox).open(`${path}?watch=1&resourceVersion=${version}`)
+  const events = eventsOf(answer)
+  t.match(await events.next(), {
+    type: 'MODIFIED',
+    object: { metadata: { name: 'm0' }, data: { a: '2' } },
+  })
+  t.match(await events.next(), { type: 'ADDED', object: { metadata: { name: 'later' } } })
+  sandbox.delete(configMaps, 'later', 'default')
+  const deleted = await events.next()
+  t.match(deleted, { type: 'DELETED', object: { metadata: { resourceVersion: sandbox.version } } })
+  t.equal(sandbox.watchCount(), 1)
+  sandbox.endWatches()
+  t.equal(await events.next(), undefined)
+  await sandbox.untilWatches(0)
+})
+
+void t.test('bookmarks carry the version of other kinds of writes too', async (t) => {
+  await using sandbox = await startSandbox({ tls: false, bookmarkMs: 20 })
+  const answer = await adminOf(sandbox).open(
+    `${path}?watch=1&allowWatchBookmarks=true&resourceVersion=${sandbox.version}`,
+  )
+  sandbox.create(pods, pod('elsewhere'))
+  const bookmark = await eventsOf(answer).next()
+  t.match(bookmark, {
+    type: 'BOOKMARK',
+    object: { kind: 'ConfigMap', metadata: { resourceVersion: sandbox.version } },
+  })
+  answer.destroy()
+})
+
+void t.test('a watch ends when its time is over', async (t) => {
+  await using sandbox = await plain()
+  const answer = await adminOf(sandbox).send(`${path}?watch=1&timeoutSeconds=1&resourceVersion=0`)
+  t.equal(answer.status, 200)
+  t.equal(answer.text, '')
+})
+
+void t.test('a watcher that does not read is cut', async (t) => {
+  await using sandbox = await startSandbox({ tls: false, watchQueueBytes: 100_000 })
+  const answer = await adminOf(sandbox).open(`${path}?watch=1`)
+  answer.pause()
+  const data = { blob: 'x'.repeat(500_000) }
+  for (let i = 0; i < 40 && sandbox.watchCount() > 0; i++) {
+    sandbox.create(configMaps, { ...configMap(`big${i}`), data })
+  }
+  await sandbox.untilWatches(0)
+  await over(answer.resume())
+  t.equal(answer.complete, false)
+})
+
+void t.test('the history is bounded, and a version beyond it is gone', async (t) => {
+  await using sandbox = await startSandbox({ tls: false, history: 3 })
+  const { version } = sandbox
+  fill(sandbox, 4)
+  const events = eventsOf(await adminOf(sandbox).open(`${path}?watch=1&resourceVersion=${version}`))
+  t.match(await events.next(), { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+  t.equal(await events.next(), undefined)
+})
+
+void t.test('a pod on a node ends only when its kubelet says so', async (t) => {
+  await using sandbox = await plain()
+  sandbox.create(pods, pod('p'))
+  const client = adminOf(sandbox)
+  const ending = await client.json('/api/v1/namespaces/default/pods/p', { method: 'DELETE' })
+  t.equal(ending.metadata.deletionGracePeriodSeconds, 30)
+  t.ok(sandbox.get(pods, 'p', 'default'))
+  await client.send('/api/v1/namespaces/default/pods/p?gracePeriodSeconds=0', { method: 'DELETE' })
+  t.equal(sandbox.get(pods, 'p', 'default'), undefined)
+})
+
+void t.test('an object with finalizers goes when the last is taken off', async (t) => {
+  await using sandbox = await plain()
+  const held = configMap('held')
+  const metadata = { ...held.metadata, finalizers: ['example.com/hold'] }
+  sandbox.create(configMaps, { ...held, metadata })
+  const left = sandbox.delete(configMaps, 'held', 'default')
+  t.ok(left.metadata['deletionTimestamp'])
+  t.ok(sandbox.get(configMaps, 'held', 'default'))
+  sandbox.update(configMaps, held)
+  t.equal(sandbox.get(configMaps, 'held', 'default'), undefined)
+})
+
+void t.test('a write that changes nothing makes no version', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 1)
+  const { version } = sandbox
+  sandbox.update(configMaps, configMap('m0'))
+  t.equal(sandbox.version, version)
+})
+
+void t.test('who shows a certificate, a token or nothing is told apart', async (t) => {
+  await using sandbox = await startSandbox()
+  const review = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }),
+  }
+  const at = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+  const node = clientOf(
+    sandbox.url,
+    sandbox.caCertificate,
+    sandbox.clientCertificate('system:node:a', ['system:nodes']),
+  )
+  const byCertificate = await node.json(at, review)
+  t.match(byCertificate.status.userInfo, {
+    username: 'system:node:a',
+    groups: ['system:nodes', 'system:authenticated'],
+  })
+  t.equal(sandbox.requests.at(-1)?.clientCertificate, 'system:node:a')
+
+  const nobody = clientOf(sandbox.url, sandbox.caCertificate)
+  t.equal((await nobody.send(at, review)).status, 401)
+  const token = sandbox.token({ name: 'someone', groups: ['some'] })
+  const withToken = { ...review, headers: { ...review.headers, Authorization: `Bearer ${token}` } }
+  t.equal((await nobody.json(at, withToken)).status.userInfo.username, 'someone')
+  t.equal(sandbox.requests.at(-1)?.clientCertificate, undefined)
+  // A certificate wins over a token.
+  t.equal((await node.json(at, withToken)).status.userInfo.username, 'system:node:a')
+  sandbox.revoke(token)
+  t.equal((await nobody.send(at, withToken)).status, 401)
+})
+
+void t.test('a certificate of another authority counts for nothing', async (t) => {
+  await using sandbox = await startSandbox()
+  await using other = await startSandbox()
+  const stranger = clientOf(
+    sandbox.url,
+    sandbox.caCertificate,
+    other.clientCertificate('admin', ['system:masters']),
+  )
+  t.equal((await stranger.send(path)).status, 401)
+})
+
+void t.test('a service account token can be verified, used, and lives with its pod', async (t) => {
+  await using sandbox = await startSandbox()
+  const accounts = { group: '', version: 'v1', resource: 'serviceaccounts' }
+  sandbox.create(accounts, { metadata: { name: 'app', namespace: 'default' } })
+  const { metadata } = sandbox.create(pods, pod('p'))
+  const client = adminOf(sandbox)
+  const answer = await client.json('/api/v1/namespaces/default/serviceaccounts/app/token', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      spec: {
+        expirationSeconds: 600,
+        boundObjectRef: { kind: 'Pod', name: 'p', uid: metadata.uid },
+      },
+    }),
+  })
+  const [head, body, signature] = String(answer.status.token).split('.')
+  const { keys } = await client.json('/openid/v1/jwks')
+  const key = createPublicKey({ key: keys[0], format: 'jwk' })
+  t.ok(
+    verify(
+      'sha256',
+      Buffer.from(`${head}.${body}`),
+      { key, dsaEncoding: 'ieee-p1363' },
+      Buffer.from(signature ?? '', 'base64url'),
+    ),
+  )
+  const claims = JSON.parse(Buffer.from(body ?? '', 'base64url').toString())
+  t.match(claims, {
+    sub: 'system:serviceaccount:default:app',
+    'kubernetes.io': { pod: { name: 'p', uid: metadata.uid } },
+  })
+  t.equal(claims.exp - claims.iat, 600)
+  const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
+  const nobody = clientOf(sandbox.url, sandbox.caCertificate)
+  t.equal((await nobody.send(path, bearer(answer.status.token))).status, 200)
+  t.equal(sandbox.requests.at(-1)?.user?.name, 'system:serviceaccount:default:app')
+  t.equal((await nobody.send(path, bearer(`${head}.${body}.AAAA`))).status, 401)
+})
+
+void t.test('who may not is refused by name', async (t) => {
+  await using sandbox = await startSandbox({
+    tls: false,
+    authorizer: ({ verb }) => verb !== 'list' || 'no lists here',
+  })
+  const refused = await adminOf(sandbox).json(`${path}?fieldSelector=metadata.name%3Da`)
+  t.match(refused, {
+    code: 403,
+    message:
+      'configmaps "a" is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" in the namespace "default": no lists here',
+    details: { name: 'a', kind: 'configmaps' },
+  })
+  sandbox.authorize(() => true)
+  t.equal((await adminOf(sandbox).send(path)).status, 200)
+})
+
+void t.test('a body may not be larger than 3 MiB', async (t) => {
+  await using sandbox = await plain()
+  const body = JSON.stringify({ ...configMap('big'), data: { a: 'x'.repeat(3 * 1024 * 1024) } })
+  const asked = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }
+  t.match(await adminOf(sandbox).json(path, asked), { code: 413, reason: 'RequestEntityTooLarge' })
+})
+
+void t.test('large answers are compressed for who takes it', async (t) => {
+  await using sandbox = await plain()
+  sandbox.create(configMaps, { ...configMap('big'), data: { a: 'x'.repeat(200_000) } })
+  const { headers, bytes } = await adminOf(sandbox).send(path, {
+    headers: { 'Accept-Encoding': 'gzip' },
+  })
+  t.match(headers, { 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
+  t.ok(bytes.byteLength < 10_000)
+  t.equal((await adminOf(sandbox).send(path)).headers['content-encoding'], undefined)
+})
+
+void t.test('refused connections come back on the same port', async (t) => {
+  await using sandbox = await plain()
+  const client = adminOf(sandbox)
+  const watch = await client.open(`${path}?watch=1`)
+  const broken = over(watch.resume())
+  const fault = await sandbox.faults.refuse()
+  await broken
+  await t.rejects(client.send(path), { code: 'ECONNREFUSED' })
+  await fault[Symbol.asyncDispose]()
+  t.equal((await client.send(path)).status, 200)
+})
+
+void t.test('connections are reset, those there are and those to come', async (t) => {
+  await using sandbox = await plain()
+  const client = adminOf(sandbox)
+  const watch = await client.open(`${path}?watch=1`)
+  const failed = once(watch.resume(), 'error')
+  {
+    using _ = sandbox.faults.reset()
+    t.match((await failed)[0], { code: 'ECONNRESET' })
+    await t.rejects(client.send(path), { code: 'ECONNRESET' })
+  }
+  t.equal((await client.send(path)).status, 200)
+})
+
+void t.test('a frozen server says nothing until it is thawed', async (t) => {
+  await using sandbox = await plain()
+  const client = adminOf(sandbox)
+  const events = eventsOf(await client.open(`${path}?watch=1`))
+  const fault = sandbox.faults.freeze()
+  sandbox.create(configMaps, configMap('unseen'))
+  let told = false
+  const event = events.next().then((found) => {
+    told = true
+    return found
+  })
+  const socket = connect(sandbox.port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.destroy()
+  const answer = client.send(path).then((found) => {
+    told = true
+    return found
+  })
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  t.equal(told, false)
+  fault[Symbol.dispose]()
+  t.match(await event, { type: 'ADDED', object: { metadata: { name: 'unseen' } } })
+  t.equal((await answer).status, 200)
+})
+
+void t.test('an answer is cut after so many bytes', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 20)
+  using _ = sandbox.faults.cut(100, ({ method }) => method === 'GET')
+  const answer = await adminOf(sandbox).open(path)
+  let bytes = 0
+  answer.on('data', (chunk: Buffer) => (bytes += chunk.byteLength))
+  await t.rejects(once(answer, 'end'), { code: 'ECONNRESET' })
+  t.equal(bytes, 100)
+})
+
+void t.test('failures bear the marks of an API server or of a gateway', async (t) => {
+  await using sandbox = await plain()
+  const client = adminOf(sandbox)
+  {
+    using _ = sandbox.faults.fail(503)
+    const answer = await client.send(path)
+    t.match(JSON.parse(answer.text), { kind: 'Status', code: 503, reason: 'ServiceUnavailable' })
+    t.ok(answer.headers['audit-id'])
+  }
+  {
+    using _ = sandbox.faults.failAsGateway(502, ({ path: asked }) => asked === path)
+    const answer = await client.send(path)
+    t.equal(answer.status, 502)
+    t.equal(answer.headers['content-type'], 'text/html')
+    t.equal(answer.headers['audit-id'], undefined)
+    t.equal((await client.send('/readyz')).status, 200)
+  }
+  t.equal((await client.send(path)).status, 200)
+})
+
+void t.test('a delayed request waits for its turn, and others do not', async (t) => {
+  await using sandbox = await plain()
+  const fault = sandbox.faults.delay(50, ({ method }) => method === 'DELETE')
+  fill(sandbox, 1)
+  const slow = adminOf(sandbox).send(`${path}/m0`, { method: 'DELETE' })
+  await sandbox.nextRequest(({ method }) => method === 'DELETE')
+  t.equal((await adminOf(sandbox).send(`${path}/m0`)).status, 200)
+  t.equal((await slow).status, 200)
+  fault[Symbol.dispose]()
+})
+
+void t.test('a server that lags shows what was, and has not what is', async (t) => {
+  await using sandbox = await startSandbox({ tls: false, freshnessMs: 1 })
+  fill(sandbox, 3)
+  await using behind = await sandbox.lag(2)
+  const client = clientOf(behind.url)
+  const listed = await client.json(path)
+  t.equal(listed.items.length, 1)
+  t.equal(listed.metadata.resourceVersion, String(Number(sandbox.version) - 2))
+  t.match(await client.json(`${path}?resourceVersion=${sandbox.version}`), {
+    code: 504,
+    reason: 'Timeout',
+  })
+  const events = eventsOf(
+    await client.open(`${path}?watch=1&resourceVersion=${listed.metadata.resourceVersion}`),
+  )
+  fill2(sandbox)
+  t.match(await events.next(), { type: 'ADDED', object: { metadata: { name: 'm1' } } })
+})
+
+void t.test('requests are seen with who asked and what for', async (t) => {
+  await using sandbox = await plain()
+  const coming = sandbox.nextRequest(isWatch)
+  await adminOf(sandbox).send(path, { headers: { 'User-Agent': 'kubelet/v1.35.0' } })
+  const answer = await adminOf(sandbox).open(`${path}?watch=1`)
+  const seen = await coming
+  t.match(seen, { method: 'GET', url: `${path}?watch=1`, user: { name: 'system:anonymous' } })
+  t.equal(sandbox.requestCount, 2)
+  t.equal(sandbox.requests[0]?.headers['user-agent'], 'kubelet/v1.35.0')
+  t.equal(seen.over.aborted, false)
+  answer.destroy()
+  await sandbox.untilWatches(0, isWatch)
+})
+
+void t.test('a custom resource is served as long as it is defined', async (t) => {
+  await using sandbox = await plain()
+  const definitions = {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    resource: 'customresourcedefinitions',
+  }
+  const client = adminOf(sandbox)
+  const pumps = '/apis/plant.example.com/v1/pumps'
+  t.equal((await client.send(pumps)).status, 404)
+  sandbox.create(definitions, {
+    metadata: { name: 'pumps.plant.example.com' },
+    spec: {
+      group: 'plant.example.com',
+      scope: 'Cluster',
+      names: { plural: 'pumps', kind: 'Pump' },
+      versions: [{ name: 'v1', served: true, storage: true }],
+    },
+  })
+  const made = await client.send(pumps, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      apiVersion: 'plant.example.com/v1',
+      kind: 'Pump',
+      metadata: { name: 'p' },
+      rpm: 1,
+    }),
+  })
+  t.equal(made.status, 201)
+  const onlyProtobuf = { headers: { Accept: 'application/vnd.kubernetes.protobuf' } }
+  t.equal((await client.send(pumps, onlyProtobuf)).status, 406)
+  sandbox.delete(definitions, 'pumps.plant.example.com')
+  t.equal((await client.send(pumps)).status, 404)
+})
+
+void t.test('a node that is posted twice is there already', async (t) => {
+  await using sandbox = await plain()
+  const asked = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"metadata":{"name":"n"}}',
+  }
+  t.equal((await adminOf(sandbox).send('/api/v1/nodes', asked)).status, 201)
+  t.match(await adminOf(sandbox).json('/api/v1/nodes', asked), {
+    code: 409,
+    reason: 'AlreadyExists',
+  })
+  t.equal(sandbox.list(nodes).length, 1)
+})
