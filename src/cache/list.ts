@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../codec/list.ts'
-import type { Cut, ListCutter } from '../codec/list-cutter.ts'
+import type { Cut, CutEnd, ListCutter } from '../codec/list-cutter.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
@@ -33,7 +33,7 @@ export class RecordedList implements ListStream {
   readonly batches: AsyncIterable<ListBatch>
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
-  #cut: ListEnd | undefined
+  #cut: CutEnd | undefined
 
   constructor(parts: RecordedListParts) {
     this.gvk = parts.head.gvk
@@ -92,21 +92,21 @@ export class RecordedList implements ListStream {
 
   async end(): Promise<ListEnd> {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
-    const { meta, extra } = this.#cut
+    const { meta, extra, gvk } = this.#cut
     if (meta.continue !== '') {
       if (this.#replacement) this.#parts.pages.put(meta.continue, this.#replacement)
     } else if (this.#isNews(meta.resourceVersion)) {
-      await this.#commit(meta.resourceVersion, extra)
+      await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
     }
     return this.#cut
   }
 
-  async #commit(version: string, extra: string): Promise<void> {
+  async #commit(version: string, gvk: GVK, extra: string): Promise<void> {
     if (this.#replacement === undefined) return
     try {
-      await this.#replacement.commit({ gvk: this.gvk, resourceVersion: version, extra })
+      await this.#replacement.commit({ gvk, resourceVersion: version, extra })
       this.#parts.hooks.onRecorded('list')
     } catch (cause) {
       this.#parts.hooks.onStoreFailure(cause)

@@ -1,4 +1,4 @@
-import type { ListBatch } from '../codec/list.ts'
+import { listKind, type ListBatch } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { watchCutter } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
@@ -27,7 +27,7 @@ interface RecordedWatchParts {
  */
 export function recordedEvents(parts: RecordedWatchParts): {
   events: AsyncIterable<readonly WatchEvent[]>
-  gvk: () => GVK | undefined
+  gvk: () => GVK
 } {
   const cutter = watchCutter(parts.form.encoding, parts.form.shape)
   async function* events(): AsyncGenerator<readonly WatchEvent[]> {
@@ -58,7 +58,7 @@ interface Keeper extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
 
-function keeperOf(parts: RecordedWatchParts, gvk: () => GVK | undefined): Keeper {
+function keeperOf(parts: RecordedWatchParts, gvk: () => GVK): Keeper {
   const { query } = parts.info
   if (isTrue(query.get('sendInitialEvents'))) return new InitialEvents(parts, gvk)
   return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
@@ -126,11 +126,11 @@ function withPrevious(
 /** A WatchList: its initial events replace the collection when their bookmark comes, and are nothing before. */
 class InitialEvents implements Keeper {
   readonly #parts: RecordedWatchParts
-  readonly #gvk: () => GVK | undefined
+  readonly #gvk: () => GVK
   #replacement: Replacement | undefined
   #changes: Changes | undefined
 
-  constructor(parts: RecordedWatchParts, gvk: () => GVK | undefined) {
+  constructor(parts: RecordedWatchParts, gvk: () => GVK) {
     this.#parts = parts
     this.#gvk = gvk
     this.#replacement = parts.store.replace(parts.key)
@@ -162,11 +162,7 @@ class InitialEvents implements Keeper {
   }
 
   async #commit(version: string): Promise<void> {
-    const objects = this.#gvk()
-    if (objects === undefined) return
-    const { group, version: apiVersion, kind } = objects
-    // A watch names the kind of its objects only; a list's is made of it by every API convention.
-    const gvk = { group, version: apiVersion, kind: kind.endsWith('List') ? kind : `${kind}List` }
+    const gvk = listKind(this.#gvk())
     await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })
     this.#parts.hooks.onRecorded('watch')
     await this[Symbol.asyncDispose]()

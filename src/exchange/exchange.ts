@@ -98,8 +98,8 @@ export interface WatchReply extends ReplyHead {
   readonly form: Form
   /** Events that arrived together, together. Ends where the watch ends cleanly; throws where it broke. */
   readonly events: AsyncIterable<readonly WatchEvent[]>
-  /** Kind of the objects watched, for frames that have to be made here; not known before the first event. */
-  readonly gvk: () => GVK | undefined
+  /** Kind of the objects watched, for frames that have to be made here; all empty before the first event. */
+  readonly gvk: () => GVK
   /** A Table's column definitions, for the first such frame (see `ListEnd.extra`). */
   readonly extra?: string
 }

@@ -1,8 +1,8 @@
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed, every, jitter } from '../base/clock.ts'
+import { objectKind } from '../codec/list.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
-import type { GVK } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts'
@@ -130,10 +130,4 @@ function lifetimeOf({ query }: ResourceRequest): number {
   const seconds = Number(query.get('timeoutSeconds') ?? 0)
   const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * defaultMs
   return Math.min(asked, 24 * 3_600_000)
-}
-
-/** The kind of the objects in a list: Table and single kinds stay what they are. */
-function objectKind(list: GVK): GVK {
-  const { group, version, kind } = list
-  return { group, version, kind: kind.endsWith('List') ? kind.slice(0, -'List'.length) : kind }
 }

@@ -105,9 +105,7 @@ function writeWatch({ form, events, gvk, extra }: WatchReply): Writer {
     for await (const group of events) {
       const frames = group.map((event) => {
         if (event.frame) return event.frame
-        const kind = gvk()
-        if (kind === undefined) throw new Error('an event without a frame needs a kind')
-        const frame = eventFrame(form.encoding, form.shape, kind, event, definitions)
+        const frame = eventFrame(form.encoding, form.shape, gvk(), event, definitions)
         if (event.type !== 'BOOKMARK') definitions = undefined
         return frame
       })

@@ -1,5 +1,5 @@
 import { StatusError, notFound } from '../kube/status.ts'
-import type { ListBatch, ListStream } from '../codec/list.ts'
+import { objectKind, type ListBatch, type ListStream } from '../codec/list.ts'
 import { listHead } from '../codec/render.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type {
@@ -55,7 +55,7 @@ function filteredObject(reply: ObjectReply, chain: Chain, { info }: Exchange): O
 
 async function filteredList(reply: ListReply, chain: Chain): Promise<ListReply> {
   const { form, list } = reply
-  const gvk = { ...list.gvk, kind: list.gvk.kind.replace(/List$/, '') }
+  const gvk = objectKind(list.gvk)
   const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
   if (form.encoding === 'json') {
@@ -122,10 +122,7 @@ async function* filteredEvents(
 ): AsyncGenerator<readonly WatchEvent[]> {
   for await (const group of events) {
     const kind = gvk()
-    const shown = group.flatMap((event) => {
-      const judged = kind ? judgeEvent(chain, kind, form.encoding, event) : event
-      return judged ? [judged] : []
-    })
+    const shown = group.flatMap((event) => judgeEvent(chain, kind, form.encoding, event) ?? [])
     if (shown.length > 0) yield shown
   }
 }
