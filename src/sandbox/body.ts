@@ -60,7 +60,8 @@ export function decodeObject(
 }
 
 function decode(body: Buffer, type: string, kind: string): JsonObject {
-  if (!objectTypes.includes(type)) throw new StatusError(unsupportedMediaType(unknownFormat))
+  if (!objectTypes.includes(type))
+    throw new StatusError(unsupportedMediaType(unknownFormatOf(objectTypes)))
   if (type === 'application/vnd.kubernetes.protobuf') return decodeProtobuf(body)
   const text = body.toString()
   const value = type === 'application/yaml' ? decodeYaml(text) : decodeJson(text, kind)
@@ -72,7 +73,8 @@ function decode(body: Buffer, type: string, kind: string): JsonObject {
   )
 }
 
-const unknownFormat = `the body of the request was in an unknown format - accepted media types include: ${objectTypes.join(', ')}`
+const unknownFormatOf = (types: readonly string[]): string =>
+  `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`
 
 const typeName = (value: Json): string =>
   Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
@@ -81,8 +83,12 @@ function decodeProtobuf(body: Buffer): JsonObject {
   try {
     return fromProtobuf(body).object
   } catch (cause) {
-    if (cause instanceof ProtobufError) throw new StatusError(badRequest(cause.message), { cause })
-    throw cause
+    if (!(cause instanceof ProtobufError)) throw cause
+    // Of kinds the sandbox has in JSON only, it takes nothing else.
+    const status = cause.message.endsWith('known in JSON only')
+      ? unsupportedMediaType(unknownFormatOf(['application/json', 'application/yaml']))
+      : badRequest(cause.message)
+    throw new StatusError(status, { cause })
   }
 }
 
