@@ -22,7 +22,8 @@ export function podRunning(api: ApiClient, name: string): Promise<KubeObject> {
 export const containerId = (pod: KubeObject): string | undefined =>
   pod.status?.containerStatuses?.[0]?.containerID?.replace(/^containerd:\/\//, '')
 
-async function objectThat(
+/** Resolves when what is at a path is as wanted. */
+export async function objectThat(
   api: ApiClient,
   path: string,
   holds: (object: KubeObject) => boolean | undefined,

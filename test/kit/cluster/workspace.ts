@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { plainNode } from './plain-node.ts'
 
 /** What the kit needs of a tap test. */
 export interface Scope {
@@ -27,7 +28,7 @@ const lingering = join(import.meta.dirname, 'reaper.ts')
  */
 export function openWorkspace(t: Scope): Workspace {
   const path = mkdtempSync(join(tmpdir(), 'nodehub-'))
-  const reaper = spawn(process.execPath, [lingering, path], {
+  const reaper = spawn(...plainNode(lingering, path), {
     detached: true,
     stdio: ['pipe', 'ignore', 'inherit'],
   })

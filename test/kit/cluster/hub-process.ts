@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { freePort } from '../free-port.ts'
+import { ApiClient } from './api-client.ts'
+import { Daemon } from './daemon.ts'
+import { plainNode } from './plain-node.ts'
+import type { Workspace } from './workspace.ts'
+
+export interface HubProcessOptions {
+  /** The API servers, most wanted first. */
+  readonly servers: readonly string[]
+  /** The hub's own credentials. */
+  readonly kubeconfig: string
+  readonly nodeName: string
+}
+
+export interface HubProcess {
+  /** The plain listener, where callers without credentials are the node. */
+  readonly url: string
+  /** Health, readiness and metrics. */
+  readonly opsUrl: string
+  readonly daemon: Daemon
+}
+
+const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
+
+/**
+ * Starts `nodehub start` as an operator would, in a process of its own: what it keeps lies in the workspace, so that it finds it again
+ * when killed and started. It probes every second, to be back online soon.
+ */
+export async function startHubProcess(
+  workspace: Workspace,
+  { servers, kubeconfig, nodeName }: HubProcessOptions,
+): Promise<HubProcess> {
+  const [proxyPort, servePort] = [await freePort(), await freePort()]
+  const opsUrl = `http://127.0.0.1:${servePort}`
+  const ops = new ApiClient(opsUrl)
+  const [command, args] = plainNode(
+    main,
+    'start',
+    `--server-addr=${servers.join(',')}`,
+    `--kubeconfig=${kubeconfig}`,
+    `--node-name=${nodeName}`,
+    `--proxy-port=${proxyPort}`,
+    `--serve-port=${servePort}`,
+    `--root-dir=${workspace.file('hub')}`,
+    '--heartbeat-interval-seconds=1',
+  )
+  const daemon = new Daemon(workspace, 'hub', {
+    command,
+    args,
+    ready: async () => (await ops.get('/readyz')).status === 200,
+    seconds: 20,
+  })
+  return { url: `http://127.0.0.1:${proxyPort}`, opsUrl, daemon: await daemon.start() }
+}
