@@ -1,0 +1,19 @@
+import { fetchOnce, read, sizesOf } from './read-load.ts'
+import { watch, watched } from './watch-load.ts'
+import { write } from './write-load.ts'
+
+/** What a load process can be asked to do, by name. */
+export const jobs = { fetchOnce, read, sizesOf, watch, watched, write } as const
+
+export type JobName = keyof typeof jobs
+export type JobOf<Name extends JobName> = Parameters<(typeof jobs)[Name]>[0]
+export type ResultOf<Name extends JobName> = Awaited<ReturnType<(typeof jobs)[Name]>>
+
+/** From the process that measures. One at a time. */
+export interface JobMessage {
+  readonly name: JobName
+  readonly job: unknown
+}
+
+/** Back to it. */
+export type ResultMessage = { readonly result: unknown } | { readonly failure: string }

@@ -1,0 +1,34 @@
+import { forgetPeak, usageOf } from './process-usage.ts'
+
+/** What a process took for something that was done meanwhile. Nothing is known where there is no process. */
+export interface Cost {
+  readonly cpuSeconds?: number
+  /** Resident at the end. */
+  readonly residentMegabytes?: number
+  /** The most that was resident meanwhile. */
+  readonly peakMegabytes?: number
+}
+
+/** Does `act`, and tells what the process `id` and its children took in that time. */
+export async function costOf<Result>(
+  id: number | undefined,
+  act: () => Promise<Result>,
+): Promise<{ result: Result; cost: Cost }> {
+  if (id === undefined) return { result: await act(), cost: {} }
+  forgetPeak(id)
+  const before = usageOf(id)
+  const result = await act()
+  const after = usageOf(id)
+  return {
+    result,
+    cost: {
+      cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+      residentMegabytes: after.residentBytes / 1e6,
+      peakMegabytes: after.peakBytes / 1e6,
+    },
+  }
+}
+
+/** `total` for each of `count` things; `undefined` where either is not known. */
+export const each = (total: number | undefined, count: number): number | undefined =>
+  total === undefined || count === 0 ? undefined : total / count

@@ -1,0 +1,87 @@
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+
+/** What a process and those it started have used so far, and hold. */
+export interface Usage {
+  /** User and system time, of children that have ended too. */
+  readonly cpuSeconds: number
+  readonly residentBytes: number
+  /** The most that was resident at a time, since the start or since `forgetPeak`. */
+  readonly peakBytes: number
+}
+
+/** One line of `/proc/PID/stat`, as far as it is looked at. Times in clock ticks. */
+export interface ProcessStat {
+  readonly id: number
+  readonly parent: number
+  readonly ticks: number
+  /** Of children that have ended and were waited for. */
+  readonly childTicks: number
+}
+
+/** USER_HZ: what the kernel shows to programs, whatever it counts in itself (`man 5 proc`, `man 7 time`). */
+const ticksPerSecond = 100
+
+/** Reads the words of `/proc/PID/stat` (`man 5 proc_pid_stat`); the name in brackets may hold blanks and brackets itself. */
+export function parseStat(text: string): ProcessStat {
+  const end = text.lastIndexOf(')')
+  const after = text.slice(end + 2).split(' ')
+  const field = (number: number): number => Number(after[number - 3])
+  const stat = {
+    id: Number.parseInt(text, 10),
+    parent: field(4),
+    ticks: field(14) + field(15),
+    childTicks: field(16) + field(17),
+  }
+  if (end < 0 || Object.values(stat).some(Number.isNaN))
+    throw new Error(`not a line of /proc/PID/stat: ${text.slice(0, 80)}`)
+  return stat
+}
+
+/** Reads VmRSS and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is ending) holds nothing. */
+export function parseMemory(text: string): { residentBytes: number; peakBytes: number } {
+  const kilobytes = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0)
+  return { residentBytes: kilobytes('VmRSS') * 1024, peakBytes: kilobytes('VmHWM') * 1024 }
+}
+
+/** What `root` and all that descends from it use. Throws if there is no such process. */
+export function usageOf(root: number): Usage {
+  const usages = [root, ...descendantsOf(root)].map((id) => {
+    const { ticks, childTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))
+    const memory = parseMemory(readFileSync(`/proc/${id}/status`, 'utf8'))
+    return { cpuSeconds: (ticks + childTicks) / ticksPerSecond, ...memory }
+  })
+  const sum = (key: keyof Usage): number => usages.reduce((total, each) => total + each[key], 0)
+  return {
+    cpuSeconds: sum('cpuSeconds'),
+    residentBytes: sum('residentBytes'),
+    peakBytes: sum('peakBytes'),
+  }
+}
+
+/** Makes `peakBytes` of a process count from now on, where the kernel lets us (`man 5 proc_pid_clear_refs`). */
+export function forgetPeak(id: number): void {
+  try {
+    writeFileSync(`/proc/${id}/clear_refs`, '5')
+  } catch {
+    // The peak since the start is what is reported then.
+  }
+}
+
+function descendantsOf(root: number): number[] {
+  const children = Map.groupBy(everyStat(), ({ parent }) => parent)
+  const below = (id: number): number[] =>
+    (children.get(id) ?? []).flatMap((child) => [child.id, ...below(child.id)])
+  return below(root)
+}
+
+function everyStat(): ProcessStat[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      return [parseStat(readFileSync(`/proc/${name}/stat`, 'utf8'))]
+    } catch {
+      return [] // It ended meanwhile.
+    }
+  })
+}

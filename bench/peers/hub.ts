@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { ApiClient } from '../../test/kit/cluster/api-client.ts'
+import { Daemon } from '../../test/kit/cluster/daemon.ts'
+import { until } from '../../test/kit/cluster/until.ts'
+import { freePort } from '../../test/kit/free-port.ts'
+import { nodeName } from '../upstream/upstream.ts'
+import type { Peer } from './peer.ts'
+
+const main = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js')
+
+/** As it is installed: built, with the flags for Node that its image has. */
+export const hub: Peer = {
+  name: 'hub',
+  missing: () => undefined,
+  async start({ node, kubeconfig }, workspace) {
+    const [proxyPort, servePort] = [await freePort(), await freePort()]
+    const ops = new ApiClient(`http://127.0.0.1:${servePort}`)
+    const daemon = new Daemon(workspace, 'hub', {
+      command: process.execPath,
+      args: [
+        '--max-semi-space-size=2',
+        main,
+        'start',
+        `--server-addr=${node.url}`,
+        `--kubeconfig=${kubeconfig}`,
+        `--node-name=${nodeName}`,
+        `--proxy-port=${proxyPort}`,
+        `--serve-port=${servePort}`,
+        `--root-dir=${workspace.file('hub')}`,
+        '--anonymous-loopback=node',
+      ],
+      ready: async () => (await ops.get('/metrics')).body.includes('nodehub_online 1'),
+      seconds: 30,
+    })
+    await daemon.start()
+    return {
+      name: 'hub',
+      target: { url: `http://127.0.0.1:${proxyPort}` },
+      description: `built, on Node ${process.versions.node} with --max-semi-space-size=2`,
+      processId: daemon.id,
+      offline: () =>
+        until('the hub to be offline', async () =>
+          (await ops.get('/metrics')).body.includes('nodehub_online 0'),
+        ).then(() => undefined),
+    }
+  },
+}

@@ -1,0 +1,23 @@
+import type { Workspace } from '../../test/kit/cluster/workspace.ts'
+import type { Target } from '../load/target.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+
+/** Something that stands between a node and the API server, or nothing, measured like all others. */
+export interface Peer {
+  readonly name: string
+  /** Why it cannot take part here; `undefined` if it can. */
+  missing(): string | undefined
+  /** Starts it in a process of its own, which ends with the workspace. */
+  start(upstream: Upstream, workspace: Workspace): Promise<RunningPeer>
+}
+
+export interface RunningPeer {
+  readonly name: string
+  readonly target: Target
+  /** What the reader of the figures should know: its version, how it runs. */
+  readonly description: string
+  /** Whose CPU and memory count; absent where there is no process between. */
+  readonly processId?: number
+  /** Resolves once it knows that the API server is gone. Absent where it has no answers of its own. */
+  readonly offline?: () => Promise<void>
+}

@@ -1,0 +1,96 @@
+import { readList } from '../load/list-body.ts'
+import { costOf, each } from '../measure/cost.ts'
+import type { Metric } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import { podCount, podsOfNode } from '../upstream/seed.ts'
+import { json, protobuf, recorded } from './callers.ts'
+import type { Scenario, Setting } from './scenario.ts'
+
+const metrics: readonly Metric[] = [
+  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
+  { key: 'firstByte', title: 'first byte ms', digits: 1, against: 'direct' },
+  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
+  { key: 'memory', title: 'peak MB', digits: 0 },
+]
+
+/** As a kubelet's reflector lists. */
+const path = `${podsOfNode}&limit=500&resourceVersion=0`
+
+/** The list's own version may grow by digits while it is asked for again and again. */
+const slack = 4
+
+/** Lists of all pods of the node, one at a time. Each has to be as long as one whose items were counted. */
+function lists(row: Pick<Scenario, 'name' | 'title' | 'needs'>, mediaType: string): Scenario {
+  const headers = { ...recorded, Accept: mediaType }
+  /** How long a whole list is, as each peer gives it. */
+  const bytes = new Map<string, number>()
+  const bytesOf = async ({ name, target }: RunningPeer, { load }: Setting): Promise<number> => {
+    const known = bytes.get(name)
+    if (known !== undefined) return known
+    const { status, body } = await load.run('fetchOnce', { target, path, headers })
+    const { items } = status === 200 ? readList(mediaType, body) : { items: 0 }
+    if (items !== podCount)
+      throw new Error(`${name}: a list of ${items} instead of ${podCount} pods, status ${status}`)
+    bytes.set(name, body.length)
+    return body.length
+  }
+  const ask = async (peer: RunningPeer, setting: Setting, seconds: number) =>
+    setting.load.run('read', {
+      target: peer.target,
+      headers,
+      paths: [path],
+      bytes: [await bytesOf(peer, setting)],
+      slack,
+      connections: 1,
+      seconds,
+    })
+  return {
+    ...row,
+    metrics,
+    async prime(peer, setting) {
+      await ask(peer, setting, 1)
+      // Offline it may be written otherwise, and is counted again.
+      if (row.needs === 'offline' && peer.offline) bytes.delete(peer.name)
+    },
+    async measure(peer, setting) {
+      await bytesOf(peer, setting)
+      const { result, cost } = await costOf(peer.processId, () =>
+        ask(peer, setting, setting.seconds),
+      )
+      return {
+        figures: {
+          time: result.p50Ms,
+          firstByte: result.firstByteP50Ms,
+          cpu: each(cost.cpuSeconds, result.answers / 1000),
+          memory: cost.peakMegabytes,
+        },
+        failures: result.failures,
+        loadShare: result.loadShare,
+      }
+    },
+  }
+}
+
+export const listJson = lists(
+  { name: 'list-json', title: 'LIST 500 pods in JSON, as a kubelet', needs: 'online' },
+  json,
+)
+
+export const listProtobuf = lists(
+  { name: 'list-protobuf', title: 'LIST 500 pods in protobuf, as a kubelet', needs: 'online' },
+  protobuf,
+)
+
+export const offlineListJson = lists(
+  { name: 'offline-list-json', title: 'LIST 500 pods in JSON, API server gone', needs: 'offline' },
+  json,
+)
+
+export const offlineListProtobuf = lists(
+  {
+    name: 'offline-list-protobuf',
+    title: 'LIST 500 pods in protobuf, API server gone',
+    needs: 'offline',
+  },
+  protobuf,
+)

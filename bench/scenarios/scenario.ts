@@ -1,0 +1,34 @@
+import type { LoadProcess } from '../load/load-process.ts'
+import type { Target } from '../load/target.ts'
+import type { Metric, Sample } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+
+/** What rows have at hand. */
+export interface Setting {
+  readonly load: LoadProcess
+  /** For rows that write while they read. */
+  readonly writer: LoadProcess
+  /** The API server, as the node. */
+  readonly direct: Target
+  /** The API server, as one who may write. */
+  readonly admin: Target
+  /** How long one measurement lasts. */
+  readonly seconds: number
+}
+
+/** One row of the benchmark. */
+export interface Scenario {
+  /** What `--only` names, by the whole or by its beginning up to a dash. */
+  readonly name: string
+  readonly title: string
+  /**
+   * `online`: the API server is there. `offline`: it is gone; peers that have no answers of their own are measured before it goes, for
+   * comparison.
+   */
+  readonly needs: 'online' | 'offline'
+  readonly metrics: readonly Metric[]
+  /** Brings a peer to where it is to be measured, while the API server is there: warm, and with everything recorded that is asked for later. */
+  prime(peer: RunningPeer, setting: Setting): Promise<void>
+  /** One measurement. */
+  measure(peer: RunningPeer, setting: Setting): Promise<Sample>
+}

@@ -1,0 +1,18 @@
+import type { Target } from '../load/target.ts'
+
+/** The API server everything is measured against. */
+export interface Upstream {
+  /** What it is, for the reader of the figures. */
+  readonly description: string
+  /** As the node, with its client certificate. */
+  readonly node: Target & { readonly certificate: string; readonly key: string }
+  /** As one who may do everything. */
+  readonly admin: Target
+  /** The node's credentials, as a proxy is given them. */
+  readonly kubeconfig: string
+  /** Kills it. */
+  stop(): Promise<void>
+}
+
+/** The node whose pods are listed and watched. */
+export const nodeName = 'edge-1'
