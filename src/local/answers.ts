@@ -46,7 +46,7 @@ export function localObject(
   throw neverCached()
 }
 
-export const objectReply = (
+const objectReply = (
   form: Form,
   gvk: GVK,
   object: ApiObject,

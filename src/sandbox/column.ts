@@ -25,7 +25,8 @@ export const column = (
 
 export const nameColumn = column(
   'Name',
-  (object) => object.metadata.name,
+  // A bookmark has none.
+  (object) => textAt(object, 'metadata', 'name') ?? '',
   0,
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
 )

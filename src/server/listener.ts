@@ -165,7 +165,7 @@ function peerOf(socket: Socket): Peer {
 }
 
 /** The reason of the signal that says that a client hung up, or has its answer. */
-export class ClientGone extends Error {
+class ClientGone extends Error {
   readonly code = 'CLIENT_GONE'
   constructor() {
     super('the client has closed its connection')

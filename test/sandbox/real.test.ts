@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { isList, isObject, type Json } from '../../src/kube/json.ts'
+import { initialEventsEndAnnotation } from '../../src/kube/object.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
@@ -294,18 +295,84 @@ function shown({ status, headers, bytes, text }: Answered): Json {
   }
 }
 
+/** A real API server, and a sandbox beside it. */
+async function both(t: Test): Promise<{ real: Client; ours: Client }> {
+  const plane = await startControlPlane(t)
+  const files = plane.credentials(administrator)
+  const sandbox = await startSandbox()
+  t.teardown(() => sandbox[Symbol.asyncDispose]())
+  const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
+  const certificate = readFileSync(files.certificate, 'utf8')
+  const real = clientOf(plane.url, ca, { certificate, key: readFileSync(files.key, 'utf8') })
+  return { real, ours: adminOf(sandbox) }
+}
+
+/** Watches of three config maps; each ends after a second. */
+const watches: readonly (readonly [query: string, headers?: Record<string, string>])[] = [
+  [''],
+  ['&resourceVersion=0'],
+  ['&allowWatchBookmarks=true'],
+  ['&resourceVersion=0&allowWatchBookmarks=true'],
+  ['&labelSelector=x%3D1'],
+  ['&fieldSelector=metadata.name%3Dtwo'],
+  ['&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'],
+  ['&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'],
+  [
+    '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1&allowWatchBookmarks=true',
+  ],
+  ['&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'],
+  ['&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true', table],
+  [
+    '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true',
+    { Accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' },
+  ],
+]
+
+void t.test(
+  'the sandbox tells a watch what a kube-apiserver tells it',
+  { skip, timeout: 110_000 },
+  async (t) => {
+    const { real, ours } = await both(t)
+    const seed = async (client: Client): Promise<void> => {
+      await client.send('/api/v1/namespaces', write('POST', { metadata: { name: 'side' } }))
+      await client.send(maps, write('POST', map('one', { labels: { x: '1' } })))
+      await client.send(maps, write('POST', map('two', { labels: { x: '2' } })))
+      await client.send(maps, write('POST', map('three')))
+    }
+    await Promise.all([seed(real), seed(ours)])
+    const told = async (client: Client, query: string, headers: Record<string, string>) => {
+      const { status, text } = await client.send(`${maps}?watch=1&timeoutSeconds=1${query}`, {
+        headers,
+      })
+      const lines = text.split('\n').filter((line) => line !== '')
+      // Bookmarks on the way come when the server's clock says so; the one that ends the initial events is promised.
+      const told = lines.filter(
+        (line) =>
+          !line.startsWith('{"type":"BOOKMARK"') || line.includes(initialEventsEndAnnotation),
+      )
+      return { status, events: told.map((line) => masking(JSON.parse(line) as Json)) }
+    }
+    await Promise.all(
+      watches.map(async ([query, headers = {}]) => {
+        const [found, expected] = await Promise.all([
+          told(ours, query, headers),
+          told(real, query, headers),
+        ])
+        t.strictSame(aged(found), aged(expected), `watch${query} ${headers['Accept'] ?? ''}`)
+      }),
+    )
+  },
+)
+
+/** How old an object is differs by a second. */
+const aged = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replace(/"[0-9]+s"/g, '"age"'))
+
 void t.test(
   'the sandbox answers what a kube-apiserver answers, request by request',
   { skip, timeout: 110_000 },
   async (t) => {
-    const plane = await startControlPlane(t)
-    const files = plane.credentials(administrator)
-    const real = clientOf(plane.url, readFileSync(plane.pki.ca.certificate, 'utf8'), {
-      certificate: readFileSync(files.certificate, 'utf8'),
-      key: readFileSync(files.key, 'utf8'),
-    })
-    await using sandbox = await startSandbox()
-    const ours: Client = adminOf(sandbox)
+    const { real, ours } = await both(t)
     for (const [path, asked = { headers: { Accept: 'application/json' } }] of requests) {
       const [expected, found] = [await real.send(path, asked), await ours.send(path, asked)]
       t.strictSame(shown(found), shown(expected), `${asked.method ?? 'GET'} ${path}`)
