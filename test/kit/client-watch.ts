@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
+import { readFields } from '../../src/sandbox/protobuf-reader.ts'
+
+/** A watch event as a client sees it. */
+export interface Seen {
+  readonly type: string
+  readonly object: JsonObject
+  /** As it came, framing included. */
+  readonly frame: Buffer
+}
+
+/** A watch under way: events are taken one by one, in the order they came. */
+export class Watching {
+  readonly answer: IncomingMessage
+  /** Resolves when it is over: it came to its end, or it broke off. */
+  readonly over: Promise<'ended' | 'broken'>
+  readonly #events: AsyncGenerator<Seen>
+
+  constructor(answer: IncomingMessage) {
+    this.answer = answer
+    this.#events = eventsOf(answer)
+    this.over = new Promise((resolve) => {
+      answer.once('close', () => resolve(answer.complete ? 'ended' : 'broken'))
+    })
+    answer.on('error', () => undefined)
+  }
+
+  get status(): number {
+    return this.answer.statusCode ?? 0
+  }
+
+  /** The next event, or `undefined` where the watch has ended. Rejects where it broke off. */
+  async next(): Promise<Seen | undefined> {
+    const { value, done } = await this.#events.next()
+    return done === true ? undefined : value
+  }
+
+  async take(count: number): Promise<Seen[]> {
+    const taken: Seen[] = []
+    while (taken.length < count) {
+      const event = await this.next()
+      if (event === undefined) throw new Error(`the watch ended after ${taken.length} events`)
+      taken.push(event)
+    }
+    return taken
+  }
+
+  /** Everything to its end. */
+  async rest(): Promise<Seen[]> {
+    const taken: Seen[] = []
+    for (let event = await this.next(); event; event = await this.next()) taken.push(event)
+    return taken
+  }
+
+  hangUp(): void {
+    this.answer.destroy()
+  }
+}
+
+async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen> {
+  const protobuf = answer.headers['content-type']?.startsWith('application/vnd.') === true
+  let rest = Buffer.alloc(0)
+  for await (const chunk of answer) {
+    rest = Buffer.concat([rest, chunk as Buffer])
+    for (let end = frameEnd(rest, protobuf); end > 0; end = frameEnd(rest, protobuf)) {
+      yield eventIn(rest.subarray(0, end), protobuf)
+      rest = rest.subarray(end)
+    }
+  }
+}
+
+/** Where the first frame ends; 0 where it is not whole. */
+function frameEnd(bytes: Buffer, protobuf: boolean): number {
+  if (!protobuf) return bytes.indexOf('\n') + 1
+  if (bytes.length < 4) return 0
+  const end = 4 + bytes.readUInt32BE(0)
+  return bytes.length < end ? 0 : end
+}
+
+function eventIn(frame: Buffer, protobuf: boolean): Seen {
+  if (!protobuf) {
+    const { type, object } = JSON.parse(frame.toString()) as { type: string; object: JsonObject }
+    return { type, object, frame }
+  }
+  const fields = new Map(
+    [...readFields(frame.subarray(4))].map(({ number, value }) => [number, value]),
+  )
+  const [raw] = [...readFields(fields.get(2) as Buffer)].map(({ value }) => value as Buffer)
+  return {
+    type: String(fields.get(1)),
+    object: raw ? fromProtobuf(raw).object : {},
+    frame,
+  }
+}

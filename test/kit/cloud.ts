@@ -1,0 +1,98 @@
+import type { GVR } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { Client, type ClientOptions } from './client.ts'
+import type { Teardown } from './wire/wire.ts'
+
+export const nodeName = 'edge-1'
+
+const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
+export const pods = core('pods')
+export const services = core('services')
+export const nodes = core('nodes')
+export const configMaps = core('configmaps')
+export const secrets = core('secrets')
+export const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
+export const csiNodes: GVR = { group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }
+
+/** Where the pods of the node are, as its kubelet asks for them. */
+export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
+export const allServices = '/api/v1/services'
+
+export const pod = (name: string, rest: JsonObject = {}): JsonObject => ({
+  metadata: { name, namespace: 'default', labels: { app: name } },
+  spec: { nodeName, containers: [{ name: 'main', image: 'registry.example/main:1' }] },
+  ...rest,
+})
+
+export const service = (name: string, clusterIP: string, namespace = 'default'): JsonObject => ({
+  metadata: { name, namespace },
+  spec: {
+    clusterIP,
+    clusterIPs: [clusterIP],
+    ports: [{ name: 'https', port: 443, targetPort: 6443 }],
+  },
+})
+
+/** An API server with a plug. */
+export class CloudServer {
+  readonly sandbox: Sandbox
+  #unplugged: AsyncDisposable | undefined
+
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox
+  }
+
+  get url(): string {
+    return this.sandbox.url
+  }
+
+  /** Connections are closed, and new ones refused. */
+  async unplug(): Promise<void> {
+    this.#unplugged ??= await this.sandbox.faults.refuse()
+  }
+
+  async plug(): Promise<void> {
+    await this.#unplugged?.[Symbol.asyncDispose]()
+    this.#unplugged = undefined
+  }
+
+  /** A program that asks the API server itself; over TLS with the node's certificate. */
+  as(component: string, options: Partial<ClientOptions> = {}): Client {
+    const { caCertificate } = this.sandbox
+    const shown =
+      caCertificate !== undefined && options.token === undefined
+        ? this.sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
+        : undefined
+    return new Client({
+      url: this.url,
+      component,
+      ...(caCertificate !== undefined && {
+        tls: { ca: caCertificate, ...(shown && { cert: shown.certificate, key: shown.key }) },
+      }),
+      ...options,
+    })
+  }
+
+  addPods(...names: string[]): void {
+    for (const name of names) this.sandbox.create(pods, pod(name))
+  }
+
+  /** Changes something about an object that nothing else depends on. */
+  touch(gvr: GVR, name: string, namespace?: string): void {
+    const object = this.sandbox.get(gvr, name, namespace)
+    if (!object) throw new Error(`there is no ${gvr.resource} ${name}`)
+    const annotations = { 'test.example/touched': this.sandbox.version }
+    this.sandbox.update(gvr, { ...object, metadata: { ...object.metadata, annotations } })
+  }
+}
+
+/** Over plain HTTP unless asked otherwise; with the node there, and nothing else. */
+export async function startCloud(t: Teardown, options: SandboxOptions = {}): Promise<CloudServer> {
+  const sandbox = await startSandbox({ tls: false, ...options })
+  t.teardown(() => sandbox[Symbol.asyncDispose]())
+  sandbox.create(nodes, {
+    metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
+  })
+  return new CloudServer(sandbox)
+}

@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Client, type ClientOptions } from './client.ts'
+
+interface Word {
+  readonly online?: boolean
+  readonly proxyPort?: number
+}
+
+const main = join(import.meta.dirname, 'hub-main.ts')
+
+/** A hub in a process of its own, over state that outlives it. */
+export class ChildHub {
+  readonly rootDir: string
+  readonly #flags: readonly string[]
+  #process: ChildProcess | undefined
+  #port = 0
+  #online: boolean | undefined
+  #waiting: (() => void)[] = []
+  /** What it has written to standard error, so far. */
+  log = ''
+
+  constructor(rootDir: string, flags: readonly string[]) {
+    this.rootDir = rootDir
+    this.#flags = flags
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  /** Resolves when it serves. Rejects where it ends before. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [main, ...this.#flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#process = child
+    this.#online = undefined
+    this.#port = 0
+    child.stderr.on('data', (text: Buffer) => (this.log += text.toString()))
+    createInterface({ input: child.stdout }).on('line', (line) => this.#hear(line))
+    let over = false
+    child.once('exit', () => {
+      over = true
+      this.#stir()
+    })
+    await this.#until(() => over || this.#port > 0)
+    if (over) throw new Error(`the hub ended:\n${this.log}`)
+  }
+
+  #hear(line: string): void {
+    const { online, proxyPort } = JSON.parse(line) as Word
+    if (online !== undefined) this.#online = online
+    if (proxyPort !== undefined) this.#port = proxyPort
+    this.#stir()
+  }
+
+  #stir(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const look of waiting) look()
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  offline(): Promise<void> {
+    return this.#until(() => this.#online === false)
+  }
+
+  online(): Promise<void> {
+    return this.#until(() => this.#online === true)
+  }
+
+  /** kill -9; resolves when it is gone. */
+  async crash(): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+
+  as(component: string, options: Partial<ClientOptions> = {}): Client {
+    return new Client({ url: this.url, component, ...options })
+  }
+}

@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig, type HubConfig } from '../../src/config/config.ts'
+import { processSources } from '../../src/config/process.ts'
+import { CloudServer, nodeName } from './cloud.ts'
+
+export interface TestHubOptions {
+  /** The API servers, most wanted first. */
+  readonly upstreams: readonly (CloudServer | { readonly url: string })[]
+  /** Flags as for `nodehub start`. */
+  readonly flags?: readonly string[]
+  /** Instead of what the flags make of it. */
+  readonly config?: Partial<HubConfig>
+}
+
+/** Probes follow each other closely, and one is enough for a verdict, so that no test waits for one. */
+const quickHeartbeat = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
+
+/** A node's hub, which keeps its state in `rootDir` and takes every caller on loopback without credentials for the node. */
+export const hubFlags = (
+  rootDir: string,
+  { upstreams, flags = [] }: TestHubOptions,
+): readonly string[] => [
+  `--server-addr=${upstreams.map(({ url }) => url).join(',')}`,
+  ...credentialFlags(rootDir, upstreams),
+  `--node-name=${nodeName}`,
+  `--root-dir=${join(rootDir, 'state')}`,
+  '--anonymous-loopback=node',
+  '--shutdown-grace-period=1s',
+  ...flags,
+]
+
+/** What the flags make, on free ports. */
+export function testConfig(flags: readonly string[], changes: Partial<HubConfig> = {}): HubConfig {
+  const result = readConfig({ ...processSources(flags), env: {} })
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  const { proxy, ops } = result.config
+  return {
+    ...result.config,
+    proxy: { ...proxy, port: 0 },
+    ops: { ...ops, port: 0 },
+    heartbeat: quickHeartbeat,
+    ...changes,
+  }
+}
+
+/** The node's certificate at the first API server that takes one, and whom it trusts. */
+function credentialFlags(
+  rootDir: string,
+  upstreams: TestHubOptions['upstreams'],
+): readonly string[] {
+  const secure = upstreams.find(
+    (upstream): upstream is CloudServer =>
+      upstream instanceof CloudServer && upstream.sandbox.caCertificate !== undefined,
+  )
+  if (!secure) return []
+  const { certificate, key } = secure.sandbox.clientCertificate(`system:node:${nodeName}`, [
+    'system:nodes',
+  ])
+  const write = (name: string, text: string): string => {
+    const path = join(rootDir, name)
+    writeFileSync(path, text, { mode: 0o600 })
+    return path
+  }
+  return [
+    `--upstream-ca=${write('ca.crt', secure.sandbox.caCertificate ?? '')}`,
+    `--upstream-client-cert=${write('node.crt', certificate)}`,
+    `--upstream-client-key=${write('node.key', key)}`,
+  ]
+}

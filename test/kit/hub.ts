@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLog } from '../../src/cli/log.ts'
+import type { HubConfig } from '../../src/config/config.ts'
+import { startHub, type Hub } from '../../src/hub.ts'
+import type { AnswerLine } from '../../src/pipeline/trace.ts'
+import { Client, type ClientOptions } from './client.ts'
+import { ChildHub } from './hub-child.ts'
+import { hubFlags, testConfig, type TestHubOptions } from './hub-config.ts'
+import type { Teardown } from './wire/wire.ts'
+
+export { startCloud, type CloudServer } from './cloud.ts'
+export type { TestHubOptions } from './hub-config.ts'
+
+/** A hub in this process. */
+export class TestHub {
+  readonly rootDir: string
+  readonly #options: TestHubOptions
+  #hub: Hub | undefined
+  #config: HubConfig | undefined
+  #online: boolean | undefined
+  #waiting: (() => void)[] = []
+  /** Log lines of every level. */
+  readonly lines: string[] = []
+  /** Answers that are over. */
+  readonly answers: AnswerLine[] = []
+
+  constructor(rootDir: string, options: TestHubOptions) {
+    this.rootDir = rootDir
+    this.#options = options
+  }
+
+  get hub(): Hub {
+    if (!this.#hub) throw new Error('the hub is not running')
+    return this.#hub
+  }
+
+  get config(): HubConfig {
+    if (!this.#config) throw new Error('the hub has never run')
+    return this.#config
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.hub.proxyPort}`
+  }
+
+  async start(): Promise<this> {
+    const { config: changes } = this.#options
+    const config = testConfig(hubFlags(this.rootDir, this.#options), changes)
+    this.#config = config
+    this.#online = undefined
+    this.#hub = await startHub(config, {
+      log: createLog('trace', { write: (line) => this.lines.push(line) }),
+      onOnline: (online) => {
+        this.#online = online
+        this.#stir()
+      },
+      onAnswer: (line) => {
+        this.answers.push(line)
+        this.#stir()
+      },
+    })
+    return this
+  }
+
+  async stop(): Promise<void> {
+    const hub = this.#hub
+    this.#hub = undefined
+    await hub?.[Symbol.asyncDispose]()
+  }
+
+  /** Another hub over the same state, on other ports. */
+  async restart(): Promise<void> {
+    await this.stop()
+    await this.start()
+  }
+
+  #stir(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const look of waiting) look()
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** Resolves once the hub takes the cloud to be gone. */
+  offline(): Promise<void> {
+    return this.#until(() => this.#online === false)
+  }
+
+  online(): Promise<void> {
+    return this.#until(() => this.#online === true)
+  }
+
+  /** Resolves once an answer that matches is over, with it. */
+  async answered(match: (line: AnswerLine) => boolean): Promise<AnswerLine> {
+    await this.#until(() => this.answers.some(match))
+    return this.answers.find(match) as AnswerLine
+  }
+
+  as(component: string, options: Partial<ClientOptions> = {}): Client {
+    return new Client({ url: this.url, component, ...options })
+  }
+
+  /** The port of health, readiness and metrics. */
+  get ops(): Client {
+    return new Client({ url: `http://127.0.0.1:${this.hub.opsPort}`, component: 'prober' })
+  }
+
+  /** A sample of the metrics, by its name and labels as they are written there; 0 where there is none. */
+  async metric(sample: string): Promise<number> {
+    const { body } = await this.ops.get('/metrics')
+    const line = body
+      .toString()
+      .split('\n')
+      .find((each) => each.startsWith(`${sample} `))
+    return Number(line?.slice(sample.length + 1) ?? 0)
+  }
+}
+
+/** A hub in this process, gone with the test. */
+export async function startTestHub(t: Teardown, options: TestHubOptions): Promise<TestHub> {
+  const hub = new TestHub(rootFolder(t), options)
+  t.teardown(() => hub.stop())
+  await hub.start()
+  return hub
+}
+
+/** A hub in a process of its own, which can be killed; gone with the test. */
+export async function startChildHub(t: Teardown, options: TestHubOptions): Promise<ChildHub> {
+  const rootDir = rootFolder(t)
+  const hub = new ChildHub(rootDir, hubFlags(rootDir, options))
+  t.teardown(() => hub.crash())
+  await hub.start()
+  return hub
+}
+
+function rootFolder(t: Teardown): string {
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
+  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
+  return rootDir
+}
