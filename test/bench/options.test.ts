@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { readOptions } from '../../bench/options.ts'
+
+const rows = ['get-passed', 'get-recorded', 'list-json', 'offline-get'].map((name) => ({ name }))
+
+const namesOf = (argv: readonly string[]): unknown => {
+  const read = readOptions(argv, rows)
+  return 'mistakes' in read ? read : read.rows.map(({ name }) => name)
+}
+
+void t.test('a word selects a row, or all that begin with it up to a dash', async (t) => {
+  t.strictSame(namesOf(['--only', 'get,list-json']), ['get-passed', 'get-recorded', 'list-json'])
+  t.strictSame(namesOf(['--only=offline']), ['offline-get'])
+  t.strictSame(
+    namesOf([]),
+    rows.map(({ name }) => name),
+  )
+})
+
+void t.test('all mistakes are told together', async (t) => {
+  const read = readOptions(['--only', 'get,ge,watch', '--runs', '0', '--seconds=x'], rows)
+  t.match(read, {
+    mistakes: [
+      'no row ge, watch; there are get-passed, get-recorded, list-json, offline-get',
+      /^--runs=0/,
+      /^--seconds=x/,
+    ],
+  })
+  t.match(readOptions(['--unknown'], rows), { mistakes: [/--unknown/] })
+  t.match(readOptions(['--upstream=moon'], rows), { mistakes: [/real or sandbox/] })
+})
+
+void t.test(
+  'an unknown row ends with 2 and the names there are, before anything is started',
+  async (t) => {
+    const run = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
+    const { status, stdout, stderr } = spawnSync(process.execPath, [run, '--only', 'nonsense'], {
+      encoding: 'utf8',
+    })
+    t.equal(status, 2)
+    t.equal(stdout, '')
+    t.match(stderr, /no row nonsense; there are get-passed, .*offline-get/)
+  },
+)

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import t from 'tap'
+import { parseMemory, parseStat, usageOf } from '../../bench/measure/process-usage.ts'
+
+const stat =
+  '4242 (a (very) odd name) S 17 4242 4242 0 -1 4194560 3031 99 1 0 150 50 7 3 20 0 11 0 88 1048576 2560 18446744073709551615'
+
+void t.test('times are read behind a name that holds blanks and brackets', async (t) => {
+  t.strictSame(parseStat(stat), { id: 4242, parent: 17, ticks: 200, childTicks: 10 })
+})
+
+void t.test('what is no line of a process is refused', async (t) => {
+  for (const text of ['', '4242 (node)', 'garbage', '4242 (node) S 1 2 3'])
+    t.throws(() => parseStat(text), /not a line/)
+})
+
+void t.test('resident memory and its peak come in bytes', async (t) => {
+  const status =
+    'Name:\tnode\nVmPeak:\t  900 kB\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nThreads:\t11\n'
+  t.strictSame(parseMemory(status), { residentBytes: 1_048_576, peakBytes: 2_097_152 })
+  t.strictSame(parseMemory('Name:\tkthreadd\n'), { residentBytes: 0, peakBytes: 0 })
+})
+
+void t.test(
+  'what children use counts, while they live and once they are gone',
+  { skip: process.platform === 'linux' ? false : '/proc is read' },
+  async (t) => {
+    const spin = 'let n = 0; while (process.cpuUsage().user < 300_000) n += 1'
+    const parent = spawn(process.execPath, [
+      '-e',
+      `const { spawnSync, spawn } = require('node:child_process')
+       spawnSync(process.execPath, ['-e', ${JSON.stringify(spin)}])
+       const child = spawn(process.execPath, ['-e', ${JSON.stringify(`${spin}; console.log('spun'); process.stdin.resume()`)}])
+       child.stdout.once('data', () => console.log(child.pid))`,
+    ])
+    t.teardown(() => parent.kill())
+    await once(parent.stdout, 'data')
+    const id = parent.pid ?? 0
+    const usage = usageOf(id)
+    t.ok(usage.cpuSeconds >= 0.58, `${usage.cpuSeconds} s of two that used 0.3 s each`)
+    t.ok(usage.residentBytes > 2 * 10_000_000, 'parent and child are resident')
+    t.ok(usage.peakBytes >= usage.residentBytes)
+  },
+)
