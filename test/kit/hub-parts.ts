@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
+import { Recorder } from '../../src/cache/recorder.ts'
+import { Connections } from '../../src/client/connections.ts'
+import { filterChain } from '../../src/filter/chain.ts'
+import type { FilterDefinition } from '../../src/filter/filter.ts'
+import { SocketOwners } from '../../src/identity/socket-owner.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { pipeline } from '../../src/pipeline/pipeline.ts'
+import { Cloud } from '../../src/remote/cloud.ts'
+import { forwarder } from '../../src/remote/forward.ts'
+import { upgrader } from '../../src/remote/upgrade.ts'
+import { Upstream } from '../../src/remote/upstream.ts'
+import { listen } from '../../src/server/listener.ts'
+import { openStore } from '../../src/store/sqlite/open.ts'
+import type { ObjectStore } from '../../src/store/store.ts'
+import { Client, type ClientOptions } from './client.ts'
+import { nodeName } from './cloud.ts'
+import type { Teardown } from './wire/wire.ts'
+
+export interface PartsOptions {
+  readonly upstream: { readonly url: string }
+  /** Stands between the hub and its store. */
+  readonly wrap?: (store: ObjectStore) => ObjectStore
+  readonly filters?: readonly FilterDefinition[]
+  readonly maxRequestsInFlight?: number
+}
+
+export interface PartsHub {
+  readonly store: ObjectStore
+  readonly cloud: Cloud
+  /** What the store would not take. */
+  readonly storeFailures: unknown[]
+  /** What could not be understood. */
+  readonly malformed: unknown[]
+  as(component: string, options?: Partial<ClientOptions>): Client
+}
+
+/** The data path of a hub in its own order, put together so that a test can stand between two parts of it. Records everything. */
+export async function startHubParts(
+  t: Teardown,
+  { upstream, wrap, filters = [], maxRequestsInFlight = 100 }: PartsOptions,
+): Promise<PartsHub> {
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
+  const parts = new AsyncDisposableStack()
+  t.teardown(() => parts.disposeAsync())
+  parts.defer(() => rmSync(rootDir, { recursive: true, force: true }))
+  const connections = parts.use(new Connections({ files: [] }))
+  const opened = parts.use(
+    await openStore({
+      directory: join(rootDir, 'cache'),
+      keyFile: join(rootDir, 'seal.key'),
+      report: () => undefined,
+    }),
+  )
+  const store = wrap ? wrap(opened) : opened
+  const cloud = parts.use(cloudOf(upstream.url, connections))
+  const storeFailures: unknown[] = []
+  const malformed: unknown[] = []
+  const handler = pipeline({
+    callers: {
+      anonymousLoopback: 'node',
+      tokenKey: keptKey(join(rootDir, 'token.key')),
+      owners: new SocketOwners(),
+    },
+    metrics: createMetrics(),
+    filters: filterChain(
+      filters,
+      { hubAddress: undefined, warn: () => undefined },
+      () => undefined,
+    ),
+    maxRequestsInFlight,
+    dispatch: {
+      cloud,
+      forward: forwarder(cloud, connections),
+      upgrade: upgrader(cloud, connections),
+      recorder: new Recorder(store, () => true, {
+        onRecorded: () => undefined,
+        onStoreFailure: (cause) => storeFailures.push(cause),
+        onMalformed: (cause) => malformed.push(cause),
+      }),
+      local: { store, nodeName, recovered: () => cloud.spell },
+      onOutcome: () => undefined,
+    },
+    onUnforeseen: () => undefined,
+    onAnswer: () => undefined,
+  })
+  const listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    handler,
+    maxConnections: 100,
+    onBroken: () => undefined,
+  })
+  parts.defer(() => listener.close(0))
+  return {
+    store,
+    cloud,
+    storeFailures,
+    malformed,
+    as: (component, options) =>
+      new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),
+  }
+}
+
+function cloudOf(url: string, connections: Connections): Cloud {
+  const rules = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
+  const probe = async (origin: string, withinMs: number): Promise<void> => {
+    if ((await connections.ask(origin, '/readyz', withinMs)) !== 200) throw new Error('not ready')
+  }
+  return new Cloud(
+    (onVerdict) => [new Upstream(new URL(url).origin, probe, rules, onVerdict)],
+    'priority',
+    () => undefined,
+  )
+}

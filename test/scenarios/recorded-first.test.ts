@@ -1,0 +1,183 @@
+import t from 'tap'
+import type { ObjectStore, Replacement } from '../../src/store/store.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud } from '../kit/hub.ts'
+import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
+
+/** Lets what is kept wait, until it is let go, and says when somebody waits. */
+class Gate {
+  #open = Promise.withResolvers<void>()
+  #waiting = Promise.withResolvers<void>()
+
+  /** Resolves when a write has come to the gate. */
+  get reached(): Promise<void> {
+    return this.#waiting.promise
+  }
+
+  pass(): Promise<void> {
+    this.#waiting.resolve()
+    return this.#open.promise
+  }
+
+  letGo(): void {
+    this.#open.resolve()
+  }
+}
+
+/** The same store, whose commits of collections and of their changes wait at the gate. */
+const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
+  get: (key) => store.get(key),
+  list: (key) => store.list(key),
+  put: async (key, gvk, object) => {
+    await gate.pass()
+    await store.put(key, gvk, object)
+  },
+  replace(key): Replacement {
+    const replacement = store.replace(key)
+    return {
+      add: (batch) => replacement.add(batch),
+      commit: async (head) => {
+        await gate.pass()
+        await replacement.commit(head)
+      },
+      [Symbol.asyncDispose]: () => replacement[Symbol.asyncDispose](),
+    }
+  },
+  apply: async (key, events) => {
+    await gate.pass()
+    return store.apply(key, events)
+  },
+  putDocument: (key, document) => store.putDocument(key, document),
+  document: (key) => store.document(key),
+  [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+})
+
+/** Another client is served meanwhile: whatever was going to be written without waiting has been written. */
+async function aRoundTrip(hub: PartsHub): Promise<void> {
+  for (let i = 0; i < 3; i++) await hub.as('operator').get('/healthz')
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`a list's close waits for the store, its objects do not: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c')
+    const gate = new Gate()
+    const hub = await startHubParts(t, { upstream: cloud, wrap: (store) => held(store, gate) })
+    const whole = await cloud.as('kubelet', { encoding }).get(podsOfNode)
+    const answer = await hub.as('kubelet', { encoding }).open(podsOfNode)
+    let came = Buffer.alloc(0)
+    answer.on('data', (chunk: Buffer) => (came = Buffer.concat([came, chunk])))
+    await gate.reached
+    await aRoundTrip(hub)
+    t.match(came.toString('latin1'), 'registry.example/main:1', 'objects pass as they come')
+    t.notOk(answer.complete)
+    t.ok(came.length < whole.body.length, 'what closes the list has not come')
+    const ended = new Promise((resolve) => answer.once('end', resolve))
+    gate.letGo()
+    await ended
+    t.strictSame(came, whole.body)
+  })
+
+  void t.test(`an object waits for the store: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const gate = new Gate()
+    const hub = await startHubParts(t, { upstream: cloud, wrap: (store) => held(store, gate) })
+    let came = false
+    const answer = hub.as('kubelet', { encoding }).get('/api/v1/namespaces/default/pods/a')
+    void answer.then(() => (came = true))
+    await gate.reached
+    await aRoundTrip(hub)
+    t.notOk(came)
+    gate.letGo()
+    t.equal((await answer).status, 200)
+  })
+
+  void t.test(`the end of initial events waits for the store: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const gate = new Gate()
+    const hub = await startHubParts(t, { upstream: cloud, wrap: (store) => held(store, gate) })
+    const watch = await hub.as('kubelet', { encoding }).watch(podsOfNode, {
+      sendInitialEvents: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+    })
+    let bookmarked = false
+    const events = watch.take(3)
+    void events.then(() => (bookmarked = true))
+    await gate.reached
+    await aRoundTrip(hub)
+    t.notOk(bookmarked)
+    gate.letGo()
+    t.strictSame(
+      (await events).map(({ type }) => type),
+      ['ADDED', 'ADDED', 'BOOKMARK'],
+    )
+  })
+
+  void t.test(`a watch event waits for the store: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const gate = new Gate()
+    let holding = false
+    const hub = await startHubParts(t, {
+      upstream: cloud,
+      wrap: (store) => ({
+        ...held(store, gate),
+        apply: (key, events) => (holding ? held(store, gate) : store).apply(key, events),
+        replace: (key) => store.replace(key),
+      }),
+    })
+    const kubelet = hub.as('kubelet', { encoding })
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+    holding = true
+    let came = false
+    const event = watch.next()
+    void event.then(() => (came = true))
+    cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+    await gate.reached
+    await aRoundTrip(hub)
+    t.notOk(came, 'nobody hears of a deletion that a crash would take back')
+    gate.letGo()
+    t.equal((await event)?.type, 'DELETED')
+  })
+}
+
+void t.test(
+  'a store that takes nothing does not stand between the cloud and its clients',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const fails = (): Promise<never> => Promise.reject(new Error('the disk is full'))
+    const hub = await startHubParts(t, {
+      upstream: cloud,
+      wrap: (store) => ({
+        ...held(store, new Gate()),
+        put: fails,
+        apply: fails,
+        putDocument: fails,
+        replace: () => ({
+          add: fails,
+          commit: fails,
+          [Symbol.asyncDispose]: async () => undefined,
+        }),
+      }),
+    })
+    const kubelet = hub.as('kubelet')
+    const list = await kubelet.list(podsOfNode)
+    t.strictSame(list.names, ['default/a', 'default/b'])
+    t.equal((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 200)
+    t.equal((await kubelet.get('/version')).status, 200)
+    const watch = await kubelet.watch(podsOfNode, {
+      sendInitialEvents: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+    })
+    t.equal((await watch.take(3)).length, 3)
+    cloud.addPods('c')
+    t.equal((await watch.next())?.type, 'ADDED')
+    t.ok(hub.storeFailures.length >= 4, 'each is told of')
+  },
+)
