@@ -1,7 +1,7 @@
 // The part of ASN.1's Distinguished Encoding Rules (X.690) that certificates are written with.
 
 /** One element: its tag, its length, its content. */
-export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents)
   return Buffer.concat([Buffer.from([tag]), lengthOf(content.byteLength), content])
 }

@@ -1,7 +1,7 @@
-import { randomUUID, randomInt } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
-import type { Json, JsonObject } from '../kube/json.ts'
+import type { JsonObject } from '../kube/json.ts'
 import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../kube/status.ts'
 import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
@@ -15,23 +15,25 @@ import {
   sortedDeep,
   textAt,
   timestamp,
-  withAt,
   type KubeObject,
 } from './object.ts'
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
 import { invalidResource, invalidValue, validate } from './validation.ts'
+import {
+  checkPreconditions,
+  generatedName,
+  graceful,
+  isDeleting,
+  mergedUpdate,
+  modified,
+  podGrace,
+  type DeleteOptions,
+} from './write-rules.ts'
 
 export interface WriteOptions {
   readonly dryRun: boolean
-}
-
-export interface DeleteOptions {
-  readonly dryRun: boolean
-  readonly gracePeriodSeconds?: number
-  readonly uid?: string
-  readonly resourceVersion?: string
 }
 
 /** What a delete left: an object that goes on until its grace is over, or one that is gone. */
@@ -295,80 +297,3 @@ export class Registry {
     }
   }
 }
-
-const modified =
-  'the object has been modified; please apply your changes to the latest version and try again'
-
-const isDeleting = (object: KubeObject): boolean =>
-  textAt(object, 'metadata', 'deletionTimestamp') !== undefined
-
-const graceful = (object: KubeObject): boolean =>
-  Number(at(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
-
-/** What the new object is made of: metadata as given but for what the server owns, and either all but status or status alone. */
-function mergedUpdate(
-  kind: Kind,
-  old: KubeObject,
-  given: JsonObject,
-  subresource: string | undefined,
-): JsonObject {
-  const owned = [
-    'uid',
-    'namespace',
-    'name',
-    'resourceVersion',
-    'creationTimestamp',
-    'generation',
-    'generateName',
-    'deletionTimestamp',
-    'deletionGracePeriodSeconds',
-  ]
-  let metadata = objectAt(given, 'metadata')
-  for (const name of owned) metadata = withAt(metadata, [name], old.metadata[name])
-  if (metadata['managedFields'] === undefined) {
-    metadata = withAt(metadata, ['managedFields'], old.metadata['managedFields'])
-  }
-  const status = (source: JsonObject): Json | undefined => source['status']
-  if (subresource === 'status') {
-    const kept = kind.custom ? old.metadata : metadata
-    return withAt({ ...old, metadata: kept }, ['status'], status(given))
-  }
-  const whole: JsonObject = { ...given, metadata }
-  return hasStatus(kind) ? withAt(whole, ['status'], status(old)) : whole
-}
-
-/** Throws a StatusError 409 where a delete is meant for another object than there is. */
-function checkPreconditions(
-  kind: Kind,
-  old: KubeObject,
-  { uid, resourceVersion }: DeleteOptions,
-): void {
-  const { name } = old.metadata
-  // Worded with the kind where other conflicts have the resource (apiserver pkg/registry/rest/delete.go).
-  const about = { group: kind.gvr.group, resource: kind.kind, name }
-  const refuse = (what: string, asked: string, found: string, happened: string): StatusError =>
-    new StatusError(
-      conflict(
-        about,
-        `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${happened}`,
-      ),
-    )
-  if (uid !== undefined && uid !== old.metadata.uid) {
-    throw refuse('UID', uid, old.metadata.uid, 'deleted and then recreated')
-  }
-  if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
-    throw refuse('ResourceVersion', resourceVersion, old.metadata.resourceVersion, 'modified')
-  }
-}
-
-/** A pod on a node goes on until its kubelet says that it has ended. */
-function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
-  const wanted = gracePeriodSeconds ?? at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
-  const ended = ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase') ?? '')
-  return ended || !textAt(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
-}
-
-const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
-
-const generatedName = (prefix: string): string =>
-  prefix + Array.from({ length: 5 }, () => nameLetters[randomInt(nameLetters.length)]).join('')

@@ -5,7 +5,7 @@ import type { Kind } from './kinds.ts'
 import { listAt, textAt } from './object.ts'
 
 /** 422 for one object, worded as apimachinery pkg/api/errors words it. */
-export const invalidObject = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>
+const invalidObject = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>
   invalidNamed(kind, kind.kind, name, causes)
 
 /** The same, where the server names the resource instead of the kind. */
@@ -29,7 +29,7 @@ function invalidNamed(
   })
 }
 
-export const required = (field: string, detail?: string): StatusCause => ({
+const required = (field: string, detail?: string): StatusCause => ({
   reason: 'FieldValueRequired',
   message: detail === undefined ? 'Required value' : `Required value: ${detail}`,
   field,

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { createPublicKey, verify } from 'node:crypto'
+import { connect as connectSecurely } from 'node:tls'
 import t from 'tap'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { adminOf, clientOf, configMap, configMaps, eventsOf, nodes, pod, pods } from './client.ts'
@@ -473,4 +474,27 @@ void t.test('a node that is posted twice is there already', async (t) => {
     reason: 'AlreadyExists',
   })
   t.equal(sandbox.list(nodes).length, 1)
+})
+
+void t.test('a frozen server does not so much as shake hands', async (t) => {
+  await using sandbox = await startSandbox()
+  await using other = await startSandbox()
+  const fault = sandbox.faults.freeze()
+  const socket = connectSecurely({
+    port: sandbox.port,
+    host: '127.0.0.1',
+    ca: sandbox.caCertificate ?? '',
+  })
+  t.teardown(() => socket.destroy())
+  let shaken = false
+  const secure = once(socket, 'secureConnect').then(() => {
+    shaken = true
+  })
+  await once(socket, 'connect')
+  // Meanwhile another shakes hands and answers.
+  t.equal((await adminOf(other).send(path)).status, 200)
+  t.equal(shaken, false)
+  fault[Symbol.dispose]()
+  await secure
+  t.equal(socket.authorized, true)
 })
