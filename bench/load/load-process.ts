@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import type { JobMessage, JobName, JobOf, ResultMessage, ResultOf } from './jobs.ts'
 
 /** A process of its own for the load, so that neither measuring nor a proxy shares a loop with it. One job at a time. */
@@ -8,7 +7,7 @@ export class LoadProcess implements AsyncDisposable {
   readonly #child: ChildProcess
 
   constructor() {
-    this.#child = fork(join(import.meta.dirname, 'main.ts'), {
+    this.#child = fork(new URL('./main.ts', import.meta.url), {
       serialization: 'advanced',
       // Not whatever this process was started with: a test runner's loader is no part of the load.
       execArgv: [],
