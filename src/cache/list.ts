@@ -72,7 +72,7 @@ export class RecordedList implements ListStream {
   #begin(): Replacement | undefined {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
-    return token ? pages.take(token) : store.replace(key)
+    return token ? pages.take(key, token) : store.replace(key)
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -94,7 +94,8 @@ export class RecordedList implements ListStream {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
     const { meta, extra, gvk } = this.#cut
     if (meta.continue !== '') {
-      if (this.#replacement) this.#parts.pages.put(meta.continue, this.#replacement)
+      const { pages, key } = this.#parts
+      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
     } else if (this.#isNews(meta.resourceVersion)) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
@@ -133,21 +134,49 @@ export class RecordedList implements ListStream {
 const waitingLists = 64
 const waitingMs = 5 * 60_000
 
-/** What the pages so far of lists in pages have staged, by the token that asks for the next. */
+/**
+ * What the pages so far of lists in pages have staged, by collection and the token that asks for the next: a token says where a list goes
+ * on, not whose it is nor in which form.
+ */
 export class Pages {
   readonly #waiting = new Map<string, { replacement: Replacement; since: number }>()
 
-  put(token: string, replacement: Replacement): void {
-    this.#waiting.set(token, { replacement, since: now() })
+  put(key: CollectionKey, token: string, replacement: Replacement): void {
+    const place = placeOf(key, token)
+    this.#drop(place)
+    this.#waiting.set(place, { replacement, since: now() })
     for (const [oldest, { since }] of this.#waiting) {
       if (this.#waiting.size <= waitingLists && now() - since < waitingMs) break
-      void this.take(oldest)?.[Symbol.asyncDispose]()
+      this.#drop(oldest)
     }
   }
 
-  take(token: string): Replacement | undefined {
-    const found = this.#waiting.get(token)
-    this.#waiting.delete(token)
+  take(key: CollectionKey, token: string): Replacement | undefined {
+    const place = placeOf(key, token)
+    const found = this.#waiting.get(place)
+    this.#waiting.delete(place)
     return found?.replacement
   }
+
+  #drop(place: string): void {
+    const dropped = this.#waiting.get(place)
+    this.#waiting.delete(place)
+    void dropped?.replacement[Symbol.asyncDispose]()
+  }
 }
+
+const placeOf = (
+  { audience, gvr, namespace, ...selectors }: CollectionKey,
+  token: string,
+): string =>
+  JSON.stringify([
+    audience.identity,
+    audience.form,
+    gvr.group,
+    gvr.version,
+    gvr.resource,
+    namespace ?? null,
+    selectors.labelSelector,
+    selectors.fieldSelector,
+    token,
+  ])

@@ -22,6 +22,14 @@ export interface RecorderHooks {
   readonly onMalformed: (cause: unknown, exchange: Exchange) => void
 }
 
+/** An answer broke off before anything of it was passed on: it may be asked for again, or given from elsewhere. */
+export class BrokenAnswer extends Error {
+  readonly code = 'BROKEN_ANSWER'
+  constructor(cause: unknown) {
+    super('the answer of an API server broke off', { cause })
+  }
+}
+
 /** Whether the answers to a component are recorded, as far as they can be. */
 export type IsRecorded = (exchange: Exchange) => boolean
 
@@ -48,6 +56,7 @@ export class Recorder {
     return this.#isRecorded(exchange) ? recordable(exchange) : undefined
   }
 
+  /** Throws a `BrokenAnswer`. */
   async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.status !== 200 || reply.headers.get('content-encoding') !== undefined) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
@@ -151,7 +160,7 @@ export class Recorder {
         }
       }
     } catch (error) {
-      if (!(error instanceof MalformedBody)) throw error
+      if (!(error instanceof MalformedBody)) throw new BrokenAnswer(error)
       this.#hooks.onMalformed(error, exchange)
       return replay(reply, seen, chunks)
     }
@@ -190,16 +199,20 @@ function shapeOf(start: Buffer): Shape {
   return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
 }
 
-/** The whole body, or, where it is longer than is kept, the reply as it would have been. */
+/** The whole body, or, where it is longer than is kept, the reply as it would have been. Throws a `BrokenAnswer`. */
 async function gather(reply: BytesReply): Promise<{ body: Buffer } | { rest: BytesReply }> {
   if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
   const parts: Uint8Array[] = []
   const chunks = new Chunks(reply.source)[Symbol.asyncIterator]()
   let bytes = 0
-  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
-    parts.push(...next.value)
-    bytes += lengthOf(next.value)
-    if (bytes > wholeBodyBytes) return { rest: replay(reply, parts, chunks) }
+  try {
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
+      parts.push(...next.value)
+      bytes += lengthOf(next.value)
+      if (bytes > wholeBodyBytes) return { rest: replay(reply, parts, chunks) }
+    }
+  } catch (cause) {
+    throw new BrokenAnswer(cause)
   }
   return { body: joined(parts) }
 }

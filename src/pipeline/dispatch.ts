@@ -1,4 +1,4 @@
-import type { Recorder } from '../cache/recorder.ts'
+import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import type { Cloud } from '../remote/cloud.ts'
@@ -23,13 +23,25 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     if (parts.cloud.online === undefined) await parts.cloud.settled()
     if (parts.cloud.online !== true) return answerLocally(exchange, parts.local)
     try {
-      return await askCloud(exchange, parts)
+      return await askTwice(exchange, parts)
     } catch (error) {
-      if (!(error instanceof Unreachable) || exchange.signal.aborted) throw error
+      const failed = error instanceof Unreachable || error instanceof BrokenAnswer
+      if (!failed || exchange.signal.aborted) throw error
       // What was sent may have been done; only what changes nothing can be answered twice.
-      if (error.sent && exchange.method !== 'GET') throw error
+      const sent = error instanceof BrokenAnswer || error.sent
+      if (sent && exchange.method !== 'GET') throw error
       return answerLocally(exchange, parts.local)
     }
+  }
+}
+
+/** Only gets are recorded, and nothing else breaks off here: what broke off can be asked for once more, of whoever is there. */
+async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+  try {
+    return await askCloud(exchange, parts)
+  } catch (error) {
+    if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
+    return askCloud(exchange, parts)
   }
 }
 

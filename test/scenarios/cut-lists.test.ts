@@ -1,0 +1,239 @@
+import t, { type Test as Tap } from 'tap'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const isList = ({ path }: { path: string }): boolean => path === '/api/v1/pods'
+
+/** What the hub says of the collection when nobody else can be asked. */
+async function remembered(
+  cloud: CloudServer,
+  hub: TestHub,
+  encoding: Encoding,
+): Promise<readonly string[]> {
+  await cloud.unplug()
+  await hub.offline()
+  const { names } = await hub.as('kubelet', { encoding }).list(podsOfNode)
+  await cloud.plug()
+  await hub.online()
+  return names
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`a list cut anywhere is a break, and the old list stays: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    const before = await kubelet.list(podsOfNode)
+    cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
+    const { length } = (await cloud.as('kubelet', { encoding }).get(podsOfNode)).body
+    for (const offset of [0, 1, 30, 200, length >> 1, length - 200, length - 4, length - 1]) {
+      using _cut = cloud.sandbox.faults.cut(offset, isList)
+      const what = `cut after ${offset} of ${length} bytes`
+      const body = await kubelet.get(podsOfNode).then(
+        (answer) => answer.body,
+        () => 'a break',
+      )
+      // What was cut before anything of it was passed on is answered from the cache.
+      t.strictSame(
+        body,
+        body === 'a break' || offset > length / 2 ? 'a break' : before.answer.body,
+        what,
+      )
+    }
+    t.strictSame(await remembered(cloud, hub, encoding), before.names)
+    t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a', 'default/c'])
+    t.strictSame(await remembered(cloud, hub, encoding), ['default/a', 'default/c'])
+  })
+
+  void t.test(`a list in pages counts with its last page only: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c', 'd', 'e')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    await kubelet.list(podsOfNode)
+    cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+    const page = async (token = ''): Promise<string> => {
+      const { body } = await hub
+        .as('kubelet', { encoding })
+        .get(`${podsOfNode}&limit=2${token && `&continue=${token}`}`)
+      // The token is text in either encoding.
+      return (
+        /"continue":"([^"]+)"|(eyJ[\w-]{20,})/.exec(body.toString('latin1'))?.slice(1).join('') ??
+        ''
+      )
+    }
+    const second = await page()
+    t.equal((await remembered(cloud, hub, encoding)).length, 5, 'a first page is no list')
+    t.equal(await page(second), '')
+    const now = ['default/b', 'default/c', 'default/d', 'default/e']
+    t.strictSame(await remembered(cloud, hub, encoding), now)
+  })
+}
+
+void t.test('a list whose middle page is missing is not kept', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b', 'c', 'd', 'e')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  await kubelet.list(podsOfNode)
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  cloud.addPods('f', 'g')
+  type Page = { metadata: { continue: string } }
+  const direct = cloud.as('kubelet')
+  const first = JSON.parse((await kubelet.get(`${podsOfNode}&limit=2`)).body.toString()) as Page
+  const skipped = await direct.get(`${podsOfNode}&limit=2&continue=${first.metadata.continue}`)
+  const { metadata } = JSON.parse(skipped.body.toString()) as Page
+  t.equal((await kubelet.get(`${podsOfNode}&continue=${metadata.continue}`)).status, 200)
+  t.equal((await remembered(cloud, hub, 'json')).length, 5)
+})
+
+void t.test('pages of two callers are not mixed, though their tokens are the same', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b', 'c', 'd')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const [text, binary] = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
+  const first = await text.get('/api/v1/pods?limit=2')
+  await binary.get('/api/v1/pods?limit=2')
+  const { metadata } = JSON.parse(first.body.toString()) as { metadata: { continue: string } }
+  await text.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
+  await binary.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
+  await cloud.unplug()
+  await hub.offline()
+  for (const client of [text, binary]) {
+    const names = ['default/a', 'default/b', 'default/c', 'default/d']
+    t.strictSame((await client.list('/api/v1/pods')).names, names, client.encoding)
+  }
+})
+
+/** An API server that answers whatever it is asked as it is told to. */
+class Teller {
+  readonly url: string
+  answer: (response: ServerResponse) => void = (response) => void response.end()
+
+  constructor(url: string) {
+    this.url = url
+  }
+
+  static async start(t: Teardown): Promise<Teller> {
+    const server = createServer((request, response) => {
+      if (request.url === '/readyz') response.end('ok')
+      else teller.answer(response)
+    })
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const teller = new Teller(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    return teller
+  }
+
+  /** Answers whole with a list. */
+  says(list: string): void {
+    this.answer = (response) => response.writeHead(200, json).end(list)
+  }
+}
+
+const json = { 'Content-Type': 'application/json' }
+
+const listOf = (version: number, ...names: string[]): string =>
+  JSON.stringify({
+    kind: 'PodList',
+    apiVersion: 'v1',
+    metadata: { resourceVersion: String(version) },
+    items: names.map((name) => ({
+      metadata: { name, namespace: 'default', uid: name, resourceVersion: String(version) },
+    })),
+  })
+
+type Break = (response: ServerResponse, text: string, length: number) => void
+
+/** The ways in which a connection fails before a list's end. `length`: of the whole that was announced. */
+const breaks: Readonly<Record<string, Break>> = {
+  'its chunks break off': (response, text) => {
+    response.writeHead(200, json)
+    response.write(text, () => response.destroy())
+  },
+  'less comes than was announced': (response, text, length) => {
+    response.writeHead(200, { ...json, 'Content-Length': String(length) })
+    response.write(text, () => response.destroy())
+  },
+}
+
+/** The ways in which a list is too short by its server's own account. */
+const mistakes: Readonly<Record<string, Break>> = {
+  'its chunks end too soon': (response, text) => void response.writeHead(200, json).end(text),
+  'as much comes as was announced, which is too little': (response, text) => {
+    response.writeHead(200, { ...json, 'Content-Length': String(Buffer.byteLength(text)) })
+    response.end(text)
+  },
+}
+
+const kept = listOf(10, 'a', 'b')
+const whole = listOf(20, 'c', 'd')
+
+/** Asks for a list that comes to nothing at each of some lengths; tells what came of it, and that it was not kept. */
+async function broken(
+  t: Tap,
+  breakOff: Break,
+  judge: (body: string | undefined, said: string) => boolean,
+): Promise<void> {
+  const teller = await Teller.start(t)
+  const hub = await startTestHub(t, { upstreams: [teller] })
+  const kubelet = hub.as('kubelet')
+  teller.says(kept)
+  t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/a', 'default/b'])
+  for (const length of [whole.length - 1, whole.length - 2, whole.indexOf('"d"'), 40, 1]) {
+    const said = whole.slice(0, length)
+    teller.answer = (response) => breakOff(response, said, whole.length)
+    const body = await kubelet.get('/api/v1/pods').then(
+      (answer) => answer.body.toString(),
+      () => undefined,
+    )
+    t.ok(judge(body, said), `after ${length} of ${whole.length} bytes: ${body ?? 'a break'}`)
+  }
+  t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
+}
+
+for (const [what, breakOff] of Object.entries(breaks)) {
+  void t.test(`a list is a break, or the one before it, where ${what}`, (t) =>
+    broken(t, breakOff, (body, said) =>
+      said.length > 40 ? body === undefined : body === `${kept}\n`,
+    ),
+  )
+}
+
+for (const [what, breakOff] of Object.entries(mistakes)) {
+  void t.test(`a list is what its server said, or a break, where ${what}`, (t) =>
+    broken(t, breakOff, (body, said) => body === undefined || body === said),
+  )
+}
+
+void t.test('a client that hangs up in the middle leaves the old list as it was', async (t) => {
+  const teller = await Teller.start(t)
+  const hub = await startTestHub(t, { upstreams: [teller] })
+  const kubelet = hub.as('kubelet')
+  teller.says(kept)
+  await kubelet.list('/api/v1/pods')
+  const asked = new Promise<ServerResponse>((resolve) => {
+    teller.answer = (response) => {
+      response.writeHead(200, json)
+      response.write(whole.slice(0, whole.indexOf('"d"')))
+      resolve(response)
+    }
+  })
+  const answer = await kubelet.open('/api/v1/pods')
+  const upstream = await asked
+  const gone = once(upstream, 'close')
+  answer.destroy()
+  await gone
+  t.notOk(upstream.writableFinished, 'the upstream is told that nobody listens')
+  t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
+})
