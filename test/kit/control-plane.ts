@@ -6,8 +6,6 @@ import { type CertificateFiles, Pki, type Subject } from './cluster/pki.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
 
-export { findBinaries } from './cluster/binaries.ts'
-
 export interface ControlPlaneOptions {
   readonly scheduler?: boolean
   readonly controllerManager?: boolean

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { plainNode } from './plain-node.ts'
 
 /** What the kit needs of a tap test. */
@@ -20,7 +21,7 @@ export interface Workspace {
   readonly file: (...names: string[]) => string
 }
 
-const lingering = join(import.meta.dirname, 'reaper.ts')
+const reaperScript = fileURLToPath(new URL('./reaper.ts', import.meta.url))
 
 /**
  * Makes the folder and a reaper: a process of its own that waits for this one to let go of a pipe, on purpose at teardown or by dying
@@ -28,7 +29,7 @@ const lingering = join(import.meta.dirname, 'reaper.ts')
  */
 export function openWorkspace(t: Scope): Workspace {
   const path = mkdtempSync(join(tmpdir(), 'nodehub-'))
-  const reaper = spawn(...plainNode(lingering, path), {
+  const reaper = spawn(...plainNode(reaperScript, path), {
     detached: true,
     stdio: ['pipe', 'ignore', 'inherit'],
   })
@@ -42,7 +43,7 @@ export function openWorkspace(t: Scope): Workspace {
 }
 
 /** The last lines of every log in a workspace, each under its name. */
-export function logTails(path: string, lines = 15): string[] {
+function logTails(path: string, lines = 15): string[] {
   const logs = readdirSync(path).filter((name) => name.endsWith('.log'))
   return logs.map((name) => {
     const tail = readFileSync(join(path, name), 'utf8').trimEnd().split('\n').slice(-lines)
