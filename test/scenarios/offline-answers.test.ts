@@ -1,0 +1,202 @@
+import t from 'tap'
+import { at, nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+
+const podA = '/api/v1/namespaces/default/pods/a'
+
+async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
+  await cloud.unplug()
+  await hub.offline()
+}
+
+const metadata = (encoding: string): string =>
+  `${encoding};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1`
+
+/** The forms in which programs ask. */
+const forms: Readonly<Record<string, (hub: TestHub) => Client>> = {
+  JSON: (hub) => hub.as('kubelet'),
+  protobuf: (hub) => hub.as('kubelet', { encoding: 'protobuf' }),
+  'protobuf or else JSON': (hub) =>
+    hub.as('kubelet', { accept: 'application/vnd.kubernetes.protobuf,application/json' }),
+  Table: (hub) => hub.as('kubectl', { accept: tableAccept }),
+  metadata: (hub) => hub.as('kubelet', { accept: metadata('application/json') }),
+  'metadata in protobuf': (hub) =>
+    hub.as('kubelet', { accept: metadata('application/vnd.kubernetes.protobuf') }),
+}
+
+for (const [form, as] of Object.entries(forms)) {
+  void t.test(`what was read last is read again, byte for byte: ${form}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const client = as(hub)
+    const paths = [podsOfNode, podA, '/apis/node.k8s.io/v1/runtimeclasses', '/api/v1', '/version']
+    const online = await Promise.all(paths.map((path) => client.get(path)))
+    await goOffline(cloud, hub)
+    for (const [i, path] of paths.entries()) {
+      // Documents have no metadata to ask for.
+      if (online[i]?.status === 406) continue
+      const offline = await client.get(path)
+      t.equal(offline.status, 200, path)
+      t.equal(offline.headers['content-type'], online[i]?.headers['content-type'], path)
+      t.equal(offline.body.toString('latin1'), online[i]?.body.toString('latin1'), path)
+    }
+  })
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what nobody has asked for is not made up: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.as('kubelet').list(podsOfNode)
+    await goOffline(cloud, hub)
+    const kubelet = hub.as('kubelet', { encoding })
+    const never = [
+      '/api/v1/pods',
+      '/api/v1/services',
+      '/api/v1/nodes/edge-1',
+      '/apis/storage.k8s.io/v1/csinodes/edge-1',
+      '/api/v1/services?watch=true&resourceVersion=5',
+      '/api/v1/services?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+      '/apis',
+    ]
+    for (const path of never) {
+      const answer = await kubelet.get(path)
+      t.equal(answer.status, 503, path)
+      t.notOk(answer.headers['retry-after'], 'a client told to come back comes back for ever')
+      const status = { kind: 'Status', status: 'Failure', reason: 'ServiceUnavailable', code: 503 }
+      t.match(objectOf(answer), status)
+    }
+  })
+}
+
+void t.test('an empty list is a fact, and names are known not to be there by it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const empty = await kubelet.list('/apis/node.k8s.io/v1/runtimeclasses')
+  await kubelet.list('/api/v1/pods')
+  t.strictSame(empty.names, [])
+  await goOffline(cloud, hub)
+  const offline = await kubelet.list('/apis/node.k8s.io/v1/runtimeclasses')
+  t.strictSame(offline.answer.body, empty.answer.body)
+  t.not(offline.resourceVersion, '0')
+  const absent = await kubelet.get('/api/v1/namespaces/default/pods/nowhere')
+  t.match(objectOf(absent), { reason: 'NotFound', details: { name: 'nowhere', kind: 'pods' } })
+  t.equal((await kubelet.get(podA)).status, 200, 'what a list held is there for a get')
+})
+
+void t.test('refusals never become facts', async (t) => {
+  const cloud = await startCloud(t, { anonymous: true })
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const before = await kubelet.list(podsOfNode)
+  for (const status of [401, 403, 404, 410, 429, 500, 503]) {
+    using _failing = cloud.sandbox.faults.fail(status, ({ path }) => path.startsWith('/api/v1/'))
+    t.equal((await kubelet.get(podsOfNode)).status, status, 'an answer is passed on')
+    t.equal((await kubelet.get('/api/v1/services')).status, status)
+  }
+  await goOffline(cloud, hub)
+  t.strictSame((await kubelet.list(podsOfNode)).answer.body, before.answer.body)
+  t.equal((await kubelet.get('/api/v1/services')).status, 503)
+})
+
+void t.test("a 404 without an API server's marks is an answer too", async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  await kubelet.list(podsOfNode)
+  using _failing = cloud.sandbox.faults.failAsGateway(404, ({ path }) => path === '/api/v1/pods')
+  t.equal((await kubelet.get(podsOfNode)).status, 404)
+})
+
+void t.test('the versions of lists are those the cloud issued', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  cloud.addPods('b')
+  const event = await watch.next()
+  const latest = String(at(event?.object, 'metadata', 'resourceVersion'))
+  await goOffline(cloud, hub)
+  t.equal((await kubelet.list(podsOfNode)).resourceVersion, latest, 'an event moves it on')
+  const ask = async (query: string) => kubelet.get(`${podsOfNode}&${query}`)
+  t.equal((await ask(`resourceVersion=${resourceVersion}`)).status, 200)
+  t.equal((await ask('resourceVersion=0')).status, 200)
+  t.match(objectOf(await ask(`resourceVersion=${Number(latest) + 1}`)), {
+    code: 504,
+    reason: 'Timeout',
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
+  })
+  const older = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`
+  t.match(objectOf(await ask(older)), { code: 410, reason: 'Expired' })
+  t.match(objectOf(await ask('limit=1&continue=abc')), { code: 410, reason: 'Expired' })
+})
+
+void t.test('selectors that mean the same are the same, whoever spells them', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b', 'c')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const inTheCloud = await hub.as('kubelet').list('/api/v1/pods?labelSelector=app%20in%20(b,a)')
+  await goOffline(cloud, hub)
+  const proxy = hub.as('kube-proxy')
+  const here = await proxy.list('/api/v1/pods?labelSelector=app+in+(a,+b)&limit=500&timeout=5s')
+  t.strictSame(here.answer.body, inTheCloud.answer.body, 'also for another program of the node')
+  t.equal((await proxy.get('/api/v1/pods?labelSelector=app%20in%20(a)')).status, 503)
+})
+
+void t.test('bearers of tokens and the node are answered from what each was told', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const [one, two] = ['one', 'two'].map((name) =>
+    hub.as('kubelet', { token: cloud.sandbox.token(name) }),
+  ) as [Client, Client]
+  const stale = hub.as('kubelet', { token: cloud.sandbox.token('three') })
+  await one.list('/api/v1/pods')
+  await stale.list('/api/v1/pods')
+  await hub.as('kubelet').list(podsOfNode)
+  await goOffline(cloud, hub)
+  const status = async (client: Client, path: string) => (await client.get(path)).status
+  t.equal(await status(one, '/api/v1/pods'), 200)
+  t.equal(await status(two, '/api/v1/pods'), 503)
+  t.equal(await status(hub.as('kubelet'), '/api/v1/pods'), 503)
+  t.equal(await status(hub.as('kubelet'), podsOfNode), 200)
+  t.equal(await status(one, podsOfNode), 503)
+  t.equal(await status(hub.as('kubelet'), podA), 200)
+  t.equal(await status(two, podA), 503)
+})
+
+void t.test('a token that has ended is refused, whatever it was told', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const claims = (exp: number) => Buffer.from(JSON.stringify({ exp })).toString('base64url')
+  const bearer = (exp: number) => hub.as('kubelet', { token: `e30.${claims(exp)}.c2ln` })
+  await goOffline(cloud, hub)
+  const ended = await bearer(1_000_000).get(podsOfNode)
+  t.match(objectOf(ended), { code: 401, reason: 'Unauthorized' })
+  t.equal((await bearer(99_999_999_999).get(podsOfNode)).status, 503)
+})
+
+void t.test('what a list told of an object is newer than the get before it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  await kubelet.get(podA)
+  cloud.touch(pods, 'a', 'default')
+  await kubelet.list('/api/v1/pods')
+  await goOffline(cloud, hub)
+  const object = objectOf(await kubelet.get(podA))
+  t.match(object, { kind: 'Pod', apiVersion: 'v1' })
+  t.equal(nameOf(object), 'default/a')
+  t.match(at(object, 'metadata', 'annotations'), { 'test.example/touched': String })
+})

@@ -1,0 +1,154 @@
+import t from 'tap'
+import { at } from '../kit/client.ts'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+const withInitialEvents = {
+  sendInitialEvents: 'true',
+  allowWatchBookmarks: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`watches while the cloud is gone: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    await cloud.unplug()
+    await hub.offline()
+
+    await t.test('from the version of the list it is silent to its end', async (t) => {
+      const watch = await kubelet.watch(podsOfNode, { resourceVersion, timeoutSeconds: '1' })
+      t.equal(watch.status, 200)
+      t.strictSame(await watch.rest(), [])
+      t.equal(await watch.over, 'ended')
+    })
+
+    await t.test('from no version, or from any, it begins with what is there', async (t) => {
+      for (const version of [{}, { resourceVersion: '0' }]) {
+        const watch = await kubelet.watch(podsOfNode, { ...version, timeoutSeconds: '1' })
+        const events = await watch.rest()
+        t.strictSame(
+          events.map(({ type, object }) => [type, at(object, 'metadata', 'name')]),
+          [
+            ['ADDED', 'a'],
+            ['ADDED', 'b'],
+          ],
+          JSON.stringify(version),
+        )
+      }
+    })
+
+    await t.test('asked for initial events it gives them, and says where they end', async (t) => {
+      for (const version of [{}, { resourceVersion: '0' }, { resourceVersion }]) {
+        const watch = await kubelet.watch(podsOfNode, { ...withInitialEvents, ...version })
+        const events = await watch.take(3)
+        t.strictSame(
+          events.map(({ type }) => type),
+          ['ADDED', 'ADDED', 'BOOKMARK'],
+        )
+        t.match(events[2]?.object, {
+          kind: 'Pod',
+          apiVersion: 'v1',
+          metadata: {
+            resourceVersion,
+            annotations: { 'k8s.io/initial-events-end': 'true' },
+          },
+        })
+        watch.hangUp()
+      }
+    })
+
+    await t.test('from another version it is refused in the stream', async (t) => {
+      for (const version of [Number(resourceVersion) - 1, Number(resourceVersion) + 1]) {
+        const watch = await kubelet.watch(podsOfNode, { resourceVersion: String(version) })
+        t.equal(watch.status, 200)
+        const [error, ...rest] = await watch.rest()
+        t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+        t.strictSame(rest, [])
+        t.equal(await watch.over, 'ended')
+      }
+    })
+
+    await t.test('initial events no older than a future version are refused before', async (t) => {
+      const watch = await kubelet.watch(podsOfNode, {
+        ...withInitialEvents,
+        resourceVersion: String(Number(resourceVersion) + 1),
+      })
+      t.equal(watch.status, 504)
+    })
+  })
+}
+
+void t.test('a WatchList kept online is a list and a WatchList offline', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
+  const online = await kubelet.watch(podsOfNode, withInitialEvents)
+  const initial = await online.take(3)
+  cloud.addPods('c')
+  const later = await online.next()
+  await cloud.unplug()
+  await hub.offline()
+  const list = await kubelet.list(podsOfNode)
+  t.strictSame(list.names, ['default/a', 'default/b', 'default/c'])
+  t.equal(list.resourceVersion, at(later?.object, 'metadata', 'resourceVersion'))
+  const offline = await kubelet.watch(podsOfNode, withInitialEvents)
+  const frames = (await offline.take(3)).map(({ frame }) => frame)
+  t.strictSame(frames, [initial[0]?.frame, initial[1]?.frame, later?.frame])
+})
+
+void t.test('an empty WatchList is a fact', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
+  const path = '/apis/node.k8s.io/v1/runtimeclasses'
+  const online = await (await kubelet.watch(path, withInitialEvents)).take(1)
+  await cloud.unplug()
+  await hub.offline()
+  const offline = await (await kubelet.watch(path, withInitialEvents)).take(1)
+  t.strictSame(offline[0]?.object['metadata'], online[0]?.object['metadata'])
+  t.strictSame((await kubelet.list(path)).names, [])
+})
+
+void t.test('an event is kept for gets and lists, a deletion too', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list('/api/v1/pods')
+  await kubelet.get('/api/v1/namespaces/default/pods/a')
+  const watch = await kubelet.watch('/api/v1/pods', { resourceVersion })
+  const { sandbox } = cloud
+  const pods = { group: '', version: 'v1', resource: 'pods' }
+  sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  t.equal((await watch.next())?.type, 'DELETED')
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/b'])
+  t.equal((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 404)
+})
+
+void t.test(
+  'a watch from nowhere, and one from beyond what is kept, change nothing kept',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const before = await kubelet.list(podsOfNode)
+    cloud.addPods('b')
+    const beyond = await kubelet.watch(podsOfNode, { resourceVersion: cloud.sandbox.version })
+    const nowhere = await kubelet.watch(podsOfNode)
+    await nowhere.take(2)
+    cloud.addPods('c')
+    await Promise.all([beyond.next(), nowhere.next()])
+    await cloud.unplug()
+    await hub.offline()
+    const after = await kubelet.list(podsOfNode)
+    t.strictSame(after.answer.body, before.answer.body, 'a gap is never papered over')
+  },
+)

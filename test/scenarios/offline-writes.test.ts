@@ -1,0 +1,189 @@
+import t from 'tap'
+import { at, objectOf, type Client } from '../kit/client.ts'
+import { csiNodes, nodeName, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+const csiPath = '/apis/storage.k8s.io/v1/csinodes'
+const nodePath = `/api/v1/nodes/${nodeName}`
+const signing = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+
+const node: JsonObject = { kind: 'Node', apiVersion: 'v1', metadata: { name: nodeName } }
+const lease = (resourceVersion?: string): JsonObject => ({
+  kind: 'Lease',
+  apiVersion: 'coordination.k8s.io/v1',
+  metadata: {
+    name: nodeName,
+    namespace: 'kube-node-lease',
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  },
+  spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
+})
+const csiNode: JsonObject = {
+  kind: 'CSINode',
+  apiVersion: 'storage.k8s.io/v1',
+  metadata: { name: nodeName },
+  spec: { drivers: [] },
+}
+const event: JsonObject = {
+  kind: 'Event',
+  apiVersion: 'v1',
+  metadata: { name: 'a.1', namespace: 'default' },
+  involvedObject: { kind: 'Pod', namespace: 'default', name: 'a' },
+  reason: 'Started',
+  type: 'Normal',
+}
+const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } })
+const strategic = { 'Content-Type': 'application/strategic-merge-patch+json' }
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what a kubelet writes while the cloud is gone: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    cloud.sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    await kubelet.send(leases, { method: 'POST', body: lease() })
+    const kept = await kubelet.get(`${leases}/${nodeName}`)
+    await kubelet.get(nodePath)
+    await kubelet.list(podsOfNode)
+    await kubelet.get(`${csiPath}/${nodeName}`)
+    await cloud.unplug()
+    await hub.offline()
+    const send = (method: string, path: string, body?: JsonObject) =>
+      kubelet.send(path, { method, ...(body && { body }) })
+    const patch = (path: string) =>
+      kubelet.send(path, { method: 'PATCH', headers: strategic, body: ready })
+    const version = at(objectOf(kept), 'metadata', 'resourceVersion')
+
+    await t.test('its node is there already', async (t) => {
+      const answer = await send('POST', '/api/v1/nodes', node)
+      t.match(objectOf(answer), {
+        code: 409,
+        reason: 'AlreadyExists',
+        details: { name: nodeName, kind: 'nodes' },
+      })
+      t.match(objectOf(await kubelet.get(nodePath)), { metadata: { name: nodeName } })
+    })
+
+    await t.test('its lease is renewed, at the version it came with', async (t) => {
+      const got = await kubelet.get(`${leases}/${nodeName}`)
+      t.strictSame(got.body, kept.body)
+      const put = await send('PUT', `${leases}/${nodeName}`, lease(String(version)))
+      t.equal(put.status, 200)
+      t.match(objectOf(put), {
+        kind: 'Lease',
+        metadata: { name: nodeName, resourceVersion: version },
+        spec: { holderIdentity: nodeName },
+      })
+      const post = await send('POST', leases, lease())
+      t.equal(post.status, 201)
+      t.match(objectOf(post), { kind: 'Lease', spec: { holderIdentity: nodeName } })
+    })
+
+    await t.test('nobody else is elected', async (t) => {
+      const elsewhere = leases.replace('kube-node-lease', 'kube-system')
+      t.equal((await send('POST', elsewhere, lease())).status, 503)
+      t.equal((await send('PUT', `${elsewhere}/scheduler`, lease('5'))).status, 503)
+    })
+
+    await t.test('events are taken', async (t) => {
+      const posted = await send('POST', '/api/v1/namespaces/default/events', event)
+      t.equal(posted.status, 201)
+      t.match(objectOf(posted), { kind: 'Event', reason: 'Started' })
+      // The recorder sends the whole event when it is told so of a series.
+      const series = await kubelet.send('/api/v1/namespaces/default/events/a.1', {
+        method: 'PATCH',
+        headers: strategic,
+        body: '{"count":2}',
+      })
+      t.match(objectOf(series), { code: 404, reason: 'NotFound' })
+    })
+
+    await t.test('status is taken, and the object shown as it is known', async (t) => {
+      const patched = await patch(`${nodePath}/status`)
+      t.equal(patched.status, 200)
+      t.match(objectOf(patched), { kind: 'Node', metadata: { name: nodeName } })
+      const ofPod = await patch('/api/v1/namespaces/default/pods/a/status')
+      t.equal(ofPod.status, 200)
+      t.match(objectOf(ofPod), { kind: 'Pod', metadata: { name: 'a' } })
+    })
+
+    await t.test('a CSINode that the cloud has shown is confirmed', async (t) => {
+      t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 200)
+      t.equal((await send('POST', csiPath, csiNode)).status, 201)
+      t.equal((await send('PUT', `${csiPath}/${nodeName}`, csiNode)).status, 200)
+    })
+
+    await t.test('what only the cloud can do is refused, to be tried again', async (t) => {
+      const token = '/api/v1/namespaces/default/serviceaccounts/default/token'
+      const refused: [string, string][] = [
+        ['DELETE', '/api/v1/namespaces/default/pods/a'],
+        ['DELETE', '/api/v1/pods'],
+        ['DELETE', nodePath],
+        ['POST', signing],
+        ['GET', `${signing}/csr-1`],
+        ['GET', signing],
+        ['POST', token],
+        ['POST', '/api/v1/namespaces/default/pods'],
+        ['PUT', nodePath],
+        ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews'],
+      ]
+      for (const [method, path] of refused) {
+        const answer = await send(method, path, method === 'POST' ? node : undefined)
+        t.equal(answer.status, 503, `${method} ${path}`)
+        t.match(objectOf(answer), { kind: 'Status', reason: 'ServiceUnavailable' })
+      }
+    })
+  })
+
+  void t.test(`what the cloud has never shown is not confirmed: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    // Asked for and not found: a kubelet that is told so offline ends itself.
+    t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
+    await cloud.unplug()
+    await hub.offline()
+    t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 503)
+    const sent: [string, string, JsonObject][] = [
+      ['POST', csiPath, csiNode],
+      ['PUT', `${csiPath}/${nodeName}`, csiNode],
+      ['POST', '/api/v1/nodes', node],
+    ]
+    for (const [method, path, body] of sent) {
+      t.equal((await kubelet.send(path, { method, body })).status, 503, `${method} ${path}`)
+    }
+  })
+}
+
+void t.test('nothing is taken from anybody but the node', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const bearer: Client = hub.as('kubelet', { token: cloud.sandbox.token('somebody') })
+  await bearer.get(nodePath)
+  await cloud.unplug()
+  await hub.offline()
+  const sent: [string, string, JsonObject][] = [
+    ['POST', '/api/v1/nodes', node],
+    ['POST', leases, lease()],
+    ['POST', '/api/v1/namespaces/default/events', event],
+  ]
+  for (const [method, path, body] of sent) {
+    t.equal((await bearer.send(path, { method, body })).status, 503, path)
+  }
+})
+
+void t.test('a body larger than an API server takes is refused', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await cloud.unplug()
+  await hub.offline()
+  const message = 'x'.repeat(4 * 1024 * 1024)
+  const body = { ...event, message }
+  const sent = hub.as('kubelet').send('/api/v1/namespaces/default/events', { method: 'POST', body })
+  const answer = await sent.catch(() => undefined)
+  t.ok(answer === undefined || answer.status === 503)
+  t.equal((await hub.ops.get('/livez')).status, 200)
+})
