@@ -1,17 +1,26 @@
 import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
+import { FreshRead } from '../base/fresh-read.ts'
 import type { Peer } from '../exchange/exchange.ts'
+
+type Family = 'tcp' | 'tcp6'
+
+/** Owners by both ends of a connection as the kernel prints them. */
+type Owners = ReadonlyMap<string, number>
 
 /**
  * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
- * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Asked once a connection.
+ * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Asked once a connection; connections
+ * that come together share one reading of the table, which costs the kernel time for every socket there is.
  */
 export class SocketOwners {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
-  readonly #table: (family: 'tcp' | 'tcp6') => Promise<string>
+  readonly #tables: Readonly<Record<Family, FreshRead<Owners>>>
 
-  constructor(table = (family: 'tcp' | 'tcp6') => readFile(`/proc/net/${family}`, 'utf8')) {
-    this.#table = table
+  constructor(table = (family: Family) => readFile(`/proc/net/${family}`, 'utf8')) {
+    const owners = (family: Family) =>
+      new FreshRead(() => table(family).then(ownersIn, (): Owners => new Map()))
+    this.#tables = { tcp: owners('tcp'), tcp6: owners('tcp6') }
   }
 
   uid(peer: Peer): Promise<number | undefined> {
@@ -23,18 +32,24 @@ export class SocketOwners {
   async #look(peer: Peer): Promise<number | undefined> {
     const [address, localAddress] = [unmapped(peer.address), unmapped(peer.localAddress)]
     for (const family of isIPv4(address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
-      const table = await this.#table(family).catch(() => '')
+      const owners = await this.#tables[family].get()
       const client = endpoint(address, peer.port, family)
       const server = endpoint(localAddress, peer.localPort, family)
-      for (const line of table.split('\n')) {
-        const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/)
-        // A socket that its owner has closed is shown without inode, and as root's.
-        const held = inode !== undefined && inode !== '0'
-        if (held && local === client && remote === server) return Number(uid)
-      }
+      const uid = owners.get(`${client} ${server}`)
+      if (uid !== undefined) return uid
     }
     return undefined
   }
+}
+
+function ownersIn(table: string): Owners {
+  const owners = new Map<string, number>()
+  for (const line of table.split('\n')) {
+    const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/)
+    // A socket that its owner has closed is shown without inode, and as root's.
+    if (inode !== undefined && inode !== '0') owners.set(`${local} ${remote}`, Number(uid))
+  }
+  return owners
 }
 
 /** An IPv4 address as such, also where a listener for both families wrote it as IPv6. */

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { FreshRead } from '../../src/base/fresh-read.ts'
+
+/** Reads that end when they are told to; `begun` counts them. */
+function reads(): { begun: number; end: () => void; read: () => Promise<number> } {
+  const ends: (() => void)[] = []
+  const state = {
+    begun: 0,
+    end: () => ends.shift()?.(),
+    read: () => {
+      state.begun += 1
+      const number = state.begun
+      return new Promise<number>((resolve) => ends.push(() => resolve(number)))
+    },
+  }
+  return state
+}
+
+void t.test(
+  'who asks while a read is under way is given the next one, and shares it',
+  async (t) => {
+    const source = reads()
+    const shared = new FreshRead(source.read)
+    const first = shared.get()
+    const [second, third] = [shared.get(), shared.get()]
+    t.equal(source.begun, 1)
+    source.end()
+    t.equal(await first, 1)
+    await Promise.resolve()
+    source.end()
+    t.strictSame(await Promise.all([second, third]), [2, 2])
+  },
+)
+
+void t.test('who asks when nothing is under way has a read begun', async (t) => {
+  const source = reads()
+  const shared = new FreshRead(source.read)
+  const first = shared.get()
+  source.end()
+  await first
+  const second = shared.get()
+  t.equal(source.begun, 2)
+  source.end()
+  t.equal(await second, 2)
+})
+
+void t.test('a read that fails takes those with it who shared it, and nobody else', async (t) => {
+  let begun = 0
+  const shared = new FreshRead(async () => {
+    begun += 1
+    if (begun === 1) throw new Error('unreadable')
+    return 'read'
+  })
+  const first = shared.get()
+  const second = shared.get()
+  await t.rejects(first, { message: 'unreadable' })
+  t.equal(await second, 'read')
+})
