@@ -154,7 +154,12 @@ export async function startHub(
           log.warn({ err, method, path: info.path }, 'an answer could not be understood')
         },
       }),
-      local: { store, nodeName: config.nodeName, recovered: () => cloud.spell },
+      local: {
+        store,
+        nodeName: config.nodeName,
+        // Answered from the cache although the cloud is taken to be there: nobody is going to say that it is back.
+        recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+      },
       onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
     },
     onUnforeseen: (err, { method, url }) => {

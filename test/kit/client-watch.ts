@@ -14,7 +14,7 @@ export interface Seen {
 /** A watch under way: events are taken one by one, in the order they came. */
 export class Watching {
   readonly answer: IncomingMessage
-  /** Resolves when it is over: it came to its end, or it broke off. */
+  /** Resolves when it is over: it came to its end, which is seen by who reads it to there, or it broke off. */
   readonly over: Promise<'ended' | 'broken'>
   readonly #events: AsyncGenerator<Seen>
 
@@ -52,6 +52,12 @@ export class Watching {
     const taken: Seen[] = []
     for (let event = await this.next(); event; event = await this.next()) taken.push(event)
     return taken
+  }
+
+  /** Reads to the end, whichever it is. */
+  async end(): Promise<'ended' | 'broken'> {
+    await this.rest().catch(() => undefined)
+    return this.over
   }
 
   hangUp(): void {

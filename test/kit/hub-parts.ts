@@ -81,7 +81,11 @@ export async function startHubParts(
         onStoreFailure: (cause) => storeFailures.push(cause),
         onMalformed: (cause) => malformed.push(cause),
       }),
-      local: { store, nodeName, recovered: () => cloud.spell },
+      local: {
+        store,
+        nodeName,
+        recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+      },
       onOutcome: () => undefined,
     },
     onUnforeseen: () => undefined,

@@ -124,7 +124,7 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
   cloud.addPods('b')
   const event = await watch.next()
-  const latest = String(at(event?.object, 'metadata', 'resourceVersion'))
+  const latest = at(event?.object, 'metadata', 'resourceVersion') as string
   await goOffline(cloud, hub)
   t.equal((await kubelet.list(podsOfNode)).resourceVersion, latest, 'an event moves it on')
   const ask = async (query: string) => kubelet.get(`${podsOfNode}&${query}`)

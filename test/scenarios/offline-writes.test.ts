@@ -55,7 +55,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       kubelet.send(path, { method, ...(body && { body }) })
     const patch = (path: string) =>
       kubelet.send(path, { method: 'PATCH', headers: strategic, body: ready })
-    const version = at(objectOf(kept), 'metadata', 'resourceVersion')
+    const version = at(objectOf(kept), 'metadata', 'resourceVersion') as string
 
     await t.test('its node is there already', async (t) => {
       const answer = await send('POST', '/api/v1/nodes', node)
@@ -70,7 +70,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     await t.test('its lease is renewed, at the version it came with', async (t) => {
       const got = await kubelet.get(`${leases}/${nodeName}`)
       t.strictSame(got.body, kept.body)
-      const put = await send('PUT', `${leases}/${nodeName}`, lease(String(version)))
+      const put = await send('PUT', `${leases}/${nodeName}`, lease(version))
       t.equal(put.status, 200)
       t.match(objectOf(put), {
         kind: 'Lease',

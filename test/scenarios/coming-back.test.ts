@@ -1,0 +1,154 @@
+import t from 'tap'
+import { Reflector } from '../../src/sandbox/reflector.ts'
+import { at } from '../kit/client.ts'
+import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+void t.test(
+  'watches of the cache end cleanly when the cloud is back, none of them at once',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    await cloud.unplug()
+    await hub.offline()
+    const watches = await Promise.all(
+      Array.from({ length: 5 }, () => kubelet.watch(podsOfNode, { resourceVersion })),
+    )
+    await cloud.plug()
+    await hub.online()
+    const began = performance.now()
+    for (const watch of watches) {
+      t.strictSame(await watch.rest(), [], 'nothing is made up')
+      t.equal(await watch.over, 'ended')
+    }
+    // client-go lists again after a watch that lasted less than a second and said nothing.
+    t.ok(performance.now() - began > 1_000)
+    cloud.addPods('b')
+    const again = await kubelet.watch(podsOfNode, { resourceVersion })
+    t.equal(at((await again.next())?.object, 'metadata', 'name'), 'b', 'nothing is missed')
+  },
+)
+
+void t.test('watches of the cloud end when it goes, and are cut for nobody else', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const watches = await Promise.all(
+    ['kubelet', 'operator'].map(async (component) => {
+      const client = hub.as(component)
+      const { resourceVersion } = await client.list(podsOfNode)
+      return client.watch(podsOfNode, { resourceVersion })
+    }),
+  )
+  await cloud.unplug()
+  await Promise.all(watches.map((watch) => watch.end()))
+  await hub.offline()
+  t.pass('both are over')
+})
+
+void t.test('a frozen cloud ends its watches with the verdict', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { heartbeat: { intervalMs: 40, timeoutMs: 300, failedRetry: 1, healthyThreshold: 1 } },
+  })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  using _frozen = cloud.sandbox.faults.freeze()
+  await hub.offline()
+  await watch.end()
+  const offline = await kubelet.watch(podsOfNode, { resourceVersion, timeoutSeconds: '1' })
+  t.equal(await offline.end(), 'ended')
+})
+
+void t.test(
+  'a reflector through ten cuts ends where the cloud is, without listing again',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    let changed: () => void = () => undefined
+    const reflectors = (['json', 'protobuf'] as const).map(
+      (encoding) =>
+        new Reflector({
+          server: hub.url,
+          userAgent: 'kubelet/v1.35.0',
+          path: '/api/v1/pods',
+          encoding,
+          onChange: () => changed(),
+        }),
+    )
+    t.teardown(() => Promise.all(reflectors.map((each) => each[Symbol.asyncDispose]())))
+    const inTheCloud = (): string[] =>
+      cloud.sandbox
+        .list(pods)
+        .map(({ metadata }) => `${metadata.namespace}/${metadata.name}@${metadata.resourceVersion}`)
+        .sort()
+    const held = (reflector: Reflector): string[] =>
+      [...reflector.objects].map(([key, object]) => `${key}@${object.resourceVersion}`).sort()
+    const inStep = async (): Promise<void> => {
+      const isSame = (): boolean =>
+        reflectors.every((each) => held(each).join() === inTheCloud().join())
+      while (!isSame()) await new Promise<void>((resolve) => (changed = resolve))
+    }
+    await inStep()
+    for (let cut = 0; cut < 10; cut++) {
+      await cloud.unplug()
+      await hub.offline()
+      // While nobody sees it: something comes, something goes, something changes.
+      cloud.addPods(`new-${cut}`)
+      cloud.touch(pods, 'a', 'default')
+      if (cut > 0) {
+        cloud.sandbox.delete(pods, `new-${cut - 1}`, 'default', { gracePeriodSeconds: 0 })
+      }
+      await cloud.plug()
+      await hub.online()
+      await inStep()
+    }
+    for (const reflector of reflectors) t.strictSame(held(reflector), inTheCloud())
+    t.strictSame(
+      reflectors.map(({ lists }) => lists),
+      [1, 1],
+      'each has listed once, at the beginning',
+    )
+    await cloud.unplug()
+    await hub.offline()
+    const { names } = await hub.as('kubelet').list('/api/v1/pods')
+    t.strictSame(
+      names,
+      [...cloud.sandbox.list(pods)].map(({ metadata }) => `default/${metadata.name}`).sort(),
+    )
+  },
+)
+
+void t.test(
+  'history that the cloud has forgotten is a list, with what went meanwhile',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const { resourceVersion } = await kubelet.list('/api/v1/pods')
+    await cloud.unplug()
+    await hub.offline()
+    cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
+    cloud.sandbox.compact()
+    await cloud.plug()
+    await hub.online()
+    const watch = await kubelet.watch('/api/v1/pods', { resourceVersion })
+    t.match(await watch.next(), { type: 'ERROR', object: { code: 410 } })
+    const relisted = await kubelet.list(`/api/v1/pods?resourceVersion=${resourceVersion}`)
+    t.strictSame(relisted.names, ['default/a'])
+    await cloud.unplug()
+    await hub.offline()
+    t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/a'])
+    t.equal((await kubelet.get(`${allServices}/x`)).status, 503)
+  },
+)

@@ -1,0 +1,114 @@
+import t from 'tap'
+import { objectOf, type Client } from '../kit/client.ts'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { refusingOrigin } from '../kit/wire/upstream.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+/** A hub that has not heard yet that the cloud is gone, and will not hear of it by itself. */
+async function slowToHear(t: Teardown, cloud: CloudServer): Promise<TestHub> {
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: {
+      heartbeat: {
+        intervalMs: 3_600_000,
+        timeoutMs: 300,
+        failedRetry: 1_000,
+        healthyThreshold: 1,
+      },
+    },
+  })
+  await hub.online()
+  return hub
+}
+
+const aPod = '/api/v1/namespaces/default/pods/a'
+
+async function fill(kubelet: Client): Promise<readonly Buffer[]> {
+  const answers = [
+    await kubelet.get(aPod),
+    await kubelet.get(podsOfNode),
+    await kubelet.get('/api'),
+  ]
+  return answers.map(({ body }) => body)
+}
+
+/** How an API server dies. */
+const deaths: Readonly<Record<string, (cloud: CloudServer) => Promise<void> | void>> = {
+  'refuses connections': (cloud) => cloud.unplug(),
+  'resets connections': (cloud) => void cloud.sandbox.faults.reset(),
+  freezes: (cloud) => void cloud.sandbox.faults.freeze(),
+}
+
+for (const [what, strike] of Object.entries(deaths)) {
+  void t.test(`reads are answered in the same exchange where the cloud ${what}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await slowToHear(t, cloud)
+    const kubelet = hub.as('kubelet')
+    const before = await fill(kubelet)
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    await strike(cloud)
+    t.equal(hub.hub.online(), true)
+    const [after, watch] = await Promise.all([
+      Promise.all([kubelet.get(aPod), kubelet.get(podsOfNode), kubelet.get('/api')]),
+      kubelet.watch(podsOfNode, { resourceVersion, timeoutSeconds: '1' }),
+    ])
+    t.strictSame(
+      after.map(({ body }) => body),
+      before,
+    )
+    t.equal(watch.status, 200)
+    watch.hangUp()
+    t.equal(hub.hub.online(), true, 'a request alone is no verdict')
+  })
+}
+
+void t.test(
+  'a write that nobody can have seen is answered as offline, one that was sent is not',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await slowToHear(t, cloud)
+    const kubelet = hub.as('kubelet')
+    const event = {
+      method: 'POST',
+      body: { kind: 'Event', apiVersion: 'v1', metadata: { name: 'a.1', namespace: 'default' } },
+    }
+    const events = '/api/v1/namespaces/default/events'
+    {
+      using _reset = cloud.sandbox.faults.reset(({ method }) => method === 'POST')
+      const sent = await kubelet.send(events, event)
+      t.match(objectOf(sent), { code: 503, reason: 'ServiceUnavailable' })
+      t.equal(
+        cloud.sandbox.requests.filter(({ method }) => method === 'POST').length,
+        1,
+        'sent once',
+      )
+    }
+    await cloud.unplug()
+    const refused = await kubelet.send(events, event)
+    t.equal(refused.status, 201)
+    t.equal((await kubelet.send(aPod, { method: 'DELETE' })).status, 503)
+  },
+)
+
+void t.test('a get that breaks off in the middle is answered from the cache', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await slowToHear(t, cloud)
+  const kubelet = hub.as('kubelet')
+  const before = await fill(kubelet)
+  using _cut = cloud.sandbox.faults.cut(50)
+  t.strictSame((await kubelet.get(aPod)).body, before[0])
+  t.strictSame((await kubelet.get('/api')).body, before[2])
+})
+
+void t.test(
+  'a hub that starts without the cloud waits for one probe, and then answers',
+  async (t) => {
+    const hub = await startTestHub(t, { upstreams: [{ url: await refusingOrigin() }] })
+    const answer = await hub.as('kubelet').get(podsOfNode)
+    t.equal(answer.status, 503)
+    t.equal(hub.hub.online(), false)
+  },
+)
