@@ -85,14 +85,25 @@ export interface Replacement extends AsyncDisposable {
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
-   * The newest of the object's own record and what the collections of its audience hold of it. 'absent': a collection that would have it
-   * (no selector, or its name) is stored and has it not. `undefined`: nothing is known.
+   * The newest of the object's own record and what the collections of its audience hold of it, unless something later contradicts it.
+   * 'absent': a collection that would have it (no selector, or its name) is stored and has it not, at a version newer than the one at
+   * which that newest was last confirmed: its own for a record, the collection's for a member. `undefined`: nothing is known, or the
+   * cloud said that there is no such object (`forget`) and no such collection tells.
    */
   get(key: ObjectKey): StoredObject | 'absent' | undefined
   /** `undefined`: never listed, which is not the same as listed and empty. */
   list(key: CollectionKey): StoredList | undefined
   /** An older version than what is stored changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
+  /**
+   * The cloud said that there is no such object: its own record goes, and what collections hold of it is no longer answered by `get`,
+   * until a put, an event or a changed list brings the object again. Lists stay what the cloud gave at their version.
+   */
+  forget(key: ObjectKey): Promise<void>
+  /**
+   * Begins a list. What it drops loses its own record too, if that is not newer than the list: with selectors it may only no longer
+   * match, so that it is unknown then and not absent.
+   */
   replace(key: CollectionKey): Replacement
   /**
    * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for

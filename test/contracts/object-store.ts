@@ -230,6 +230,134 @@ export function objectStoreContract(
     },
   )
 
+  promise('a record of its own is not answered once a newer list lacks it', async (t, store) => {
+    await store.put(keyOf('p'), pod, object('p', 5))
+    await replace(store, collection(), head(10), [object('q', 3)])
+    t.equal(store.get(keyOf('p')), 'absent')
+    await store.put(keyOf('p'), pod, object('p', 11))
+    t.equal(got(store, keyOf('p')), 'p at 11', 'but it is if it is newer than the list')
+    await store.apply(collection(), [bookmark(12)])
+    t.equal(store.get(keyOf('p')), 'absent', 'a watch would have told of it')
+  })
+
+  promise('what a newer list by name or namespace lacks is not answered', async (t, store) => {
+    for (const key of [
+      collection({ namespace: 'default' }),
+      collection({ fieldSelector: 'metadata.name=p' }),
+      collection({ namespace: 'default', fieldSelector: 'metadata.name=p' }),
+    ]) {
+      const audience = { identity: tokenHolder(JSON.stringify(key)), form: json }
+      await store.put(keyOf('p', { audience }), pod, object('p', 5))
+      await replace(store, { ...key, audience }, head(10))
+      t.equal(store.get(keyOf('p', { audience })), 'absent')
+    }
+    await store.put(keyOf('p'), pod, object('p', 5))
+    await replace(store, collection({ namespace: 'other' }), head(10))
+    await replace(store, collection({ fieldSelector: 'metadata.name=other' }), head(10))
+    await replace(store, collection({ labelSelector: 'app=x' }), head(10))
+    t.equal(got(store, keyOf('p')), 'p at 5', 'others say nothing of it')
+  })
+
+  promise('a list that drops an object takes the record of its own along', async (t, store) => {
+    const key = collection({ fieldSelector: 'spec.nodeName=n' })
+    await replace(store, key, head(11), [object('r', 11), object('s', 9)])
+    await store.put(keyOf('r'), pod, object('r', 11))
+    await store.put(keyOf('s'), pod, object('s', 20))
+    await replace(store, key, head(13))
+    t.equal(store.get(keyOf('r')), undefined, 'it may only no longer match')
+    t.equal(got(store, keyOf('s')), 's at 20', 'unless that is newer than the list')
+  })
+
+  promise(
+    'what events moved the list beyond does not count against a record that its objects dropped',
+    async (t, store) => {
+      const key = collection({ fieldSelector: 'spec.nodeName=n' })
+      await replace(store, key, head(5), [object('r', 3)])
+      await store.put(keyOf('r'), pod, object('r', 12))
+      {
+        await using replacement = store.replace(key)
+        await store.apply(key, [changed('ADDED', object('x', 13))])
+        await replacement.commit(head(10))
+      }
+      t.equal(got(store, keyOf('r')), 'r at 12')
+    },
+  )
+
+  promise('what another collection confirmed later is still answered', async (t, store) => {
+    const selected = collection({ labelSelector: 'app=x' })
+    await replace(store, collection(), head(10))
+    await replace(store, selected, head(9), [object('r', 8)])
+    t.equal(store.get(keyOf('r')), 'absent')
+    await replace(store, selected, head(20), [object('r', 8)])
+    t.equal(got(store, keyOf('r')), 'r at 8')
+    await store.put(keyOf('r'), pod, object('r', 8))
+    t.equal(got(store, keyOf('r')), 'r at 8', 'a record of the same version does not date it back')
+    await replace(store, collection({ labelSelector: 'app=y' }), head(30))
+    t.equal(got(store, keyOf('r')), 'r at 8')
+    await replace(store, collection(), head(21))
+    t.equal(store.get(keyOf('r')), 'absent')
+  })
+
+  promise('an object the cloud has not any more is forgotten', async (t, store) => {
+    await store.forget(keyOf('a'))
+    t.equal(store.get(keyOf('a')), undefined)
+    await store.put(keyOf('a'), pod, object('a', 5))
+    await store.forget(keyOf('a', { audience: { identity: node, form: protobuf } }))
+    t.equal(got(store, keyOf('a')), 'a at 5', 'of its audience only')
+    await store.forget(keyOf('a'))
+    t.equal(store.get(keyOf('a')), undefined)
+    await store.put(keyOf('a'), pod, object('a', 5))
+    t.equal(got(store, keyOf('a')), 'a at 5', 'until it is told again')
+  })
+
+  promise(
+    'what collections hold of a forgotten object is listed and not answered',
+    async (t, store) => {
+      const other = collection({ labelSelector: 'app=x' })
+      await replace(store, collection(), head(10), [object('a', 5), object('b', 6)])
+      await replace(store, other, head(10), [object('a', 5)])
+      await store.put(keyOf('a'), pod, object('a', 5))
+      await store.forget(keyOf('a'))
+      t.equal(store.get(keyOf('a')), undefined)
+      t.equal(got(store, keyOf('b')), 'b at 6')
+      t.strictSame(listed(store, collection()), ['a at 5', 'b at 6'])
+      await store.apply(collection(), [
+        bookmark(11),
+        changed('MODIFIED', object('a', 4)),
+        changed('MODIFIED', object('b', 12)),
+      ])
+      t.equal(store.get(keyOf('a')), undefined, 'nothing brought it')
+      t.strictSame(
+        texts(await store.apply(collection(), [changed('DELETED', object('a', 13))])),
+        ['a at 5'],
+        'the collection goes by its own watch',
+      )
+      t.equal(store.get(keyOf('a')), 'absent', 'and not by what another one holds')
+    },
+  )
+
+  promise('a put, an event or a list brings back what was forgotten', async (t, store) => {
+    const all = [object('a', 5), object('b', 6), object('c', 7), object('d', 8)]
+    await replace(store, collection(), head(10), all)
+    for (const name of ['a', 'b', 'c', 'd']) await store.forget(keyOf(name))
+    await store.put(keyOf('a'), pod, object('a', 5))
+    t.equal(got(store, keyOf('a')), 'a at 5')
+    await store.apply(collection(), [changed('MODIFIED', object('b', 11))])
+    t.equal(got(store, keyOf('b')), 'b at 11')
+    await store.apply(collection(), [changed('ADDED', object('c', 7))])
+    t.equal(got(store, keyOf('c')), 'c at 7')
+    t.equal(store.get(keyOf('d')), undefined)
+    await replace(store, collection(), head(12), [...all.slice(2), object('b', 11)])
+    t.equal(got(store, keyOf('d')), 'd at 8')
+    t.equal(store.get(keyOf('a')), 'absent')
+  })
+
+  promise('a put that does not wait for a forget follows it', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 5))
+    await Promise.all([store.forget(keyOf('a')), store.put(keyOf('a'), pod, object('a', 5))])
+    t.equal(got(store, keyOf('a')), 'a at 5')
+  })
+
   promise('members of a list are of the kind that the list is named for', async (t, store) => {
     await replace(store, collection(), head(2), [object('a', 1)])
     t.match(store.get(keyOf('a')), { gvk: pod })
@@ -428,7 +556,7 @@ export function objectStoreContract(
       await store.put(
         keyOf('s', { namespace: 'other' }),
         pod,
-        object('s', 5, { namespace: 'other' }),
+        object('s', 15, { namespace: 'other' }),
       )
       await store.putDocument(
         { identity: node, url: '/api', accept: '' },
@@ -438,7 +566,7 @@ export function objectStoreContract(
     await using store = await open(directory)
     t.match(store.list(collection()), { gvk: podList, resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 4', 'b at 2'])
-    t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 5')
+    t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
     t.equal(store.document({ identity: node, url: '/api', accept: '' })?.contentType, 'text/plain')
     t.strictSame(texts(await store.apply(collection(), [changed('DELETED', object('a', 9))])), [

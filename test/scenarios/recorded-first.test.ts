@@ -32,6 +32,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
     await gate.pass()
     await store.put(key, gvk, object)
   },
+  forget: (key) => store.forget(key),
   replace(key): Replacement {
     const replacement = store.replace(key)
     return {

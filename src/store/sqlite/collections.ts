@@ -28,14 +28,6 @@ export class Collections {
     return [...this.#states.values()].filter(({ address }) => isScope(address.scope, scope))
   }
 
-  /** Whether some collection of the scope has missed a write. */
-  unfit(scope: ScopeKey): boolean {
-    for (const state of this.#states.values()) {
-      if (state.unfit && isScope(state.address.scope, scope)) return true
-    }
-    return false
-  }
-
   serves(address: CollectionAddress): boolean {
     return this.known(address)?.unfit !== true
   }

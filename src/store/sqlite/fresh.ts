@@ -59,7 +59,7 @@ function forgetSealed(db: DatabaseSync): void {
     db.prepare('DELETE FROM body WHERE object IN (SELECT id FROM object WHERE scope = ?)').run(
       scope,
     )
-    for (const table of ['collection', 'single', 'object']) {
+    for (const table of ['collection', 'single', 'forgotten', 'object']) {
       db.prepare(`DELETE FROM ${table} WHERE scope = ?`).run(scope)
     }
   }

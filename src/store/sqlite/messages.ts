@@ -78,6 +78,8 @@ export interface Flip {
   readonly removed: readonly NamePair[]
   readonly gvk: GVK
   readonly version: string
+  /** What the list itself said; events meanwhile may have moved the collection beyond. */
+  readonly listed: string
   readonly extra: string
   readonly confirmedAt: number
 }
@@ -106,6 +108,14 @@ export interface Put {
   readonly objects: Packed
 }
 
+/** The cloud said that there is no such object. */
+export interface Forget {
+  readonly kind: 'forget'
+  readonly scope: ScopeKey
+  readonly namespace: string
+  readonly name: string
+}
+
 export interface PutDocument extends StoredDocument {
   readonly kind: 'document'
   /** Identity, URL, Accept. */
@@ -125,7 +135,8 @@ export interface Disown {
   readonly collection: CollectionAddress
 }
 
-export type Operation = Stage | Flip | Discard | Apply | Put | PutDocument | Quarantine | Disown
+export type Operation =
+  Stage | Flip | Discard | Apply | Put | Forget | PutDocument | Quarantine | Disown
 
 export interface Group {
   readonly operations: readonly Operation[]

@@ -20,7 +20,12 @@ export class Objects {
       addScope: prepare(
         db,
         `INSERT INTO scope (identity, form, api_group, api_version, resource) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET identity = excluded.identity RETURNING id`,
+         RETURNING id`,
+      ),
+      findScope: prepare(
+        db,
+        `SELECT id FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
       ),
       find: prepare(
         db,
@@ -47,12 +52,22 @@ export class Objects {
   }
 
   scope(key: ScopeKey): number {
+    const known = this.knownScope(key)
+    if (known !== undefined) return known
+    const id = Number(this.#sql.addScope.get(...key)?.[0])
+    this.#scopes.set(JSON.stringify(key), id)
+    return id
+  }
+
+  /** `undefined`: nothing was ever stored in it. */
+  knownScope(key: ScopeKey): number | undefined {
     const text = JSON.stringify(key)
     const known = this.#scopes.get(text)
     if (known !== undefined) return known
-    const id = Number(this.#sql.addScope.get(...key)?.[0])
-    this.#scopes.set(text, id)
-    return id
+    const row = this.#sql.findScope.get(...key)
+    if (!row) return undefined
+    this.#scopes.set(text, Number(row[0]))
+    return Number(row[0])
   }
 
   /** Stores the body, or finds it stored, and counts `refs` more who refer to it. */

@@ -6,8 +6,8 @@ import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Seal } from './seal.ts'
+import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
-import { isNewer } from './versions.ts'
 
 /** A row of `object` without its body. */
 export interface Stored extends Omit<ApiObject, 'bytes'> {
@@ -31,6 +31,7 @@ const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirm
 export class Reads {
   readonly #db: DatabaseSync
   readonly #seal: Seal
+  readonly #standings: Standings
   readonly #scopes = new Map<string, number>()
   readonly #sql
 
@@ -39,6 +40,7 @@ export class Reads {
     db.exec('PRAGMA cache_size = -2000')
     this.#db = db
     this.#seal = seal
+    this.#standings = new Standings(db)
     this.#sql = {
       scope: prepare(
         db,
@@ -50,38 +52,10 @@ export class Reads {
         `SELECT ${headColumns} FROM collection
          WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
       ),
-      covering: prepare(
-        db,
-        `SELECT namespace, field_selector FROM collection
-         WHERE scope = ?1 AND namespace IN ('', ?2) AND label_selector = '' AND field_selector IN ('', ?3)
-           AND whole = 1 AND holes = 0`,
-      ),
-      kind: prepare(
-        db,
-        'SELECT kind_group, kind_version, kind FROM collection WHERE scope = ? LIMIT 1',
-      ),
       members: prepare(
         db,
         `SELECT object, namespace, name, uid, version, size FROM member
          WHERE collection = ? ORDER BY namespace, name`,
-      ),
-      named: prepare(
-        db,
-        `SELECT id, namespace, name, uid, version, size FROM object
-         WHERE scope = ? AND namespace = ? AND name = ?
-           AND refs > (SELECT count(*) FROM staged WHERE staged.object = object.id)`,
-      ),
-      holders: prepare(
-        db,
-        `SELECT collection.namespace, collection.label_selector, collection.field_selector
-         FROM collection JOIN member ON member.collection = collection.id
-         WHERE collection.scope = ? AND collection.whole = 1
-           AND member.namespace = ? AND member.name = ? AND member.object = ?`,
-      ),
-      single: prepare(
-        db,
-        `SELECT object, kind_group, kind_version, kind FROM single
-         WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       bodies: prepare(
         db,
@@ -131,53 +105,10 @@ export class Reads {
     return this.#sql.members.all(collection).map(toStored)
   }
 
-  /** Newest first; of versions that do not compare, the one written last. What is only staged is not among them. */
-  named(scope: ScopeKey, namespace: string, name: string): Stored[] {
+  /** `undefined`: nothing was ever stored in the scope. */
+  standing(scope: ScopeKey, namespace: string, name: string): Standing | undefined {
     const id = this.#scope(scope)
-    if (id === undefined) return []
-    const rows = this.#sql.named.all(id, namespace, name).map(toStored)
-    return rows.length < 2 ? rows : rows.sort(newestFirst)
-  }
-
-  single(
-    scope: ScopeKey,
-    namespace: string,
-    name: string,
-  ): { readonly object: number; readonly gvk: GVK } | undefined {
-    const id = this.#scope(scope)
-    const row = id === undefined ? undefined : this.#sql.single.get(id, namespace, name)
-    return row && { object: Number(row[0]), gvk: gvkOf(row.slice(1)) }
-  }
-
-  /** The kind of lists in this scope. */
-  listKind(scope: ScopeKey): GVK | undefined {
-    const id = this.#scope(scope)
-    const row = id === undefined ? undefined : this.#sql.kind.get(id)
-    return row && gvkOf(row)
-  }
-
-  /** Whole collections that would have the object if it existed. */
-  covering(scope: ScopeKey, namespace: string, name: string): CollectionAddress[] {
-    const id = this.#scope(scope)
-    if (id === undefined) return []
-    return this.#sql.covering.all(id, namespace, `metadata.name=${name}`).map(([of, field]) => ({
-      scope,
-      namespace: String(of),
-      labelSelector: '',
-      fieldSelector: String(field),
-    }))
-  }
-
-  /** Whole collections that hold the object. */
-  holders(scope: ScopeKey, { namespace, name, id }: Stored): CollectionAddress[] {
-    const scopeId = this.#scope(scope)
-    if (scopeId === undefined) return []
-    return this.#sql.holders.all(scopeId, namespace, name, id).map(([of, label, field]) => ({
-      scope,
-      namespace: String(of),
-      labelSelector: String(label),
-      fieldSelector: String(field),
-    }))
+    return id === undefined ? undefined : this.#standings.of(id, scope, namespace, name)
   }
 
   /** The objects in the order given, without those whose bytes are damaged or gone; `damaged` is told their ids. */
@@ -258,10 +189,3 @@ const toStored = ([id, namespace, name, uid, version, size]: Row): Stored => ({
   resourceVersion: String(version),
   size: Number(size),
 })
-
-const newestFirst = (a: Stored, b: Stored): number =>
-  isNewer(a.resourceVersion, b.resourceVersion)
-    ? -1
-    : isNewer(b.resourceVersion, a.resourceVersion)
-      ? 1
-      : b.id - a.id

@@ -167,6 +167,7 @@ export class StagedReplacement implements Replacement {
       ),
       gvk: head.gvk,
       version,
+      listed: head.resourceVersion,
       extra: head.extra,
       confirmedAt,
     }

@@ -6,7 +6,8 @@ import type { DatabaseSync } from 'node:sqlite'
  * `object` stands for one version of one object, once for everyone who refers to it, and counts them in `refs`: members, single
  * records and staged ones alike. Its bytes are in `body`, apart, so that counting rewrites small rows that lie close together. Neither
  * is ever rewritten with other content. When nobody refers to an object any more it goes, but its body is only noted in `leftover`: a
- * list that is being read may still come to it. `member` repeats what a list is compared by.
+ * list that is being read may still come to it. `member` repeats what a list is compared by. `forgotten` names objects that members
+ * stand for and of which the cloud has said since that there are none; nothing in it is in `single`.
  */
 const migrations = [
   `
@@ -59,6 +60,12 @@ const migrations = [
     namespace TEXT NOT NULL, name TEXT NOT NULL,
     object INTEGER NOT NULL,
     kind_group TEXT NOT NULL, kind_version TEXT NOT NULL, kind TEXT NOT NULL,
+    PRIMARY KEY (scope, namespace, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE forgotten (
+    scope INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL,
     PRIMARY KEY (scope, namespace, name)
   ) STRICT, WITHOUT ROWID;
 

@@ -30,6 +30,7 @@ import {
 import type { Reads, Stored } from './reads.ts'
 import { StagedReplacement } from './replacement.ts'
 import type { Snapshots } from './snapshots.ts'
+import { newestOf, verdictOn, type Standing } from './standing.ts'
 import { mayFollow, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -57,6 +58,8 @@ export class SqliteStore implements ObjectStore {
   /** Missed a write, and this could not be written down either. */
   readonly #undisowned = new Set<CollectionState>()
   #replacements = 0
+  /** Not committed yet: until then what is stored does not tell what a put has to write. */
+  #forgetting = 0
   #closed: Promise<void> | undefined
 
   constructor({ worker, queue, reads, snapshots, report }: Parts) {
@@ -81,9 +84,18 @@ export class SqliteStore implements ObjectStore {
 
   async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const scope = scopeOf(audience, gvr)
-    if (this.#read(() => this.#isStale(scope, object))) return
+    if (this.#forgetting === 0 && this.#read(() => this.#isStale(scope, object))) return
     const operation: Put = { kind: 'put', scope, gvk, objects: pack([object]) }
     await this.#write(operation, object.bytes.byteLength)
+  }
+
+  async forget({ audience, gvr, namespace, name }: ObjectKey): Promise<void> {
+    this.#forgetting += 1
+    try {
+      await this.#write({ kind: 'forget', scope: scopeOf(audience, gvr), namespace, name }, 0)
+    } finally {
+      this.#forgetting -= 1
+    }
   }
 
   replace(key: CollectionKey): Replacement {
@@ -105,7 +117,7 @@ export class SqliteStore implements ObjectStore {
   ): Promise<readonly (ApiObject | undefined)[]> {
     const state = this.#collections.of(addressOf(key))
     const changes = changesOf(events)
-    const version = newestOf(events)
+    const version = newestIn(events)
     if (changes.length === 0 && version === '') return events.map(() => undefined)
     const settle = state.accepted(changes, version)
     const operation = toApply(state, events, version)
@@ -154,28 +166,26 @@ export class SqliteStore implements ObjectStore {
 
   #get({ audience, gvr, namespace, name }: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = scopeOf(audience, gvr)
-    const single = this.#reads.single(scope, namespace, name)
-    const unfit = this.#collections.unfit(scope)
-    for (const stored of this.#reads.named(scope, namespace, name)) {
-      if (unfit && stored.id !== single?.object && !this.#isHeld(scope, stored)) continue
-      const [object] = this.#bodies(scope, [stored])
-      const gvk = single?.gvk ?? this.#objectKind(scope)
-      return object && gvk && { gvk, object }
-    }
-    const covered = this.#reads
-      .covering(scope, namespace, name)
-      .some((address) => this.#collections.serves(address) && !this.#collections.holes(address))
-    return covered ? 'absent' : undefined
+    const standing = this.#standing(scope, namespace, name)
+    if (!standing) return undefined
+    const found = verdictOn(
+      standing,
+      ({ address, holes }) => holes || this.#collections.holes(address),
+    )
+    if (typeof found !== 'object') return found
+    const [object] = this.#bodies(scope, [found.stored])
+    return object && { gvk: found.gvk, object }
   }
 
-  #isHeld(scope: ScopeKey, stored: Stored): boolean {
-    return this.#reads.holders(scope, stored).some((address) => this.#collections.serves(address))
-  }
-
-  /** Objects are of the kind that lists of them are named for; a Table stays one. */
-  #objectKind(scope: ScopeKey): GVK | undefined {
-    const gvk = this.#reads.listKind(scope)
-    return gvk && { ...gvk, kind: gvk.kind.replace(/List$/, '') }
+  /** Without what collections say that missed a write. */
+  #standing(scope: ScopeKey, namespace: string, name: string): Standing | undefined {
+    const standing = this.#reads.standing(scope, namespace, name)
+    return (
+      standing && {
+        ...standing,
+        holdings: standing.holdings.filter(({ address }) => this.#collections.serves(address)),
+      }
+    )
   }
 
   #list(key: CollectionKey): StoredList | undefined {
@@ -210,15 +220,18 @@ export class SqliteStore implements ObjectStore {
     return this.#reads.bodies(scope, wanted, (id) => this.#quarantine(scope, id))
   }
 
-  /** Whether the record is at this version or beyond. */
+  /** Whether the record is at this version already, or something newer is known. */
   #isStale(scope: ScopeKey, { namespace, name, uid, resourceVersion }: ApiObject): boolean {
-    const known = this.#reads.named(scope, namespace, name)
-    const [newestKnown] = known
-    if (!newestKnown || resourceVersion === '') return false
-    if (!mayFollow(resourceVersion, newestKnown.resourceVersion)) return true
-    const single = this.#reads.single(scope, namespace, name)
-    const record = known.find(({ id }) => id === single?.object && !this.#damaged.has(id))
-    return record?.resourceVersion === resourceVersion && record.uid === uid
+    const standing = this.#standing(scope, namespace, name)
+    const known = standing && newestOf(standing)
+    if (!known || resourceVersion === '') return false
+    if (!mayFollow(resourceVersion, known.stored.resourceVersion)) return true
+    const record = standing.single?.stored
+    return (
+      record?.resourceVersion === resourceVersion &&
+      record.uid === uid &&
+      !this.#damaged.has(record.id)
+    )
   }
 
   /** What cannot be read is known to nobody any more, and the collections that held it know that they lack something. */
@@ -293,7 +306,7 @@ function toApply(state: CollectionState, events: readonly WatchEvent[], version:
   }
 }
 
-function newestOf(events: readonly WatchEvent[]): string {
+function newestIn(events: readonly WatchEvent[]): string {
   let version = ''
   for (const event of events) {
     if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)

@@ -156,6 +156,7 @@ const buffersOf = (operation: Operation): ArrayBuffer[] => {
       return [operation.body.buffer]
     case 'flip':
     case 'discard':
+    case 'forget':
     case 'quarantine':
     case 'disown':
       return []

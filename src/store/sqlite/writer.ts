@@ -150,6 +150,7 @@ function weigh(operation: Operation): number {
       return 8 * pageSize + operation.body.byteLength
     case 'flip':
     case 'discard':
+    case 'forget':
     case 'quarantine':
     case 'disown':
       return 8 * pageSize

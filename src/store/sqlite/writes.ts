@@ -8,6 +8,7 @@ import {
   type CollectionAddress,
   type Displaced,
   type Flip,
+  type Forget,
   type Operation,
   type Put,
   type PutDocument,
@@ -93,6 +94,27 @@ export class Writes {
         db,
         'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
       ),
+      held: prepare(
+        db,
+        `SELECT 1 FROM collection JOIN member ON member.collection = collection.id
+         WHERE collection.scope = ?1 AND collection.namespace IN ('', ?2)
+           AND member.namespace = ?2 AND member.name = ?3 LIMIT 1`,
+      ),
+      setForgotten: prepare(
+        db,
+        'INSERT INTO forgotten (scope, namespace, name) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+      ),
+      forgotten: prepare(
+        db,
+        'SELECT 1 FROM forgotten WHERE scope = ? AND namespace = ? AND name = ?',
+      ),
+      recall: prepare(db, 'DELETE FROM forgotten WHERE scope = ? AND namespace = ? AND name = ?'),
+      recallMembers: prepare(
+        db,
+        `DELETE FROM forgotten WHERE scope = ?1 AND EXISTS (
+           SELECT 1 FROM member WHERE collection = ?2
+             AND member.namespace = forgotten.namespace AND member.name = forgotten.name)`,
+      ),
       stage: prepare(
         db,
         'INSERT INTO staged (object, replacement) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1',
@@ -131,6 +153,8 @@ export class Writes {
         return this.#apply(operation)
       case 'put':
         return this.#put(operation)
+      case 'forget':
+        return this.#forget(operation)
       case 'document':
         return this.#document(operation)
       case 'quarantine':
@@ -155,8 +179,9 @@ export class Writes {
   #flip(flip: Flip): undefined {
     const { scope, namespace, labelSelector, fieldSelector } = flip.collection
     const { group, version, kind } = flip.gvk
+    const scopeId = this.#objects.scope(scope)
     const row = this.#sql.setCollection.get(
-      this.#objects.scope(scope),
+      scopeId,
       namespace,
       labelSelector,
       fieldSelector,
@@ -168,7 +193,11 @@ export class Writes {
       flip.extra,
     )
     const id = Number(row?.[0])
-    for (const [of, name] of flip.removed) this.#removeMember(id, of, name)
+    for (const [of, name] of flip.removed) {
+      this.#removeMember(id, of, name)
+      this.#removeSingle(scopeId, of, name, flip.listed)
+      this.#recallUnheld(scopeId, of, name)
+    }
     const overtaken = new Set(flip.overtaken.map((pair) => JSON.stringify(pair)))
     for (const [object, of, name, uid, version, size] of this.#sql.staged.all(flip.replacement)) {
       if (overtaken.size > 0 && overtaken.has(JSON.stringify([of, name]))) {
@@ -185,6 +214,7 @@ export class Writes {
       }
     }
     this.#sql.unstage.run(flip.replacement)
+    this.#sql.recallMembers.run(scopeId, id)
   }
 
   #discard(replacement: number): undefined {
@@ -230,11 +260,8 @@ export class Writes {
       this.#removeMember(collection, namespace, name)
     }
     const scopeId = this.#objects.scope(scope)
-    const single = this.#single(scopeId, namespace, name)
-    if (single && mayFollow(resourceVersion, single.version)) {
-      this.#sql.removeSingle.run(scopeId, namespace, name)
-      this.#objects.release(single.object)
-    }
+    this.#removeSingle(scopeId, namespace, name, resourceVersion)
+    this.#recallUnheld(scopeId, namespace, name)
   }
 
   #changed(
@@ -247,6 +274,9 @@ export class Writes {
     const scopeId = this.#objects.scope(scope)
     const single = this.#single(scopeId, namespace, name)
     const joins = collection !== undefined && (!member || isChange(object, member))
+    if (joins || member?.version === object.resourceVersion) {
+      this.#sql.recall.run(scopeId, namespace, name)
+    }
     const moves = single !== undefined && isChange(object, single)
     if (!joins && !moves) return
     const id = this.#objects.acquire(scope, object, Number(joins) + Number(moves))
@@ -270,7 +300,18 @@ export class Writes {
       const id = this.#objects.acquire(scope, object, 1)
       const { group, version, kind } = gvk
       this.#sql.setSingle.run(scopeId, namespace, name, id, group, version, kind)
+      this.#sql.recall.run(scopeId, namespace, name)
       if (single) this.#objects.release(single.object)
+    }
+  }
+
+  /** Members stay, as the list is still what the cloud gave at its version; that they are not to be answered by name is noted. */
+  #forget({ scope, namespace, name }: Forget): undefined {
+    const scopeId = this.#objects.knownScope(scope)
+    if (scopeId === undefined) return
+    this.#removeSingle(scopeId, namespace, name)
+    if (this.#sql.held.get(scopeId, namespace, name)) {
+      this.#sql.setForgotten.run(scopeId, namespace, name)
     }
   }
 
@@ -302,6 +343,20 @@ export class Writes {
 
   #single(scope: number, namespace: string, name: string): Held | undefined {
     return toHeld(this.#sql.single.get(scope, namespace, name))
+  }
+
+  /** Not if it is newer than `upTo`. */
+  #removeSingle(scope: number, namespace: string, name: string, upTo?: string): void {
+    const single = this.#single(scope, namespace, name)
+    if (!single || (upTo !== undefined && !mayFollow(upTo, single.version))) return
+    this.#sql.removeSingle.run(scope, namespace, name)
+    this.#objects.release(single.object)
+  }
+
+  /** What no collection holds any more needs no note that it is gone. */
+  #recallUnheld(scope: number, namespace: string, name: string): void {
+    if (!this.#sql.forgotten.get(scope, namespace, name)) return
+    if (!this.#sql.held.get(scope, namespace, name)) this.#sql.recall.run(scope, namespace, name)
   }
 
   /** Takes over one reference to the object. */

@@ -1,0 +1,141 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { GVK } from '../../kube/gvk.ts'
+import type { CollectionAddress, ScopeKey } from './messages.ts'
+import type { Stored } from './reads.ts'
+import { prepare, type Row } from './statements.ts'
+import { isNewer } from './versions.ts'
+
+/** What a whole collection says of one object: that it holds it, or, where it would have it, that it has not. */
+export interface Holding {
+  readonly address: CollectionAddress
+  readonly version: string
+  readonly holes: boolean
+  readonly member: Candidate | undefined
+}
+
+/** One version of the object that could be answered. */
+export interface Candidate {
+  readonly stored: Stored
+  readonly gvk: GVK
+  /** The version up to which it is known not to have changed. */
+  readonly confirmed: string
+}
+
+/** All that is stored about one object, but its bytes. */
+export interface Standing {
+  readonly single: Candidate | undefined
+  /** The cloud has said since that there is no such object. */
+  readonly forgotten: boolean
+  readonly holdings: readonly Holding[]
+}
+
+/** Reads what is stored about single objects. */
+export class Standings {
+  readonly #sql
+
+  constructor(db: DatabaseSync) {
+    this.#sql = {
+      own: prepare(
+        db,
+        `SELECT object.id, object.uid, object.version, object.size,
+           single.kind_group, single.kind_version, single.kind
+         FROM single JOIN object ON object.id = single.object
+         WHERE single.scope = ?1 AND single.namespace = ?2 AND single.name = ?3
+         UNION ALL
+         SELECT NULL, '', '', 0, '', '', ''
+         FROM forgotten WHERE scope = ?1 AND namespace = ?2 AND name = ?3`,
+      ),
+      // Collections of other names are many where each object is watched by itself, and need no look.
+      holdings: prepare(
+        db,
+        `SELECT member.object, member.uid, member.version, member.size,
+           collection.kind_group, collection.kind_version, collection.kind,
+           collection.namespace, label_selector, field_selector, collection.version, holes
+         FROM collection LEFT JOIN member
+           ON member.collection = collection.id AND member.namespace = ?2 AND member.name = ?3
+         WHERE scope = ?1 AND collection.namespace IN ('', ?2) AND whole = 1
+           AND (field_selector NOT GLOB 'metadata.name=*' OR field_selector = ?4
+             OR field_selector GLOB '*,*')
+           AND (member.object IS NOT NULL OR (label_selector = '' AND field_selector IN ('', ?4)))`,
+      ),
+    }
+  }
+
+  of(id: number, scope: ScopeKey, namespace: string, name: string): Standing {
+    const field = `metadata.name=${name}`
+    const named = { namespace, name }
+    const own = this.#sql.own.get(id, namespace, name)
+    return {
+      single: own && candidateOf(own, named, String(own[2])),
+      forgotten: own !== undefined && own[0] === null,
+      holdings: this.#sql.holdings.all(id, namespace, name, field).map((row) => ({
+        address: {
+          scope,
+          namespace: String(row[7]),
+          labelSelector: String(row[8]),
+          fieldSelector: String(row[9]),
+        },
+        version: String(row[10]),
+        holes: row[11] === 1,
+        member: candidateOf(row, named, String(row[10])),
+      })),
+    }
+  }
+}
+
+function candidateOf(
+  [id, uid, version, size, group, kindVersion, kind]: Row,
+  named: { readonly namespace: string; readonly name: string },
+  confirmed: string,
+): Candidate | undefined {
+  if (id === null) return undefined
+  return {
+    stored: {
+      ...named,
+      id: Number(id),
+      uid: String(uid),
+      resourceVersion: String(version),
+      size: Number(size),
+    },
+    // Members are of the kind that their list is named for; a Table stays one.
+    gvk: {
+      group: String(group),
+      version: String(kindVersion),
+      kind: String(kind).replace(/List$/, ''),
+    },
+    confirmed,
+  }
+}
+
+/** Newest first; of versions that do not compare, the one written last. Of one version, the one confirmed last. */
+export function newestOf({ single, holdings }: Standing): Candidate | undefined {
+  let newest = single
+  for (const { member } of holdings) if (member && isBefore(member, newest)) newest = member
+  return newest
+}
+
+function isBefore(candidate: Candidate, other: Candidate | undefined): boolean {
+  if (!other) return true
+  const [a, b] = [candidate.stored, other.stored]
+  if (a.id === b.id) return isNewer(candidate.confirmed, other.confirmed)
+  if (isNewer(a.resourceVersion, b.resourceVersion)) return true
+  return !isNewer(b.resourceVersion, a.resourceVersion) && a.id > b.id
+}
+
+/**
+ * What is to be answered: the newest there is, unless something later contradicts it. A collection that would have the object and has
+ * it not was told at its version that there is none. `unsure` tells of collections that lack what they should hold.
+ */
+export function verdictOn(
+  standing: Standing,
+  unsure: (holding: Holding) => boolean,
+): Candidate | 'absent' | undefined {
+  const newest = standing.forgotten ? undefined : newestOf(standing)
+  const denied = standing.holdings.some(
+    (holding) =>
+      !holding.member &&
+      !unsure(holding) &&
+      (!newest || isNewer(holding.version, newest.confirmed)),
+  )
+  return denied ? 'absent' : newest
+}
