@@ -9,6 +9,7 @@ import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
+import { saysAbsent } from './absence.ts'
 import { RecordedList, Pages } from './list.ts'
 import { recordable, type Recordable } from './policy.ts'
 import { recordedEvents } from './watch.ts'
@@ -58,7 +59,11 @@ export class Recorder {
 
   /** Throws a `BrokenAnswer`. */
   async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
-    if (reply.status !== 200 || reply.headers.get('content-encoding') !== undefined) return reply
+    if (reply.headers.get('content-encoding') !== undefined) return reply
+    if (reply.status === 404 && what.kind === 'object') {
+      return this.#absence(exchange, what.info, reply)
+    }
+    if (reply.status !== 200) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply)
     const expected = exchange.forms.find((form) => form.encoding === encoding)
@@ -97,6 +102,23 @@ export class Recorder {
       this.#store.put(objectKey(exchange, info, form), read.gvk, read.object),
     )
     return { ...reply, kind: 'object', form, ...read, body }
+  }
+
+  /** That there is no such object is so in every form. The answer itself is not kept. */
+  async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
+    const encoding = encodingOf(reply)
+    if (encoding === undefined) return reply
+    const whole = await gather(reply)
+    if ('rest' in whole) return whole.rest
+    const { body } = whole
+    if (saysAbsent(encoding, body, info.name ?? '')) {
+      const keys = exchange.forms.map((form) => objectKey(exchange, info, form))
+      const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
+      for (const each of forgotten) {
+        if (each.status === 'rejected') this.#hooks.onStoreFailure(each.reason)
+      }
+    }
+    return { ...reply, kind: 'body', body }
   }
 
   async #document(exchange: Exchange, reply: BytesReply): Promise<Reply> {
