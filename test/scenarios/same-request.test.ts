@@ -103,6 +103,20 @@ void t.test('a get that breaks off in the middle is answered from the cache', as
   t.strictSame((await kubelet.get('/api')).body, before[2])
 })
 
+void t.test('a watch of the cache outlasts no moment in which the cloud was gone', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await slowToHear(t, cloud)
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  await cloud.unplug()
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  await cloud.plug()
+  t.strictSame(await watch.rest(), [])
+  t.equal(await watch.over, 'ended')
+  t.equal(hub.hub.online(), true, 'no verdict has fallen')
+})
+
 void t.test(
   'a hub that starts without the cloud waits for one probe, and then answers',
   async (t) => {
