@@ -1,4 +1,4 @@
-import httpProxy from 'http-proxy'
+import type HttpProxy from 'http-proxy'
 import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import type { Socket } from 'node:net'
@@ -23,15 +23,11 @@ interface WithPasses {
  * upstream connection of its own. Throws `Unreachable` when there is no upstream to ask.
  */
 export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
-  const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
-  // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.
-  const passes = proxy as unknown as WithPasses
-  passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
-  proxy.on('proxyReqWs', (request, _client, socket) => answerRefusals(request, socket))
-  proxy.on('error', (_error, _request, socket) => {
-    if ('destroy' in socket) socket.destroy()
-  })
+  // Loaded with the first upgrade: many nodes never see one.
+  let loading: Promise<HttpProxy> | undefined
   return async (exchange) => {
+    loading ??= upgradingProxy()
+    const proxy = await loading
     const { socket: upstreamSocket, upstream } = await connect(exchange, cloud, connections)
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     return {
@@ -51,6 +47,19 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
       },
     }
   }
+}
+
+async function upgradingProxy(): Promise<HttpProxy> {
+  const { default: httpProxy } = await import('http-proxy')
+  const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
+  // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.
+  const passes = proxy as unknown as WithPasses
+  passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
+  proxy.on('proxyReqWs', (request, _client, socket) => answerRefusals(request, socket))
+  proxy.on('error', (_error, _request, socket) => {
+    if ('destroy' in socket) socket.destroy()
+  })
+  return proxy
 }
 
 /** A connection to the first upstream that takes one. */
@@ -123,20 +132,22 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 
 /**
  * A server that does not upgrade says why in an ordinary answer, which clients read to choose their next try. It goes back as it
- * came, ahead of http-proxy's own handling, which would fold its fields and leave a chunked body unchunked.
+ * came, instead of http-proxy's own handling, which would fold its fields and leave a chunked body unchunked; http-proxy sets that up
+ * after it has shown the request, so it is taken away a moment later.
  */
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
-  request.prependListener('response', (response: IncomingMessage & { upgrade?: boolean }) => {
-    response.upgrade = true
-    const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`]
-    for (let i = 0; i < response.rawHeaders.length; i += 2) {
-      const name = response.rawHeaders[i] ?? ''
-      // The body has lost its chunks on the way here; its end is the end of the connection.
-      if (/^(transfer-encoding|connection|keep-alive)$/i.test(name)) continue
-      lines.push(`${name}: ${response.rawHeaders[i + 1]}`)
-    }
-    lines.push('Connection: close', '', '')
-    socket.write(lines.join('\r\n'), 'latin1')
-    response.pipe(socket)
+  process.nextTick(() => {
+    request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
+      const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`]
+      for (let i = 0; i < response.rawHeaders.length; i += 2) {
+        const name = response.rawHeaders[i] ?? ''
+        // The body has lost its chunks on the way here; its end is the end of the connection.
+        if (/^(transfer-encoding|connection|keep-alive)$/i.test(name)) continue
+        lines.push(`${name}: ${response.rawHeaders[i + 1]}`)
+      }
+      lines.push('Connection: close', '', '')
+      socket.write(lines.join('\r\n'), 'latin1')
+      response.pipe(socket)
+    })
   })
 }

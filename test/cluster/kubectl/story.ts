@@ -196,6 +196,7 @@ export async function talk(session: Session): Promise<Heard[]> {
   await run(['exec', talkerName, '--', 'sh', '-c', 'echo out; echo err >&2; exit 7'])
   await run(['exec', '-i', talkerName, '--', 'cat'], 'there\nand back\n'.repeat(2000))
   await run(['exec', talkerName, '--', 'no-such-program'])
+  await run(['exec', talkerName, '-c', 'absent', '--', 'true'])
   const followed = await session.runUntil(
     ['logs', '-f', talkerName],
     (stdout) => (stdout.match(/\n/g)?.length ?? 0) >= 3,
