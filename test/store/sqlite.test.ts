@@ -64,6 +64,7 @@ void t.test('files are closed to others, whatever the umask', async (t) => {
   const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
   t.equal(mode(join(directory, 'cache')), '700')
   t.strictSame(readdirSync(join(directory, 'cache')).sort(), [
+    'lock.db',
     'objects.db',
     'objects.db-shm',
     'objects.db-wal',
@@ -446,6 +447,38 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   t.equal(count(db, 'committed'), 100)
   const pages = (statSync(`${fileOf(directory)}-wal`).size - before) / 4120
   t.ok(pages < 60, `${pages} pages for 100 events`)
+})
+
+void t.test('a directory is used by one store at a time', async (t) => {
+  const directory = t.testdir()
+  {
+    await using store = await open(directory)
+    for (let i = 0; i < 2; i += 1) {
+      await t.rejects(open(directory), {
+        code: 'STORE_FAILURE',
+        message: 'the store cannot be opened: another process uses it',
+      })
+    }
+    const child = fork(crasher, [directory, '0'], { silent: true })
+    const [code] = (await once(child, 'exit')) as [number | null]
+    t.equal(code, 1, 'nor by another process')
+    await replace(store, collection(), head(5), [object('a', 1)])
+    t.strictSame(trouble, [])
+  }
+  await using store = await open(directory)
+  t.strictSame(listed(store, collection()), ['a at 1'], 'after it is closed the next one has it')
+})
+
+void t.test('a store that could not be opened holds nothing', async (t) => {
+  const directory = t.testdir({ 'no folder': '' })
+  await t.rejects(open(directory, { keyFile: join(directory, 'no folder', 'store.key') }))
+  await using _ = await open(directory)
+})
+
+void t.test('a lock file that is damaged is replaced', async (t) => {
+  const directory = t.testdir({ cache: { 'lock.db': 'no database'.repeat(1000) } })
+  await using _ = await open(directory)
+  await t.rejects(open(directory), { code: 'STORE_FAILURE' })
 })
 
 const crasher = join(import.meta.dirname, 'crash-child.ts')

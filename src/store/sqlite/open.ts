@@ -13,6 +13,7 @@ import { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
 import { StoreFailure, type ObjectStore } from '../store.ts'
 import { loadKey } from './key-file.ts'
+import { lock, Taken } from './lock.ts'
 import type { Opened, WriterOptions } from './messages.ts'
 import { Reads } from './reads.ts'
 import { Seal } from './seal.ts'
@@ -32,17 +33,27 @@ export interface StoreOptions {
 }
 
 const file = 'objects.db'
+const lockFile = 'lock.db'
 
 /**
  * Opens the store, as it was left or as a crash left it. A database that cannot be used is set aside under another name, which is
- * reported, and a new one begun. Rejects with a `StoreFailure` where there is no writing at all.
+ * reported, and a new one begun. Rejects with a `StoreFailure` where there is no writing at all, and where another store, of this
+ * process or another, has the directory open.
  */
-export async function openStore({
-  directory,
-  keyFile,
-  maxBytes,
-  report,
-}: StoreOptions): Promise<ObjectStore> {
+export async function openStore(options: StoreOptions): Promise<ObjectStore> {
+  const held = take(options.directory)
+  try {
+    return await openHeld(options, held)
+  } catch (cause) {
+    held[Symbol.dispose]()
+    throw cause
+  }
+}
+
+async function openHeld(
+  { directory, keyFile, maxBytes, report }: StoreOptions,
+  held: Disposable,
+): Promise<ObjectStore> {
   const path = join(directory, file)
   const sealingKey = prepare(directory, keyFile)
   const options: WriterOptions = { path, sealingKey, maxBytes }
@@ -60,13 +71,23 @@ export async function openStore({
   const snapshots = new Snapshots()
   const queue = new WriteQueue(opened.worker, snapshots)
   const reads = new Reads(path, new Seal(sealingKey))
-  return new SqliteStore({ worker: opened.worker, queue, reads, snapshots, report })
+  return new SqliteStore({ worker: opened.worker, queue, reads, snapshots, held, report })
+}
+
+/** Before anything else is touched: what lies there may be in use. */
+function take(directory: string): Disposable {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    chmodSync(directory, 0o700)
+    return lock(join(directory, lockFile))
+  } catch (cause) {
+    const why = cause instanceof Taken ? ': another process uses it' : ''
+    throw new StoreFailure(`the store cannot be opened${why}`, { cause })
+  }
 }
 
 function prepare(directory: string, keyFile: string): Uint8Array {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-    chmodSync(directory, 0o700)
     createClosed(join(directory, file))
     return loadKey(keyFile)
   } catch (cause) {

@@ -43,6 +43,8 @@ export interface Parts {
   readonly queue: WriteQueue
   readonly reads: Reads
   readonly snapshots: Snapshots
+  /** Keeps the directory from others; let go when all is closed. */
+  readonly held: Disposable
   readonly report: ReportTrouble
 }
 
@@ -52,6 +54,7 @@ export class SqliteStore implements ObjectStore {
   readonly #queue: WriteQueue
   readonly #reads: Reads
   readonly #snapshots: Snapshots
+  readonly #held: Disposable
   readonly #report: ReportTrouble
   readonly #collections = new Collections()
   readonly #damaged = new Set<number>()
@@ -62,11 +65,12 @@ export class SqliteStore implements ObjectStore {
   #forgetting = 0
   #closed: Promise<void> | undefined
 
-  constructor({ worker, queue, reads, snapshots, report }: Parts) {
+  constructor({ worker, queue, reads, snapshots, held, report }: Parts) {
     this.#worker = worker
     this.#queue = queue
     this.#reads = reads
     this.#snapshots = snapshots
+    this.#held = held
     this.#report = report
   }
 
@@ -157,6 +161,11 @@ export class SqliteStore implements ObjectStore {
   async #close(): Promise<void> {
     await this.#queue.close()
     this.#reads.close()
+    await this.#endWriter()
+    this.#held[Symbol.dispose]()
+  }
+
+  async #endWriter(): Promise<void> {
     const ended = new Promise((resolve) => this.#worker.once('exit', resolve))
     if (this.#worker.threadId < 0) return
     this.#worker.ref()
