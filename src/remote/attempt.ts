@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { follow, onAbort } from '../base/abort.ts'
 import type { Connections } from '../client/connections.ts'
@@ -8,9 +9,11 @@ import type { Upstream } from './upstream.ts'
 /** An upstream gave no answer. `sent` is false where it provably never saw the request. */
 export class NoAnswer extends Error {
   readonly code = 'NO_ANSWER'
+  readonly upstream: Upstream
   readonly sent: boolean
-  constructor(origin: string, sent: boolean, cause: unknown) {
-    super(`${origin} gave no answer`, { cause })
+  constructor(upstream: Upstream, sent: boolean, cause: unknown) {
+    super(`${upstream.origin} gave no answer`, { cause })
+    this.upstream = upstream
     this.sent = sent
   }
 }
@@ -60,7 +63,7 @@ export function attempt(
     const fail = (sent: boolean, cause: unknown): void => {
       links.forEach((link) => link[Symbol.dispose]())
       patience?.[Symbol.dispose]()
-      reject(new NoAnswer(upstream.origin, sent, cause))
+      reject(new NoAnswer(upstream, sent, cause))
     }
     // A connection still being made takes no notice of an abort: whoever waits for it is told at once.
     links.push(
@@ -101,7 +104,7 @@ export function attempt(
           method: exchange.method,
           path: url,
           headers: [...headers.raw],
-          body: exchange.body ?? null,
+          body: exchange.body ? lent(exchange.body) : null,
         },
         handler,
       )
@@ -109,6 +112,36 @@ export function attempt(
       fail(false, error)
     }
   })
+}
+
+/**
+ * The same bytes in a stream of their own. Whoever ends an attempt destroys the body it was given; this one belongs to the client, whose
+ * connection would go with it, and to the next attempt.
+ */
+function lent(body: Readable): Readable {
+  let begun = false
+  const copy = new Readable({
+    read: () => {
+      if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
+      begun = true
+      body.resume()
+    },
+    destroy: (cause, done) => {
+      body.off('data', onData).off('end', onEnd).off('close', onClose)
+      done(cause)
+    },
+  })
+  const onData = (chunk: Buffer): void => {
+    if (!copy.push(chunk)) body.pause()
+  }
+  const onEnd = (): void => {
+    body.off('close', onClose)
+    copy.push(null)
+  }
+  const onClose = (): void => {
+    copy.destroy(new Error('the client has stopped sending'))
+  }
+  return copy
 }
 
 const asError = (reason: unknown): Error =>
@@ -185,9 +218,9 @@ class UpstreamBody {
 
   #finish(outcome: { trailers: string[] } | { error: Error }): void {
     this.#outcome = outcome
+    this.#release()
     if (this.#sink === undefined || this.#over) return
     this.#over = true
-    this.#release()
     if ('error' in outcome) this.#sink.fail(outcome.error)
     else this.#sink.end(outcome.trailers)
   }

@@ -30,6 +30,14 @@ const silenceMs = 1_000
 /** How long that probe may take before the next upstream is asked. */
 const patienceMs = 1_000
 
+/** Neither a request nor a probe was answered. */
+class Silence extends Error {
+  readonly code = 'SILENCE'
+  constructor(origin: string) {
+    super(`${origin} is silent, to a probe too`)
+  }
+}
+
 export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
 
 /**
@@ -41,10 +49,13 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
     const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
     let failure: NoAnswer | undefined
+    let sent = false
     for (const upstream of tries(cloud.candidates(), repeatable)) {
       exchange.signal.throwIfAborted()
       // A verdict may have fallen since the list was made.
       if (upstream.tenure.aborted) continue
+      // Who is silent on a connection that works would be so on the next.
+      if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
       try {
         const reply = await patiently(exchange, options, upstream, connections, repeatable)
         options.onOutcome(upstream.origin, 'answered')
@@ -52,13 +63,14 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
         failure = error
+        sent ||= error.sent
         options.onOutcome(upstream.origin, 'failed')
         void upstream.probe()
         if (!repeatable && error.sent) break
         if (exchange.body?.readableDidRead) break
       }
     }
-    throw new Unreachable(failure?.sent ?? false, failure)
+    throw new Unreachable(sent, failure)
   }
 }
 
@@ -84,7 +96,7 @@ async function patiently(
   const giveUp = new AbortController()
   using _silence = after(silenceMs, () => {
     void answersWithin(upstream, patienceMs).then((there) => {
-      if (!there && repeatable) giveUp.abort(new Error('silent, and so is a probe'))
+      if (!there && repeatable) giveUp.abort(new Silence(upstream.origin))
     })
   })
   using _gone = follow(exchange.signal, giveUp)

@@ -89,6 +89,7 @@ async function answer(
 ): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort(clientGone))
+  response.once('finish', () => skipRest(request))
   response.sendDate = false
   const reply = await handler(incoming(request, gone.signal))
   if (gone.signal.aborted) return
@@ -104,6 +105,13 @@ async function answer(
   // A watch may have nothing to say for minutes, yet its client waits for the head.
   if (!sink.started()) response.flushHeaders()
   onAbort(gone.signal, giveUp)
+}
+
+/** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
+function skipRest(request: IncomingMessage): void {
+  if (request.complete) return
+  request.on('pause', () => request.resume())
+  request.resume()
 }
 
 async function answerUpgrade(

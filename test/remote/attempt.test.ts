@@ -1,0 +1,194 @@
+import { getEventListeners, once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import t from 'tap'
+import { Connections } from '../../src/client/connections.ts'
+import { Chunks } from '../../src/exchange/chunks.ts'
+import type { BytesReply, Exchange } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { attempt, NoAnswer } from '../../src/remote/attempt.ts'
+import { Upstream } from '../../src/remote/upstream.ts'
+import { componentOf } from '../../src/request/component.ts'
+import { node } from '../../src/request/identity.ts'
+import { parseRequestInfo } from '../../src/request/request-info.ts'
+import { authority } from '../kit/wire/certificates.ts'
+import { answerOf, rawUpstream, type RawUpstream } from '../kit/wire/upstream.ts'
+import type { Teardown, Wire } from '../kit/wire/wire.ts'
+import { patientRules, Probes } from './probes.ts'
+import { relay } from './relay.ts'
+
+interface Attempted {
+  readonly reply: Promise<BytesReply>
+  readonly wire: Wire
+  readonly upstream: Upstream
+  readonly client: AbortController
+}
+
+/** A GET on its way to a server, with nobody yet to take the answer. */
+async function begin(t: Teardown, server: RawUpstream, giveUp?: AbortSignal): Promise<Attempted> {
+  const connections = new Connections({ files: [] })
+  const probes = new Probes()
+  const upstream = new Upstream(server.origin, probes.probe, patientRules, () => undefined)
+  const client = new AbortController()
+  t.teardown(async () => {
+    upstream.close()
+    await connections[Symbol.asyncDispose]()
+  })
+  const exchange: Exchange = {
+    id: 'id',
+    method: 'GET',
+    url: '/',
+    headers: new HeaderList(),
+    peer: { address: '', port: 0, localAddress: '', localPort: 0 },
+    upgrade: false,
+    signal: client.signal,
+    info: parseRequestInfo('GET', '/'),
+    component: componentOf(''),
+    identity: node,
+    credential: 'node',
+    forms: [],
+  }
+  const outgoing = { exchange, credential: 'node', url: '/', headers: new HeaderList() } as const
+  const reply = attempt(outgoing, upstream, connections, giveUp)
+  reply.catch(() => undefined)
+  const wire = await server.next()
+  await wire.head()
+  return { reply, wire, upstream, client }
+}
+
+async function textOf({ source }: BytesReply): Promise<string> {
+  let text = ''
+  for await (const chunks of new Chunks(source))
+    for (const chunk of chunks) text += Buffer.from(chunk).toString()
+  return text
+}
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+void t.test('what comes before anybody takes the answer waits for who does', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write(answerOf('early'))
+  const answer = await reply
+  await turns()
+  t.equal(await textOf(answer), 'early')
+})
+
+void t.test('so does a failure', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+  const answer = await reply
+  wire.reset()
+  await turns()
+  await t.rejects(textOf(answer))
+})
+
+void t.test('an upstream does not run far ahead of who has not come yet', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  const body = 'x'.repeat(40 * 1024 * 1024)
+  wire.write(answerOf(body))
+  const answer = await reply
+  const socket = wire.socket as Socket
+  for (let before = -1; before !== socket.writableLength;) {
+    before = socket.writableLength
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  t.ok(socket.writableLength > 0, 'not all of it was taken')
+  t.equal((await textOf(answer)).length, body.length)
+})
+
+void t.test(
+  'an answer that nobody takes leaves nothing behind when its client has gone',
+  async (t) => {
+    const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+    await reply
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 1)
+    client.abort()
+    await wire.ended
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+  },
+)
+
+void t.test('giving up counts before the head, and no more after it', async (t) => {
+  const server = await rawUpstream(t)
+  const before = new AbortController()
+  const first = await begin(t, server, before.signal)
+  const cause = new Error('enough')
+  before.abort(cause)
+  const error = await first.reply.catch((error: unknown) => error)
+  t.type(error, NoAnswer)
+  t.match(error, { sent: true, cause })
+  const after = new AbortController()
+  const second = await begin(t, server, after.signal)
+  second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  const answer = await second.reply
+  after.abort()
+  second.wire.write('def')
+  t.equal(await textOf(answer), 'abcdef')
+})
+
+void t.test('leaving an answer early ends the request upstream', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+  const { source } = await reply
+  for await (const _ of new Chunks(source)) break
+  await wire.ended
+})
+
+const pki = authority(t)
+
+/** Passes connections on to `port`, once it is opened. */
+async function gate(
+  t: Teardown,
+  port: number,
+): Promise<{ origin: string; arrived: Promise<unknown>; open(): Promise<unknown> }> {
+  const held: Socket[] = []
+  const server = createServer((socket) => void held.push(socket.on('error', () => undefined)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of held) socket.destroy()
+  })
+  return {
+    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrived: once(server, 'connection'),
+    open: () =>
+      Promise.all(
+        held.map(async (near) => {
+          const far = connect(port, '127.0.0.1').on('error', () => near.destroy())
+          near.pipe(far).pipe(near)
+          t.teardown(() => far.destroy())
+          await once(near, 'end')
+        }),
+      ),
+  }
+}
+
+void t.test(
+  'a body that goes to the next upstream is not lost when the first connects after all',
+  { skip: pki ? false : 'there is no openssl to make certificates with' },
+  async (t) => {
+    const late = await rawUpstream(t, pki?.server('IP:127.0.0.1'))
+    const closed = await gate(t, late.port)
+    const good = await rawUpstream(t)
+    const hub = await relay(t, [closed.origin, good.origin], {
+      credentials: { ca: pki?.ca ?? '', files: [] },
+    })
+    const client = await hub.dial()
+    client.write('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 8\r\n\r\nhalf')
+    await closed.arrived
+    hub.probes.set(closed.origin, 'bad')
+    await hub.cloud.upstreams[0]?.probe()
+    await hub.cloud.upstreams[0]?.probe()
+    const wire = await good.next()
+    await wire.head()
+    t.equal(await wire.take(4), 'half')
+    await closed.open()
+    client.write('more')
+    t.equal(await wire.take(4), 'more')
+    wire.write(answerOf('done'))
+    t.equal((await client.answer()).body, 'done')
+  },
+)

@@ -1,0 +1,53 @@
+import type { HealthRules, Probe } from '../../src/remote/upstream.ts'
+
+/** What an upstream says to a probe: that it is ready, that it is not, or nothing before it is told what to say. */
+export type Health = 'good' | 'bad' | 'silent'
+
+/** Probes answered as a test says. */
+export class Probes {
+  readonly asked: string[] = []
+  readonly #health = new Map<string, Health>()
+  #pending: { origin: string; settle: (health: Health) => void }[] = []
+  #listeners: (() => void)[] = []
+
+  readonly probe: Probe = (origin) => {
+    this.asked.push(origin)
+    const listeners = this.#listeners
+    this.#listeners = []
+    for (const listener of listeners) listener()
+    return new Promise((resolve, reject) => {
+      const settle = (health: Health): void => {
+        if (health === 'good') resolve()
+        else if (health === 'bad') reject(new Error('not ready'))
+        else this.#pending.push({ origin, settle })
+      }
+      settle(this.#health.get(origin) ?? 'good')
+    })
+  }
+
+  /** From now on, and for probes that are waiting. */
+  set(origin: string, health: Health): void {
+    this.#health.set(origin, health)
+    const pending = this.#pending
+    this.#pending = []
+    for (const waiting of pending) {
+      if (waiting.origin === origin) waiting.settle(health)
+      else this.#pending.push(waiting)
+    }
+  }
+
+  /** Resolves when probes have been sent `times` times in all. */
+  async sent(times: number): Promise<void> {
+    while (this.asked.length < times) {
+      await new Promise<void>((resolve) => this.#listeners.push(resolve))
+    }
+  }
+}
+
+/** Nothing happens by itself within a test. */
+export const patientRules: HealthRules = {
+  intervalMs: 1_000_000,
+  timeoutMs: 1_000,
+  failedRetry: 2,
+  healthyThreshold: 2,
+}

@@ -1,0 +1,103 @@
+import { Connections } from '../../src/client/connections.ts'
+import type { Credentials } from '../../src/config/credentials.ts'
+import type { Credential, Exchange, Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { Cloud } from '../../src/remote/cloud.ts'
+import { forwarder, Unreachable, type ForwardOptions } from '../../src/remote/forward.ts'
+import { upgrader } from '../../src/remote/upgrade.ts'
+import { Upstream } from '../../src/remote/upstream.ts'
+import { componentOf } from '../../src/request/component.ts'
+import { node } from '../../src/request/identity.ts'
+import { parseRequestInfo } from '../../src/request/request-info.ts'
+import { listen } from '../../src/server/listener.ts'
+import { dial, type Teardown, type Wire } from '../kit/wire/wire.ts'
+import { patientRules, Probes } from './probes.ts'
+
+export interface RelayOptions {
+  readonly credential?: Credential
+  readonly credentials?: Credentials
+  readonly forwarding?: Partial<ForwardOptions>
+}
+
+export interface Relay {
+  readonly cloud: Cloud
+  readonly probes: Probes
+  readonly connections: Connections
+  readonly exchanges: readonly Exchange[]
+  /** `answered` and `failed` with the number of the upstream, in order. */
+  readonly outcomes: readonly string[]
+  /** What went wrong after the answer had begun. */
+  readonly broken: readonly unknown[]
+  dial(): Promise<Wire>
+}
+
+/**
+ * A listener that forwards to `origins` in this order, and nothing else: where nobody answers it says so in a 503, with whether the request
+ * may have been seen as its body.
+ */
+export async function relay(
+  t: Teardown,
+  origins: readonly string[],
+  { credential = 'caller', credentials = { files: [] }, forwarding }: RelayOptions = {},
+): Promise<Relay> {
+  const probes = new Probes()
+  const connections = new Connections(credentials)
+  const exchanges: Exchange[] = []
+  const outcomes: string[] = []
+  const broken: unknown[] = []
+  const cloud = new Cloud(
+    (onVerdict) =>
+      origins.map((origin) => new Upstream(origin, probes.probe, patientRules, onVerdict)),
+    'priority',
+    () => undefined,
+  )
+  for (const upstream of cloud.upstreams) await upstream.probe()
+  const forward = forwarder(cloud, connections)
+  const upgrade = upgrader(cloud, connections)
+  const options: ForwardOptions = {
+    onOutcome: (origin, outcome) => outcomes.push(`${outcome} ${origins.indexOf(origin)}`),
+    ...forwarding,
+  }
+  const handler = async (incoming: Incoming): Promise<WireReply> => {
+    const exchange = exchangeOf(incoming, credential)
+    exchanges.push(exchange)
+    try {
+      return incoming.upgrade ? await upgrade(exchange) : await forward(exchange, options)
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error
+      const body = Buffer.from(`sent: ${error.sent}`)
+      const headers = new HeaderList(['Content-Length', String(body.length)])
+      return { kind: 'body', from: 'hub', status: 503, headers, body }
+    }
+  }
+  const listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    handler,
+    maxConnections: 100,
+    onBroken: (cause) => broken.push(cause),
+  })
+  t.teardown(async () => {
+    cloud[Symbol.dispose]()
+    await connections[Symbol.asyncDispose]()
+    await listener.close(0)
+  })
+  return {
+    cloud,
+    probes,
+    connections,
+    exchanges,
+    outcomes,
+    broken,
+    dial: () => dial(t, listener.port),
+  }
+}
+
+const exchangeOf = (incoming: Incoming, credential: Credential): Exchange => ({
+  ...incoming,
+  info: parseRequestInfo(incoming.method, incoming.url),
+  component: componentOf(incoming.headers.get('user-agent')),
+  identity: node,
+  credential,
+  forms: [],
+})

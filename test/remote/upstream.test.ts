@@ -1,0 +1,160 @@
+import t from 'tap'
+import {
+  answersWithin,
+  TenureOver,
+  Upstream,
+  type HealthRules,
+  type Verdict,
+} from '../../src/remote/upstream.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+import { patientRules, Probes } from './probes.ts'
+
+const origin = 'http://one'
+
+interface Judged {
+  readonly probes: Probes
+  readonly upstream: Upstream
+  readonly verdicts: Verdict[]
+  /** One probe, answered so. */
+  probe(health: 'good' | 'bad'): Promise<boolean>
+}
+
+function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
+  const probes = new Probes()
+  const verdicts: Verdict[] = []
+  const upstream: Upstream = new Upstream(origin, probes.probe, { ...patientRules, ...rules }, () =>
+    verdicts.push(upstream.verdict),
+  )
+  t.teardown(() => upstream.close())
+  return {
+    probes,
+    upstream,
+    verdicts,
+    probe: (health) => {
+      probes.set(origin, health)
+      return upstream.probe()
+    },
+  }
+}
+
+void t.test(
+  'nothing is known of an upstream that was never probed, and it is in nobody’s way',
+  async (t) => {
+    const { upstream, verdicts } = judged(t)
+    t.equal(upstream.verdict, 'unknown')
+    t.equal(upstream.tenure.aborted, false)
+    t.strictSame(verdicts, [])
+  },
+)
+
+void t.test('the first probe decides, either way', async (t) => {
+  for (const [health, verdict] of [
+    ['good', 'healthy'],
+    ['bad', 'unhealthy'],
+  ] as const) {
+    const { upstream, verdicts, probe } = judged(t, { failedRetry: 5, healthyThreshold: 5 })
+    t.equal(await probe(health), health === 'good')
+    t.equal(upstream.verdict, verdict)
+    t.strictSame(verdicts, [verdict])
+    t.equal(upstream.tenure.aborted, verdict === 'unhealthy')
+  }
+})
+
+void t.test('only so many failures in a row make a healthy upstream unhealthy', async (t) => {
+  const { verdicts, probe } = judged(t, { failedRetry: 3 })
+  for (const health of ['good', 'good', 'bad', 'bad', 'good', 'bad', 'bad'] as const)
+    await probe(health)
+  t.strictSame(verdicts, ['healthy'])
+  await probe('bad')
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('only so many successes in a row make an unhealthy one healthy', async (t) => {
+  const { verdicts, probe } = judged(t, { healthyThreshold: 3 })
+  for (const health of ['bad', 'good', 'good', 'bad', 'good', 'good'] as const) await probe(health)
+  t.strictSame(verdicts, ['unhealthy'])
+  await probe('good')
+  t.strictSame(verdicts, ['unhealthy', 'healthy'])
+  await probe('good')
+  t.equal(verdicts.length, 2, 'a verdict is told when it changes')
+})
+
+void t.test(
+  'a tenure ends when the upstream stops being healthy, and each has its own',
+  async (t) => {
+    const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
+    await probe('good')
+    const first = upstream.tenure
+    await probe('good')
+    t.equal(upstream.tenure, first)
+    await probe('bad')
+    t.equal(first.aborted, true)
+    t.type(first.reason, TenureOver)
+    await probe('good')
+    t.not(upstream.tenure, first)
+    t.equal(upstream.tenure.aborted, false)
+  },
+)
+
+void t.test('who asks while a probe is under way is told its outcome', async (t) => {
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const both = [upstream.probe(), upstream.probe()]
+  probes.set(origin, 'good')
+  t.strictSame(await Promise.all(both), [true, true])
+  t.equal(probes.asked.length, 1)
+  await upstream.probe()
+  t.equal(probes.asked.length, 2)
+})
+
+void t.test('probes follow each other by themselves, as long as nobody closes it', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t, { intervalMs: 1 })
+  await upstream.probe()
+  await probes.sent(4)
+  upstream.close()
+  const after = probes.asked.length
+  const other = judged(t, { intervalMs: 1 })
+  await other.upstream.probe()
+  await other.probes.sent(6)
+  t.equal(probes.asked.length, after, 'while another goes on')
+})
+
+void t.test(
+  'while a verdict is about to change the next probe does not wait for its time',
+  async (t) => {
+    const hold = setInterval(() => undefined, 1_000)
+    t.teardown(() => clearInterval(hold))
+    const { probes, upstream, verdicts, probe } = judged(t)
+    await probe('good')
+    await probe('bad')
+    await probes.sent(3)
+    t.equal(await upstream.probe(), false)
+    t.strictSame(verdicts, ['healthy', 'unhealthy'])
+  },
+)
+
+void t.test('closing ends the tenure, and what a late probe says counts no more', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  probes.set(origin, 'silent')
+  const late = upstream.probe()
+  upstream.close()
+  t.equal(upstream.tenure.aborted, true)
+  probes.set(origin, 'bad')
+  t.equal(await late, false)
+  t.strictSame(verdicts, ['healthy'])
+})
+
+void t.test('patience with a probe ends before the probe does', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  t.equal(await answersWithin(upstream, 1_000_000), true)
+  probes.set(origin, 'bad')
+  t.equal(await answersWithin(upstream, 1_000_000), false)
+  probes.set(origin, 'silent')
+  t.equal(await answersWithin(upstream, 1), false)
+  probes.set(origin, 'good')
+})
