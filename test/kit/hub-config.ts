@@ -26,7 +26,6 @@ export const hubFlags = (
   `--node-name=${nodeName}`,
   `--root-dir=${join(rootDir, 'state')}`,
   '--anonymous-loopback=node',
-  '--shutdown-grace-period=1s',
   ...flags,
 ]
 
@@ -40,6 +39,7 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
     proxy: { ...proxy, port: 0 },
     ops: { ...ops, port: 0 },
     heartbeat: quickHeartbeat,
+    shutdownGracePeriodMs: 100,
     ...changes,
   }
 }

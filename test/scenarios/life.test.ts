@@ -1,0 +1,181 @@
+import t from 'tap'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { objectOf } from '../kit/client.ts'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+const aPod = '/api/v1/namespaces/default/pods/a'
+
+void t.test('it is alive and ready, online and offline, on every path of that', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const paths = ['/livez', '/healthz', '/readyz', '/v1/healthz', '/v1/readyz']
+  const healthy = async (): Promise<void> => {
+    for (const path of paths) {
+      const { status, body } = await hub.ops.get(path)
+      t.strictSame([path, status, body.toString()], [path, 200, 'ok'])
+    }
+  }
+  const verbose = async (): Promise<string> =>
+    (await hub.ops.get('/readyz?verbose')).body.toString()
+  await hub.online()
+  await healthy()
+  t.match(await verbose(), /^\[\+\]store ok\n\[\+\]cloud online since .*Z\nreadyz check passed\n$/)
+  await cloud.unplug()
+  await hub.offline()
+  await healthy()
+  t.match(await verbose(), /\[ \]cloud offline since .*Z; serving the cache\nreadyz check passed/)
+  t.equal((await hub.ops.get('/api/v1/pods')).status, 404, 'objects are not to be had there')
+  t.equal((await hub.ops.send('/livez', { method: 'POST' })).status, 405)
+})
+
+void t.test('a store that takes nothing is told, and heals', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
+  t.teardown(() => busy.close())
+  busy.exec('BEGIN IMMEDIATE')
+  t.equal((await kubelet.get(aPod)).status, 200, 'the client is answered all the same')
+  const failing = await hub.ops.get('/readyz')
+  t.equal(failing.status, 503)
+  t.match(failing.body.toString(), /\[-\]store failed: .+\n[^]*readyz check failed/)
+  t.ok((await hub.metric('nodehub_store_failures_total')) > 0)
+  t.match(hub.lines.join(''), /the store failed/)
+  t.equal((await hub.ops.get('/livez')).status, 200)
+  busy.exec('ROLLBACK')
+  t.equal((await kubelet.get(aPod)).status, 200)
+  t.equal((await hub.ops.get('/readyz')).status, 200)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await kubelet.get(aPod)).status, 200)
+})
+
+void t.test('a hub that stops finishes what is under way, and takes no more', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { shutdownGracePeriodMs: 60_000 },
+  })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
+  const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
+  const underWay = kubelet.get(aPod)
+  await seen
+  const stopped = hub.stop()
+  await t.rejects(kubelet.get(podsOfNode), { code: 'ECONNREFUSED' })
+  frozen[Symbol.dispose]()
+  t.equal((await underWay).status, 200)
+  await stopped
+})
+
+void t.test('a hub that stops does not wait for ever', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { shutdownGracePeriodMs: 50 },
+  })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  using _frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
+  const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
+  const underWay = kubelet.get(aPod)
+  const { over } = await seen
+  const { closed } = hub.hub
+  await Promise.all([hub.stop(), t.rejects(underWay), watch.end()])
+  await closed
+  if (!over.aborted) await new Promise((resolve) => over.addEventListener('abort', resolve))
+  t.pass('it has stopped, and asks the cloud for nothing')
+})
+
+void t.test('more short requests than it takes at once are shed, watches are not', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--max-requests-in-flight=3'],
+  })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  await hub.answered(({ path }) => path === '/api/v1/pods')
+  const frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
+  const underWay = []
+  for (let i = 0; i < 3; i++) {
+    const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
+    underWay.push(kubelet.get(aPod))
+    await seen
+  }
+  for (const encoding of ['json', 'protobuf'] as const) {
+    const shed = await hub.as('kubelet', { encoding }).get(podsOfNode)
+    t.match(objectOf(shed), { kind: 'Status', code: 429, reason: 'TooManyRequests' })
+    t.equal(shed.headers['retry-after'], '1')
+  }
+  t.equal(await hub.metric('nodehub_requests_rejected_total'), 2)
+  t.equal(await hub.metric('nodehub_requests_in_flight'), 3)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  cloud.addPods('b')
+  t.equal((await watch.next())?.type, 'ADDED')
+  t.equal(await hub.metric('nodehub_watches'), 1)
+  frozen[Symbol.dispose]()
+  for (const answer of underWay) t.equal((await answer).status, 200)
+  await hub.answered(({ path }) => path === aPod)
+  t.equal((await kubelet.get(podsOfNode)).status, 200, 'there is room again')
+})
+
+void t.test('answers are counted by who gave them', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const count = (source: string, code = '200'): Promise<number> =>
+    hub.metric(
+      `nodehub_requests_total{verb="get",resource="pods",component="kubelet",code="${code}",source="${source}"}`,
+    )
+  await kubelet.get(aPod)
+  await kubelet.get(aPod)
+  t.equal(await hub.metric('nodehub_online'), 1)
+  await cloud.unplug()
+  await hub.offline()
+  await kubelet.get(aPod)
+  await kubelet.get('/api/v1/namespaces/default/pods/nowhere')
+  t.strictSame([await count('cloud'), await count('cache'), await count('hub', '503')], [2, 1, 1])
+  t.equal(await hub.metric('nodehub_online'), 0)
+  t.equal(await hub.metric(`nodehub_upstream_healthy{upstream="${cloud.url}"}`), 0)
+  const line = await hub.answered(({ source }) => source === 'cache')
+  t.match(line, { method: 'GET', path: aPod, component: 'kubelet', code: 200 })
+})
+
+void t.test('no line of any level shows a token', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const token = cloud.sandbox.token('somebody')
+  const bearer = hub.as('kubelet', { token })
+  await bearer.get(podsOfNode)
+  await bearer.get(`${aPod}?token=${token}`)
+  await bearer.send(aPod, { method: 'DELETE' })
+  await bearer.get('/api/v1/%2e%2e/pods')
+  {
+    using _cut = cloud.sandbox.faults.cut(10)
+    await bearer.get('/api/v1/services').catch(() => undefined)
+  }
+  await cloud.unplug()
+  await hub.offline()
+  await bearer.get(podsOfNode)
+  await bearer.send(aPod, { method: 'DELETE' })
+  await hub.stop()
+  t.ok(hub.lines.length > 5, 'lines of every level were kept')
+  t.notMatch(hub.lines.join(''), token)
+  t.notMatch(JSON.stringify(hub.answers), token)
+})

@@ -1,0 +1,138 @@
+import t from 'tap'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { allServices, service, services } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
+
+async function cloudWithServices(t: Teardown): Promise<CloudServer> {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.2', 'kube-system'))
+  cloud.sandbox.create(services, service('web', '10.96.0.3'))
+  return cloud
+}
+
+/** Where each service is said to be, by what was answered. */
+const places = (list: JsonObject): Record<string, unknown> =>
+  Object.fromEntries(
+    (list['items'] as readonly JsonObject[]).map((each) => [nameOf(each), placeOf(each)]),
+  )
+
+const placeOf = (each: JsonObject): string => {
+  const { clusterIP, clusterIPs, ports } = each['spec'] as {
+    clusterIP: string
+    clusterIPs: readonly string[]
+    ports: readonly { port: number }[]
+  }
+  return `${clusterIP} ${clusterIPs.join()} ${ports[0]?.port}`
+}
+
+const shown = {
+  'default/kubernetes': '169.254.2.1 169.254.2.1 10268',
+  'default/web': '10.96.0.3 10.96.0.3 443',
+  'kube-system/kubernetes': '10.96.0.2 10.96.0.2 443',
+}
+const original = { ...shown, 'default/kubernetes': '10.96.0.1 10.96.0.1 443' }
+
+/** All that a client can be shown of services, whichever way it asks. */
+async function looks(client: Client): Promise<unknown[]> {
+  const list = await client.get(allServices)
+  const got = await client.get(kubernetes)
+  const watch = await client.watch(allServices, {
+    sendInitialEvents: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersionMatch: 'NotOlderThan',
+  })
+  const events = await watch.take(4)
+  watch.hangUp()
+  const watched = { items: events.slice(0, 3).map(({ object }) => object) }
+  return [places(objectOf(list)), placeOf(objectOf(got)), places(watched)]
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`pods are led to the hub, online and offline: ${encoding}`, async (t) => {
+    const cloud = await cloudWithServices(t)
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: ['--hub-address=169.254.2.1'],
+    })
+    await hub.online()
+    const kubelet = hub.as('kubelet', { encoding })
+    const proxy = hub.as('kube-proxy', { encoding })
+    const look = [shown, shown['default/kubernetes'], shown]
+    const unchanged = [original, original['default/kubernetes'], original]
+    t.strictSame(await looks(kubelet), look)
+    t.strictSame(await looks(proxy), unchanged, 'to others it is what it was')
+    await cloud.unplug()
+    await hub.offline()
+    t.strictSame(await looks(kubelet), look)
+    t.strictSame(await looks(proxy), unchanged)
+  })
+
+  void t.test(`a change is shown as the service is: ${encoding}`, async (t) => {
+    const cloud = await cloudWithServices(t)
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: ['--hub-address=169.254.2.1:8443'],
+    })
+    await hub.online()
+    const kubelet = hub.as('kubelet', { encoding })
+    const { resourceVersion } = await kubelet.list(allServices)
+    const watch = await kubelet.watch(allServices, { resourceVersion })
+    cloud.touch(services, 'kubernetes', 'default')
+    cloud.touch(services, 'web', 'default')
+    const [first, second] = await watch.take(2)
+    t.equal(placeOf(first?.object ?? {}), '169.254.2.1 169.254.2.1 8443')
+    t.equal(first?.type, 'MODIFIED')
+    t.equal(placeOf(second?.object ?? {}), original['default/web'])
+    const direct = cloud.as('kubelet', { encoding })
+    const untouched = await direct.watch(allServices, { resourceVersion })
+    const [, web] = await untouched.take(2)
+    t.strictSame(second?.frame, web?.frame, 'what is not changed leaves in the bytes it came in')
+  })
+}
+
+void t.test('nothing else of the answer is changed, unknown fields least of all', async (t) => {
+  const cloud = await cloudWithServices(t)
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--hub-address=169.254.2.1'] })
+  await hub.online()
+  for (const path of [allServices, kubernetes]) {
+    const direct = (await cloud.as('kubelet').get(path)).body.toString()
+    const through = (await hub.as('kubelet').get(path)).body.toString()
+    const expected = direct
+      .replace('"port":443', '"port":10268')
+      .replaceAll('"10.96.0.1"', '"169.254.2.1"')
+    t.equal(through, expected)
+  }
+  const table = hub.as('kubelet', { accept: tableAccept })
+  const rows = cloud.as('kubelet', { accept: tableAccept })
+  t.strictSame((await table.get(allServices)).body, (await rows.get(allServices)).body)
+})
+
+void t.test('without an address that pods can reach it does nothing, and says so', async (t) => {
+  const cloud = await cloudWithServices(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const direct = await cloud.as('kubelet').get(allServices)
+  t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body)
+  t.match(hub.lines.join(''), /masterservice: pods cannot reach the hub/)
+})
+
+void t.test('it can be switched off', async (t) => {
+  const cloud = await cloudWithServices(t)
+  for (const flag of [
+    '--disabled-resource-filters=masterservice',
+    '--enable-resource-filter=false',
+  ]) {
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: ['--hub-address=169.254.2.1', flag],
+    })
+    await hub.online()
+    const direct = await cloud.as('kubelet').get(allServices)
+    t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, flag)
+  }
+})

@@ -1,0 +1,137 @@
+import t from 'tap'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
+import type { Client } from '../kit/client.ts'
+import { startChildHub, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+
+const secret = '/api/v1/namespaces/default/secrets/password'
+const plaintext = 'the-password-of-the-plant'
+const asked = [podsOfNode, '/api/v1/nodes/edge-1', secret, '/api/v1/secrets', '/api', '/api/v1']
+
+function fill(cloud: CloudServer): void {
+  cloud.addPods('a', 'b')
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password: Buffer.from(plaintext).toString('base64') },
+  })
+}
+
+const read = async (client: Client): Promise<readonly string[]> => {
+  const bodies: string[] = []
+  for (const path of asked) {
+    const { status, body } = await client.get(path)
+    bodies.push(`${path} ${status} ${body.toString('latin1')}`)
+  }
+  return bodies
+}
+
+function* filesIn(folder: string): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) yield* filesIn(path)
+    yield path
+  }
+}
+
+void t.test('a hub that is stopped and started offline says what it said', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const both = { accept: 'application/vnd.kubernetes.protobuf,application/json' }
+  const before = await read(hub.as('kubelet', both))
+  const inJson = await read(hub.as('kubelet'))
+  await cloud.unplug()
+  await hub.restart()
+  t.strictSame(await read(hub.as('kubelet', both)), before)
+  t.strictSame(await read(hub.as('kubelet')), inJson)
+  t.equal(hub.hub.online(), false)
+  await cloud.plug()
+  await hub.online()
+  t.strictSame(await read(hub.as('kubelet')), inJson)
+})
+
+void t.test('a hub that is killed says what it said, and shows nobody back to life', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startChildHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const before = await read(hub.as('kubelet'))
+  const list = await hub.as('kubelet').list(podsOfNode)
+  for (let round = 0; round < 3; round++) {
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    t.strictSame(await read(hub.as('kubelet')), before)
+    await cloud.plug()
+    await hub.online()
+  }
+  const { resourceVersion } = list
+  const watch = await hub.as('kubelet').watch(podsOfNode, { resourceVersion })
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  t.equal((await watch.next())?.type, 'DELETED')
+  // The very moment a client has heard of it.
+  await hub.crash()
+  await cloud.unplug()
+  await hub.start()
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/b'])
+})
+
+void t.test('a list that was received whole is there after a kill', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startChildHub(t, { upstreams: [cloud] })
+  const expected: string[] = []
+  for (let round = 0; round < 5; round++) {
+    await hub.online()
+    cloud.addPods(`p-${round}`)
+    expected.push(`default/p-${round}`)
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
+    await cloud.plug()
+  }
+})
+
+void t.test('what is secret is in no file that others can read, nor in clear in any', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const token = cloud.sandbox.token('somebody')
+  for (const encoding of ['json', 'protobuf'] as const) {
+    await read(hub.as('kubelet', { encoding }))
+    await read(hub.as('kubelet', { encoding, token }))
+  }
+  const state = join(hub.rootDir, 'state')
+  const check = (when: string): void => {
+    for (const path of [state, ...filesIn(state)]) {
+      const stat = statSync(path)
+      const mode = (stat.mode & 0o777).toString(8)
+      t.equal(mode, stat.isDirectory() ? '700' : '600', `${path} ${when}`)
+      if (stat.isDirectory()) continue
+      const bytes = readFileSync(path)
+      for (const hidden of [plaintext, Buffer.from(plaintext).toString('base64'), token]) {
+        t.equal(bytes.indexOf(hidden), -1, `${path} ${when}`)
+      }
+    }
+  }
+  check('while it runs')
+  await hub.stop()
+  check('when it has stopped')
+  t.notMatch(hub.lines.join(''), token)
+  t.notMatch(hub.lines.join(''), plaintext)
+})
+
+void t.test('a wider umask opens nothing', { skip: process.platform === 'win32' }, async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const before = process.umask(0)
+  t.teardown(() => process.umask(before))
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await read(hub.as('kubelet'))
+  const listing = execFileSync('find', [join(hub.rootDir, 'state'), '-perm', '/077'])
+  t.equal(listing.toString(), '')
+})
