@@ -150,6 +150,11 @@ export class CollectionState {
     this.#startOver()
   }
 
+  /** What was staged is lost; what is stored stands. */
+  interrupt(): void {
+    if (this.witnesses.size > 0) this.#startOver()
+  }
+
   #startOver(): void {
     this.generation += 1
     this.forget()

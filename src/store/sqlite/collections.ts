@@ -28,6 +28,11 @@ export class Collections {
     return [...this.#states.values()].filter(({ address }) => isScope(address.scope, scope))
   }
 
+  /** What is staged is lost: lists that are coming in cannot be committed. */
+  interrupt(): void {
+    for (const state of this.#states.values()) state.interrupt()
+  }
+
   serves(address: CollectionAddress): boolean {
     return this.known(address)?.unfit !== true
   }

@@ -8,18 +8,17 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
-import { extname, join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { join } from 'node:path'
 import { now } from '../../base/clock.ts'
 import { StoreFailure, type ObjectStore } from '../store.ts'
 import { loadKey } from './key-file.ts'
 import { lock, Taken } from './lock.ts'
-import type { Opened, WriterOptions } from './messages.ts'
+import type { WriterOptions } from './messages.ts'
 import { Reads } from './reads.ts'
 import { Seal } from './seal.ts'
 import { Snapshots } from './snapshots.ts'
 import { SqliteStore, type ReportTrouble } from './sqlite-store.ts'
-import { WriteQueue } from './write-queue.ts'
+import { startWriter } from './writer-thread.ts'
 
 export interface StoreOptions {
   /** Made if missing, and closed to others. Everything but the key lies here. */
@@ -69,9 +68,8 @@ async function openHeld(
     report('resealed', new StoreFailure('the key is another one: what was sealed is forgotten'))
   }
   const snapshots = new Snapshots()
-  const queue = new WriteQueue(opened.worker, snapshots)
   const reads = new Reads(path, new Seal(sealingKey))
-  return new SqliteStore({ worker: opened.worker, queue, reads, snapshots, held, report })
+  return new SqliteStore({ worker: opened.worker, options, reads, snapshots, held, report })
 }
 
 /** Before anything else is touched: what lies there may be in use. */
@@ -112,20 +110,4 @@ function setAside(directory: string): void {
     const path = join(directory, file + suffix)
     if (existsSync(path)) renameSync(path, join(directory, `${file}.${mark}${suffix}`))
   }
-}
-
-type Started = Exclude<Opened, { ok: true }> | (Extract<Opened, { ok: true }> & { worker: Worker })
-
-function startWriter(options: WriterOptions): Promise<Started> {
-  const writer = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
-  // What the process preloads is not for this thread, and would be loaded once more.
-  const worker = new Worker(writer, { workerData: options, name: 'store-writer', execArgv: [] })
-  return new Promise((resolve, reject) => {
-    worker.once('error', reject)
-    worker.once('message', (opened: Opened) => {
-      worker.off('error', reject)
-      if (opened.ok) resolve({ ...opened, worker })
-      else worker.once('exit', () => resolve(opened))
-    })
-  })
 }

@@ -24,10 +24,18 @@ export class Snapshots {
   /** `group` has been committed, and `unreferenced` bodies are waiting to be swept. */
   committed(group: number, unreferenced: number): void {
     this.#group = group
-    if (unreferenced > keptForReaders) {
-      for (const reader of this.#readers) reader.valid = false
-      this.#readers.clear()
-    }
+    if (unreferenced > keptForReaders) this.#giveUp()
+  }
+
+  /** Another writer begins, which counts its groups anew and drops what nobody refers to. */
+  restart(): void {
+    this.#giveUp()
+    this.#group = 0
+  }
+
+  #giveUp(): void {
+    for (const reader of this.#readers) reader.valid = false
+    this.#readers.clear()
   }
 
   /** Bodies that became unreferenced in groups up to this one are read by nobody. */

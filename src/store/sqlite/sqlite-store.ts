@@ -26,21 +26,24 @@ import {
   type Operation,
   type Put,
   type ScopeKey,
+  type WriterOptions,
 } from './messages.ts'
 import type { Reads, Stored } from './reads.ts'
 import { StagedReplacement } from './replacement.ts'
 import type { Snapshots } from './snapshots.ts'
 import { newestOf, verdictOn, type Standing } from './standing.ts'
 import { mayFollow, newest } from './versions.ts'
-import type { WriteQueue } from './write-queue.ts'
+import { WriteQueue } from './write-queue.ts'
+import { WriterThread } from './writer-thread.ts'
 
 /** What went wrong that no caller is told, or that more than the caller should know. */
-export type TroubleKind = 'write' | 'read' | 'damaged' | 'set-aside' | 'resealed'
+export type TroubleKind = 'write' | 'read' | 'writer' | 'damaged' | 'set-aside' | 'resealed'
 export type ReportTrouble = (kind: TroubleKind, failure: StoreFailure) => void
 
 export interface Parts {
   readonly worker: Worker
-  readonly queue: WriteQueue
+  /** For the next one, should it end. */
+  readonly options: WriterOptions
   readonly reads: Reads
   readonly snapshots: Snapshots
   /** Keeps the directory from others; let go when all is closed. */
@@ -50,7 +53,7 @@ export interface Parts {
 
 /** Reads on this thread, writes through the queue to the other. */
 export class SqliteStore implements ObjectStore {
-  readonly #worker: Worker
+  readonly #writer: WriterThread
   readonly #queue: WriteQueue
   readonly #reads: Reads
   readonly #snapshots: Snapshots
@@ -65,9 +68,16 @@ export class SqliteStore implements ObjectStore {
   #forgetting = 0
   #closed: Promise<void> | undefined
 
-  constructor({ worker, queue, reads, snapshots, held, report }: Parts) {
-    this.#worker = worker
-    this.#queue = queue
+  constructor({ worker, options, reads, snapshots, held, report }: Parts) {
+    this.#queue = new WriteQueue(worker, snapshots)
+    this.#writer = new WriterThread(worker, options, {
+      onEnded: (failure) => this.#interrupted(failure),
+      onStarting: () => snapshots.restart(),
+      onStarted: (next) => {
+        this.#queue.attach(next)
+        this.#disownAgain()
+      },
+    })
     this.#reads = reads
     this.#snapshots = snapshots
     this.#held = held
@@ -161,16 +171,15 @@ export class SqliteStore implements ObjectStore {
   async #close(): Promise<void> {
     await this.#queue.close()
     this.#reads.close()
-    await this.#endWriter()
+    await this.#writer[Symbol.asyncDispose]()
     this.#held[Symbol.dispose]()
   }
 
-  async #endWriter(): Promise<void> {
-    const ended = new Promise((resolve) => this.#worker.once('exit', resolve))
-    if (this.#worker.threadId < 0) return
-    this.#worker.ref()
-    this.#worker.postMessage('close')
-    await ended
+  /** What was being written is not, and what is staged will be dropped. */
+  #interrupted(failure: StoreFailure): void {
+    this.#report('writer', failure)
+    this.#queue.refuse(failure)
+    this.#collections.interrupt()
   }
 
   #get({ audience, gvr, namespace, name }: ObjectKey): StoredObject | 'absent' | undefined {

@@ -25,7 +25,7 @@ interface Waiting extends Write {
  * next: the slower the disk, the larger the groups.
  */
 export class WriteQueue {
-  readonly #worker: Worker
+  #worker: Worker
   readonly #snapshots: Snapshots
   readonly #waiting: Waiting[] = []
   #committing: Waiting[] = []
@@ -34,15 +34,20 @@ export class WriteQueue {
   #roomier: PromiseWithResolvers<void> | undefined
   #drained: PromiseWithResolvers<void> | undefined
   #refusal: StoreFailure | undefined
-  #broken = false
+  #closed = false
 
   constructor(worker: Worker, snapshots: Snapshots) {
     this.#worker = worker
     this.#snapshots = snapshots
+    this.attach(worker)
+  }
+
+  /** From now on this one writes. */
+  attach(worker: Worker): void {
+    this.#worker = worker
     worker.on('message', (done: Done) => this.#answered(done))
-    worker.on('error', (cause) => this.#break(new StoreFailure('the writer failed', { cause })))
-    worker.on('exit', () => this.#break(new StoreFailure('the writer has ended')))
     worker.unref()
+    if (!this.#closed) this.#refusal = undefined
   }
 
   /** Resolves when it is committed, rejects with a `StoreFailure`. */
@@ -60,7 +65,7 @@ export class WriteQueue {
 
   /** Resolves when more may be pushed. */
   async room(): Promise<void> {
-    while (this.#bytes >= highWater && !this.#broken) {
+    while (this.#bytes >= highWater && !this.#refusal) {
       this.#roomier ??= Promise.withResolvers<void>()
       await this.#roomier.promise
     }
@@ -68,10 +73,20 @@ export class WriteQueue {
 
   /** Nothing more is taken; resolves when everything taken before has been answered. */
   async close(): Promise<void> {
+    this.#closed = true
     this.#refusal ??= new StoreFailure('the store is closed')
-    if (this.#broken || this.#waiting.length + this.#committing.length === 0) return
+    if (this.#waiting.length + this.#committing.length === 0) return
     this.#drained = Promise.withResolvers<void>()
     await this.#drained.promise
+  }
+
+  /** The writer is gone: everything that waits is refused, and what comes, until there is another. */
+  refuse(failure: StoreFailure): void {
+    this.#refusal ??= failure
+    for (const write of [...this.#committing.splice(0), ...this.#waiting.splice(0)]) {
+      this.#settle(write, failure)
+    }
+    this.#rest()
   }
 
   /** What is pushed in one turn of the loop goes in one group. */
@@ -85,7 +100,7 @@ export class WriteQueue {
   }
 
   #send(): void {
-    if (this.#committing.length > 0 || this.#broken) return
+    if (this.#committing.length > 0) return
     const operations: Operation[] = []
     let bytes = 0
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
@@ -127,18 +142,8 @@ export class WriteQueue {
     else write.done.resolve(displaced)
   }
 
-  /** The writer is gone: everything that waits, and that comes, is refused. */
-  #break(failure: StoreFailure): void {
-    this.#broken = true
-    this.#refusal ??= failure
-    for (const write of [...this.#committing.splice(0), ...this.#waiting.splice(0)]) {
-      this.#settle(write, failure)
-    }
-    this.#rest()
-  }
-
   #rest(): void {
-    if (this.#bytes < highWater || this.#broken) {
+    if (this.#bytes < highWater || this.#refusal) {
       this.#roomier?.resolve()
       this.#roomier = undefined
     }
