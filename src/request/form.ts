@@ -50,29 +50,40 @@ const encodingOfType: Record<string, Encoding> = {
   'application/vnd.kubernetes.protobuf': 'protobuf',
 }
 
+/** Clients write the same few headers over and over. */
+const known = new Map<string, readonly Form[]>()
+const mostKnown = 256
+const longestKnown = 512
+
 /**
  * The forms a client takes, most wanted first; clauses that name a conversion or type unknown here are left out, so an empty
  * list means that nothing this product reads is acceptable.
  */
-export function formsOf(accept: string | undefined, query: URLSearchParams): Form[] {
-  return parseAccept(accept).flatMap((clause) => {
+export function formsOf(accept: string | undefined, query: URLSearchParams): readonly Form[] {
+  const included = query.get('includeObject') || 'Metadata'
+  const key = `${included} ${accept ?? ''}`
+  const remembered = known.get(key)
+  if (remembered) return remembered
+  const forms = parseAccept(accept).flatMap((clause) => {
     const encoding = encodingOfType[clause.type]
-    const form = encoding && formOf(encoding, clause.parameters, query)
+    const form = encoding && formOf(encoding, clause.parameters, included)
     return form ? [form] : []
   })
+  if (known.size >= mostKnown) known.clear()
+  if (key.length <= longestKnown) known.set(key, forms)
+  return forms
 }
 
 function formOf(
   encoding: Encoding,
   parameters: ReadonlyMap<string, string>,
-  query: URLSearchParams,
+  included: string,
 ): Form | undefined {
   const as = parameters.get('as')
   if (as === undefined) return objectForm(encoding)
   const version = parameters.get('v') ?? 'v1'
   if (parameters.get('g') !== 'meta.k8s.io') return undefined
   if (as === 'Table' && encoding === 'json') {
-    const included = query.get('includeObject') || 'Metadata'
     return { encoding, shape: 'table', key: `${encoding};table;${version};${included}` as FormKey }
   }
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
