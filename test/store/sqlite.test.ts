@@ -6,14 +6,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import type { ApiObject } from '../../src/kube/object.ts'
+import { node, tokenHolder } from '../../src/request/identity.ts'
 import { openStore, type StoreOptions } from '../../src/store/sqlite/open.ts'
-import type { ObjectStore } from '../../src/store/store.ts'
+import type { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { CollectionKey, ObjectStore } from '../../src/store/store.ts'
 import {
   bookmark,
   changed,
   collection,
   got,
   head,
+  json,
   keyOf,
   listed,
   object,
@@ -25,7 +28,7 @@ import {
 
 const trouble: string[] = []
 
-const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<ObjectStore> =>
+const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
   openStore({
     directory: join(directory, 'cache'),
     keyFile: join(directory, 'store.key'),
@@ -580,6 +583,106 @@ void t.test('lists read while writers change are whole', async (t) => {
   for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
   t.equal(read.length, 60)
   t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
+})
+
+const ofToken = (hash: string): CollectionKey =>
+  collection({ audience: { identity: tokenHolder(hash), form: json } })
+
+/** A list, a record and a document for the token. */
+async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<void> {
+  const { audience } = ofToken(hash)
+  await replace(store, ofToken(hash), head(5000), pods(members, 1))
+  await store.put(keyOf('own', { audience }), pod, object('own', 6000))
+  const key = { identity: audience.identity, url: '/api', accept: '' }
+  await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
+}
+
+const tables = ['scope', 'collection', 'member', 'single', 'object', 'document', 'audience']
+
+void t.test('what is kept for a token nobody uses goes after thirty days of running', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  await store.putDocument(
+    { identity: node, url: '/api', accept: '' },
+    { contentType: 'text/plain', body: Buffer.from('api') },
+  )
+  await keepFor(store, 'used')
+  await store.sweep(1)
+  const before = tables.map((table) => count(db, table))
+  await keepFor(store, 'rotated')
+  for (let day = 2; day <= 30; day += 1) {
+    await store.sweep(day)
+    await store.sweep(day)
+    store.get(keyOf('any', { audience: ofToken('used').audience }))
+  }
+  await store.sweep(20_000)
+  t.equal(count(db, "audience WHERE identity = 'token:rotated'"), 1, 'a day counts once')
+  t.equal(store.list(ofToken('used'))?.resourceVersion, '5000')
+  await store.sweep(20_001)
+  t.strictSame(
+    tables.map((table) => count(db, table)),
+    before,
+  )
+  t.equal(store.list(ofToken('rotated')), undefined)
+  t.equal(store.get(keyOf('own', { audience: ofToken('rotated').audience })), undefined)
+  t.strictSame(listed(store, ofToken('used')), ['1'.repeat(100)])
+  t.strictSame(listed(store, collection()), ['a at 1'])
+  await store.put(keyOf('x'), pod, object('x', 7))
+  t.equal(count(db, 'body'), count(db, 'object'))
+})
+
+void t.test('a token that was forgotten begins anew', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  await keepFor(store, 'back', 20)
+  await using incoming = store.replace(ofToken('back'))
+  await incoming.add({ objects: pods(20, 1) })
+  for (let day = 1; day <= 31; day += 1) await store.sweep(day)
+  await t.rejects(incoming.commit(head(5001)), { code: 'STORE_FAILURE' })
+  t.equal(store.list(ofToken('back')), undefined)
+  t.strictSame(await store.apply(ofToken('back'), [bookmark(5002)]), [undefined])
+  t.equal(store.list(ofToken('back')), undefined)
+  await keepFor(store, 'other', 3)
+  await keepFor(store, 'back', 20)
+  t.equal(listed(store, ofToken('back'))?.length, 20)
+  t.equal(listed(store, ofToken('other'))?.length, 3)
+})
+
+void t.test('forgetting a token takes no more than a step at a time', async (t) => {
+  const writers = writersOf(t)
+  const directory = t.testdir()
+  await using store = await open(directory)
+  await keepFor(store, 'large', 1200)
+  for (let day = 1; day <= 30; day += 1) await store.sweep(day)
+  let groups = 0
+  writers[0]!.on('message', () => (groups += 1))
+  await store.sweep(31)
+  t.ok(groups > 3, `${groups} groups`)
+  using db = database(directory)
+  t.equal(count(db, 'member'), 0)
+})
+
+void t.test('that a token is used is written once a day, and only where it is known', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await keepFor(store, 'x')
+  await store.sweep(1)
+  await store.sweep(2)
+  const before = dataVersion(db)
+  store.list(ofToken('unknown'))
+  await store.forget(keyOf('a'))
+  t.strictSame(dataVersion(db), before)
+  store.list(ofToken('x'))
+  await store.forget(keyOf('a'))
+  const noted = dataVersion(db)
+  t.notSame(noted, before)
+  t.equal(count(db, 'audience WHERE idle_days = 0'), 1)
+  store.list(ofToken('x'))
+  await store.forget(keyOf('a'))
+  t.strictSame(dataVersion(db), noted)
 })
 
 const crasher = join(import.meta.dirname, 'crash-child.ts')

@@ -141,21 +141,22 @@ export class CollectionState {
   failed(): void {
     this.unfit = this.misses = true
     this.#accepted.clear()
-    this.#startOver()
+    this.reload()
   }
 
   /** Objects that were found damaged are not to be taken for unchanged. */
   damaged(): void {
     this.holes = true
-    this.#startOver()
+    this.reload()
   }
 
   /** What was staged is lost; what is stored stands. */
   interrupt(): void {
-    if (this.witnesses.size > 0) this.#startOver()
+    if (this.witnesses.size > 0) this.reload()
   }
 
-  #startOver(): void {
+  /** What is stored is not what it was: what was worked out from it does not hold. */
+  reload(): void {
     this.generation += 1
     this.forget()
   }

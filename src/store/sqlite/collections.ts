@@ -33,6 +33,12 @@ export class Collections {
     for (const state of this.#states.values()) state.interrupt()
   }
 
+  /** What is stored for `identity` is not what it was. */
+  reload(identity: string): void {
+    for (const state of this.#states.values())
+      if (state.address.scope[0] === identity) state.reload()
+  }
+
   serves(address: CollectionAddress): boolean {
     return this.known(address)?.unfit !== true
   }

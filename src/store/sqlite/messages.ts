@@ -135,8 +135,37 @@ export interface Disown {
   readonly collection: CollectionAddress
 }
 
+/** A day has begun, counted from the epoch: what nobody used is one day older. */
+export interface Age {
+  readonly kind: 'age'
+  readonly day: number
+}
+
+export interface Used {
+  readonly kind: 'used'
+  readonly identity: string
+}
+
+/** One step of forgetting everything kept for an identity that nobody used for long. */
+export interface ForgetAudience {
+  readonly kind: 'forget-audience'
+  readonly identity: string
+}
+
 export type Operation =
-  Stage | Flip | Discard | Apply | Put | Forget | PutDocument | Quarantine | Disown
+  | Stage
+  | Flip
+  | Discard
+  | Apply
+  | Put
+  | Forget
+  | PutDocument
+  | Quarantine
+  | Disown
+  | Age
+  | Used
+  | ForgetAudience
+;Stage | Flip | Discard | Apply | Put | Forget | PutDocument | Quarantine | Disown
 
 export interface Group {
   readonly operations: readonly Operation[]

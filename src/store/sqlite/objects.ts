@@ -70,6 +70,11 @@ export class Objects {
     return Number(row[0])
   }
 
+  /** Some are gone. */
+  forgetScopes(): void {
+    this.#scopes.clear()
+  }
+
   /** Stores the body, or finds it stored, and counts `refs` more who refer to it. */
   acquire(key: ScopeKey, object: ApiObject, refs: number): number {
     const scope = this.scope(key)

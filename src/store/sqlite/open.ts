@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { now } from '../../base/clock.ts'
-import { StoreFailure, type ObjectStore } from '../store.ts'
+import { StoreFailure } from '../store.ts'
 import { loadKey } from './key-file.ts'
 import { lock, Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
@@ -39,7 +39,7 @@ const lockFile = 'lock.db'
  * reported, and a new one begun. Rejects with a `StoreFailure` where there is no writing at all, and where another store, of this
  * process or another, has the directory open.
  */
-export async function openStore(options: StoreOptions): Promise<ObjectStore> {
+export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const held = take(options.directory)
   try {
     return await openHeld(options, held)
@@ -52,7 +52,7 @@ export async function openStore(options: StoreOptions): Promise<ObjectStore> {
 async function openHeld(
   { directory, keyFile, maxBytes, report }: StoreOptions,
   held: Disposable,
-): Promise<ObjectStore> {
+): Promise<SqliteStore> {
   const path = join(directory, file)
   const sealingKey = prepare(directory, keyFile)
   const options: WriterOptions = { path, sealingKey, maxBytes }

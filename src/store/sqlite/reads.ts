@@ -4,6 +4,7 @@ import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
+import { keptIdleDays } from './idle-audiences.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
@@ -63,6 +64,7 @@ export class Reads {
          JOIN body ON body.object = wanted.value`,
       ),
       body: prepare(db, 'SELECT object, checksum, bytes FROM body WHERE object = ?'),
+      idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       document: prepare(
         db,
         'SELECT content_type, checksum, body FROM document WHERE identity = ? AND url = ? AND accept = ?',
@@ -135,6 +137,16 @@ export class Reads {
     const row = this.#sql.document.get(...key)
     const body = row?.[2] as Uint8Array | undefined
     return body && crc32(body) === row?.[1] ? { contentType: String(row[0]), body } : undefined
+  }
+
+  /** Identities nobody used for so long that they are to be forgotten. */
+  idleAudiences(): string[] {
+    return this.#sql.idle.all(keptIdleDays).map(([identity]) => String(identity))
+  }
+
+  /** Some are gone. */
+  forgetScopes(): void {
+    this.#scopes.clear()
   }
 
   #scope(key: ScopeKey): number | undefined {

@@ -7,12 +7,13 @@ import type { DatabaseSync } from 'node:sqlite'
  * records and staged ones alike. Its bytes are in `body`, apart, so that counting rewrites small rows that lie close together. Neither
  * is ever rewritten with other content. When nobody refers to an object any more it goes, but its body is only noted in `leftover`: a
  * list that is being read may still come to it. `member` repeats what a list is compared by. `forgotten` names objects that members
- * stand for and of which the cloud has said since that there are none; nothing in it is in `single`.
+ * stand for and of which the cloud has said since that there are none; nothing in it is in `single`. `audience` counts
+ * the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are given once only.
  */
 const migrations = [
   `
   CREATE TABLE scope (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     identity TEXT NOT NULL, form TEXT NOT NULL,
     api_group TEXT NOT NULL, api_version TEXT NOT NULL, resource TEXT NOT NULL,
     UNIQUE (identity, form, api_group, api_version, resource)
@@ -83,6 +84,8 @@ const migrations = [
     PRIMARY KEY (identity, url, accept)
   ) STRICT;
 
+  CREATE TABLE audience (identity TEXT PRIMARY KEY, idle_days INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE aged (id INTEGER PRIMARY KEY, day INTEGER NOT NULL) STRICT;
   CREATE TABLE seal (fingerprint TEXT NOT NULL) STRICT;
   `,
 ]

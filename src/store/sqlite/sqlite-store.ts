@@ -32,6 +32,7 @@ import type { Reads, Stored } from './reads.ts'
 import { StagedReplacement } from './replacement.ts'
 import type { Snapshots } from './snapshots.ts'
 import { newestOf, verdictOn, type Standing } from './standing.ts'
+import { Sweep } from './sweep.ts'
 import { mayFollow, newest } from './versions.ts'
 import { WriteQueue } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
@@ -60,6 +61,7 @@ export class SqliteStore implements ObjectStore {
   readonly #held: Disposable
   readonly #report: ReportTrouble
   readonly #collections = new Collections()
+  readonly #sweep: Sweep
   readonly #damaged = new Set<number>()
   /** Missed a write, and this could not be written down either. */
   readonly #undisowned = new Set<CollectionState>()
@@ -82,21 +84,33 @@ export class SqliteStore implements ObjectStore {
     this.#snapshots = snapshots
     this.#held = held
     this.#report = report
+    this.#sweep = new Sweep({
+      write: (operation) => this.#write(operation, 0),
+      idle: () => this.#read(() => reads.idleAudiences()) ?? [],
+      forgotten: (identity) => {
+        reads.forgetScopes()
+        this.#collections.reload(identity)
+      },
+    })
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
+    this.#sweep.used(key.audience.identity)
     return this.#read(() => this.#get(key))
   }
 
   list(key: CollectionKey): StoredList | undefined {
+    this.#sweep.used(key.audience.identity)
     return this.#read(() => this.#list(key))
   }
 
   document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
+    this.#sweep.used(identity)
     return this.#read(() => this.#reads.document([identity, url, accept]))
   }
 
   async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    this.#sweep.used(audience.identity)
     const scope = scopeOf(audience, gvr)
     if (this.#forgetting === 0 && this.#read(() => this.#isStale(scope, object))) return
     const operation: Put = { kind: 'put', scope, gvk, objects: pack([object]) }
@@ -113,6 +127,7 @@ export class SqliteStore implements ObjectStore {
   }
 
   replace(key: CollectionKey): Replacement {
+    this.#sweep.used(key.audience.identity)
     this.#replacements += 1
     this.#collections.trim()
     const state = this.#collections.of(addressOf(key))
@@ -129,6 +144,7 @@ export class SqliteStore implements ObjectStore {
     key: CollectionKey,
     events: readonly WatchEvent[],
   ): Promise<readonly (ApiObject | undefined)[]> {
+    this.#sweep.used(key.audience.identity)
     const state = this.#collections.of(addressOf(key))
     const changes = changesOf(events)
     const version = newestIn(events)
@@ -168,7 +184,13 @@ export class SqliteStore implements ObjectStore {
     return (this.#closed ??= this.#close())
   }
 
+  /** Forgets what was kept for tokens that nobody used for long; runs by itself once a day. `day` is counted from the epoch. */
+  sweep(day?: number): Promise<void> {
+    return this.#sweep.run(day)
+  }
+
   async #close(): Promise<void> {
+    this.#sweep[Symbol.dispose]()
     await this.#queue.close()
     this.#reads.close()
     await this.#writer[Symbol.asyncDispose]()

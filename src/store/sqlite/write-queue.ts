@@ -164,6 +164,9 @@ const buffersOf = (operation: Operation): ArrayBuffer[] => {
     case 'forget':
     case 'quarantine':
     case 'disown':
+    case 'age':
+    case 'used':
+    case 'forget-audience':
       return []
   }
 }

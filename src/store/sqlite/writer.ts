@@ -153,6 +153,9 @@ function weigh(operation: Operation): number {
     case 'forget':
     case 'quarantine':
     case 'disown':
+    case 'age':
+    case 'used':
+    case 'forget-audience':
       return 8 * pageSize
   }
 }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
+import { IdleAudiences } from './idle-audiences.ts'
 import {
   pack,
   unpack,
@@ -30,10 +31,12 @@ interface Held {
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
   readonly #objects: Objects
+  readonly #idle: IdleAudiences
   readonly #sql
 
   constructor(db: DatabaseSync, objects: Objects) {
     this.#objects = objects
+    this.#idle = new IdleAudiences(db, objects)
     const held = 'JOIN object ON object.id = held.object'
     this.#sql = {
       collection: prepare(
@@ -165,6 +168,15 @@ export class Writes {
         if (collection) this.#sql.disown.run(collection.id)
         return undefined
       }
+      case 'age':
+        this.#idle.age(operation.day)
+        return undefined
+      case 'used':
+        this.#idle.used(operation.identity)
+        return undefined
+      case 'forget-audience':
+        this.#idle.forget(operation.identity)
+        return undefined
     }
   }
 

@@ -1,0 +1,118 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Objects } from './objects.ts'
+import { prepare } from './statements.ts'
+
+/** Days of running after which the audiences of a token that nobody used are forgotten. */
+export const keptIdleDays = 30
+
+/** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
+const stepRows = 500
+/** Documents are few and large. */
+const stepDocuments = 10
+
+const collections = `SELECT collection.id FROM collection JOIN scope ON scope.id = collection.scope
+  WHERE scope.identity = ?`
+
+/**
+ * The writer's view of audiences nobody uses any more: tokens are replaced by new ones every hour, and each is an audience of its own.
+ * Counted are days on which the hub ran, as the clock of a node without a battery jumps, and a node that was stored away for a year
+ * is to know all that it knew.
+ */
+export class IdleAudiences {
+  readonly #objects: Objects
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects) {
+    this.#objects = objects
+    const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
+    this.#sql = {
+      newcomers: prepare(
+        db,
+        `INSERT INTO audience (identity, idle_days)
+         SELECT identity, 0 FROM scope WHERE identity GLOB 'token:*'
+         UNION SELECT identity, 0 FROM document WHERE identity GLOB 'token:*'
+         ON CONFLICT DO NOTHING`,
+      ),
+      day: prepare(db, 'SELECT max(day) FROM aged'),
+      setDay: prepare(
+        db,
+        'INSERT INTO aged (id, day) VALUES (1, ?) ON CONFLICT DO UPDATE SET day = excluded.day',
+      ),
+      age: prepare(db, 'UPDATE audience SET idle_days = idle_days + 1'),
+      used: prepare(db, 'UPDATE audience SET idle_days = 0 WHERE identity = ? AND idle_days > 0'),
+      idle: prepare(db, 'SELECT 1 FROM audience WHERE identity = ? AND idle_days >= ?'),
+      disown: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
+      members: prepare(
+        db,
+        `SELECT collection, namespace, name, object FROM member
+         WHERE collection IN (${collections}) LIMIT ${stepRows}`,
+      ),
+      removeMember: prepare(
+        db,
+        'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
+      ),
+      singles: prepare(
+        db,
+        `SELECT scope, namespace, name, object FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
+      ),
+      removeSingle: prepare(
+        db,
+        'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
+      ),
+      documents: prepare(
+        db,
+        `DELETE FROM document WHERE rowid IN
+           (SELECT rowid FROM document WHERE identity = ? LIMIT ${stepDocuments}) RETURNING 1`,
+      ),
+      rest: [
+        `DELETE FROM forgotten WHERE ${ofIdentity}`,
+        `DELETE FROM collection WHERE ${ofIdentity}`,
+        'DELETE FROM scope WHERE identity = ?',
+        'DELETE FROM audience WHERE identity = ?',
+      ].map((sql) => prepare(db, sql)),
+    }
+  }
+
+  /** `day` has begun. A day counts once, and none that lies before one which has been counted. */
+  age(day: number): void {
+    const last = this.#sql.day.get()?.[0]
+    if (typeof last !== 'number' || day > last) {
+      this.#sql.setDay.run(day)
+      this.#sql.age.run()
+    }
+    this.#sql.newcomers.run()
+  }
+
+  used(identity: string): void {
+    this.#sql.used.run(identity)
+  }
+
+  /** One step of forgetting all that is kept for `identity`, unless it was used meanwhile. */
+  forget(identity: string): void {
+    if (!this.#sql.idle.get(identity, keptIdleDays)) return
+    // What is forgotten in part is no list.
+    this.#sql.disown.run(identity)
+    if (this.#forgetMembers(identity) || this.#forgetSingles(identity)) return
+    if (this.#sql.documents.all(identity).length > 0) return
+    for (const statement of this.#sql.rest) statement.run(identity)
+    this.#objects.forgetScopes()
+  }
+
+  #forgetMembers(identity: string): boolean {
+    const members = this.#sql.members.all(identity)
+    for (const [collection = 0, namespace = '', name = '', object] of members) {
+      this.#sql.removeMember.run(collection, namespace, name)
+      this.#objects.release(Number(object))
+    }
+    return members.length > 0
+  }
+
+  #forgetSingles(identity: string): boolean {
+    const singles = this.#sql.singles.all(identity)
+    for (const [scope = 0, namespace = '', name = '', object] of singles) {
+      this.#sql.removeSingle.run(scope, namespace, name)
+      this.#objects.release(Number(object))
+    }
+    return singles.length > 0
+  }
+}
