@@ -619,7 +619,6 @@ void t.test('what is kept for a token nobody uses goes after thirty days of runn
   }
   await store.sweep(20_000)
   t.equal(count(db, "audience WHERE identity = 'token:rotated'"), 1, 'a day counts once')
-  t.equal(store.list(ofToken('used'))?.resourceVersion, '5000')
   await store.sweep(20_001)
   t.strictSame(
     tables.map((table) => count(db, table)),

@@ -165,7 +165,6 @@ export type Operation =
   | Age
   | Used
   | ForgetAudience
-;Stage | Flip | Discard | Apply | Put | Forget | PutDocument | Quarantine | Disown
 
 export interface Group {
   readonly operations: readonly Operation[]
