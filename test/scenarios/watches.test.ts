@@ -1,0 +1,102 @@
+import t from 'tap'
+import { at, howItEnds } from '../kit/client.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+for (const component of ['kubelet', 'operator']) {
+  for (const encoding of ['json', 'protobuf'] as const) {
+    void t.test(
+      `each event of ${component}'s watch comes before the next is made: ${encoding}`,
+      async (t) => {
+        const cloud = await startCloud(t)
+        cloud.addPods('a')
+        const hub = await startTestHub(t, { upstreams: [cloud] })
+        await hub.online()
+        const client = hub.as(component, { encoding })
+        const { resourceVersion } = await client.list(podsOfNode)
+        // The head comes before there is anything to say.
+        const watch = await client.watch(podsOfNode, { resourceVersion })
+        t.equal(watch.status, 200)
+        for (let i = 0; i < 20; i++) {
+          cloud.touch(pods, 'a', 'default')
+          const event = await watch.next()
+          t.equal(at(event?.object, 'metadata', 'resourceVersion'), cloud.sandbox.version)
+        }
+      },
+    )
+
+    void t.test(
+      `${component}'s watch is what the cloud's is, byte for byte: ${encoding}`,
+      async (t) => {
+        const cloud = await startCloud(t, { bookmarkMs: 3_600_000 })
+        cloud.addPods('a')
+        const hub = await startTestHub(t, { upstreams: [cloud] })
+        await hub.online()
+        const client = hub.as(component, { encoding })
+        const { resourceVersion } = await client.list(podsOfNode)
+        const query = { resourceVersion, allowWatchBookmarks: 'true', timeoutSeconds: '1' }
+        const through = await client.watch(podsOfNode, query)
+        const direct = await cloud.as(component, { encoding }).watch(podsOfNode, query)
+        cloud.addPods('b')
+        cloud.touch(pods, 'b', 'default')
+        cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+        // Its deadline ends it.
+        const [said, heard] = [await direct.rest(), await through.rest()]
+        t.strictSame(
+          heard.map(({ frame }) => frame),
+          said.map(({ frame }) => frame),
+        )
+        t.strictSame(
+          said.map(({ type }) => type).filter((type) => type !== 'BOOKMARK'),
+          ['ADDED', 'MODIFIED', 'DELETED'],
+        )
+        t.equal(await through.over, 'ended')
+      },
+    )
+  }
+}
+
+void t.test('a watch whose client hangs up is over in the cloud too', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  for (const component of ['kubelet', 'operator']) {
+    const client = hub.as(component)
+    const { resourceVersion } = await client.list(podsOfNode)
+    const watch = await client.watch(podsOfNode, { resourceVersion })
+    await cloud.sandbox.untilWatches(1)
+    watch.hangUp()
+    await cloud.sandbox.untilWatches(0)
+    t.pass(component)
+  }
+})
+
+void t.test('an answer that its API server breaks off breaks off', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const log = await hub.as('kubectl').open('/api/v1/namespaces/default/pods/a/log?follow=true')
+  cloud.sandbox.log('default', 'a', 'a line\n')
+  const ends = howItEnds(log.on('error', () => undefined).resume())
+  cloud.sandbox.faults.reset()
+  t.equal(await ends, 'broken')
+})
+
+void t.test('a watch that expired says so, and ends', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  cloud.addPods('b')
+  cloud.sandbox.compact()
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  const [error, ...rest] = await watch.rest()
+  t.match(error, { type: 'ERROR', object: { code: 410 } })
+  t.strictSame(rest, [])
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'an error changes nothing')
+})
