@@ -1,0 +1,89 @@
+import t from 'tap'
+import { mock } from 'node:test'
+import { Pages } from '../../src/cache/list.ts'
+import { collectionKey } from '../../src/store/keys.ts'
+import type { CollectionKey, Replacement } from '../../src/store/store.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+function keyOf(url: string, accept?: string): CollectionKey {
+  const exchange = exchangeOf(url, accept === undefined ? {} : { headers: { Accept: accept } })
+  const [form] = exchange.forms
+  if (!exchange.info.isResource || !form) throw new Error(`${url} is no collection`)
+  return collectionKey(exchange, exchange.info, form)
+}
+
+/** A replacement of which only its end matters. */
+function staged(): Replacement & { readonly dropped: () => boolean } {
+  let dropped = false
+  return {
+    add: async () => undefined,
+    commit: async () => undefined,
+    dropped: () => dropped,
+    [Symbol.asyncDispose]: async () => {
+      dropped = true
+    },
+  }
+}
+
+const pods = keyOf('/api/v1/pods')
+
+void t.test('a token leads to what was staged for it, once', async (t) => {
+  const pages = new Pages()
+  const replacement = staged()
+  pages.put(pods, 'next', replacement)
+  t.equal(pages.take(pods, 'next'), replacement)
+  t.equal(pages.take(pods, 'next'), undefined)
+  t.notOk(replacement.dropped())
+})
+
+void t.test('a token of another collection leads nowhere', async (t) => {
+  const pages = new Pages()
+  pages.put(pods, 'next', staged())
+  const others = [
+    keyOf('/api/v1/services'),
+    keyOf('/api/v1/namespaces/default/pods'),
+    keyOf('/api/v1/pods?labelSelector=a'),
+    keyOf('/api/v1/pods?fieldSelector=spec.nodeName%3Da'),
+    keyOf('/api/v1/pods', 'application/vnd.kubernetes.protobuf'),
+    {
+      ...pods,
+      audience: { ...pods.audience, identity: 'token:x' as typeof pods.audience.identity },
+    },
+  ]
+  for (const other of others) t.equal(pages.take(other, 'next'), undefined)
+  t.ok(pages.take(pods, 'next'))
+})
+
+void t.test('what a repeated page displaces is dropped', async (t) => {
+  const pages = new Pages()
+  const [first, second] = [staged(), staged()]
+  pages.put(pods, 'next', first)
+  pages.put(pods, 'next', second)
+  t.ok(first.dropped())
+  t.equal(pages.take(pods, 'next'), second)
+})
+
+void t.test('so many lists may wait, and the oldest makes room', async (t) => {
+  const pages = new Pages()
+  const waiting = Array.from({ length: 70 }, staged)
+  for (const [i, replacement] of waiting.entries()) pages.put(pods, `next-${i}`, replacement)
+  t.strictSame(
+    waiting.map((each) => each.dropped()),
+    waiting.map((_, i) => i < 70 - 64),
+  )
+})
+
+void t.test('a list whose next page nobody asks for is let go', async (t) => {
+  mock.timers.enable({ apis: ['Date'] })
+  t.teardown(() => mock.timers.reset())
+  const pages = new Pages()
+  const [old, young] = [staged(), staged()]
+  pages.put(pods, 'old', old)
+  mock.timers.tick(5 * 60_000 - 1)
+  pages.put(pods, 'young', young)
+  t.notOk(old.dropped())
+  mock.timers.tick(1)
+  pages.put(pods, 'new', staged())
+  t.ok(old.dropped())
+  t.notOk(young.dropped())
+})

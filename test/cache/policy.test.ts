@@ -1,0 +1,52 @@
+import t from 'tap'
+import { recordable } from '../../src/cache/policy.ts'
+import { exchangeOf, type Described } from '../kit/exchange.ts'
+
+const pods = '/api/v1/namespaces/default/pods'
+
+const cases: readonly (readonly [kind: string, url: string, described?: Described])[] = [
+  ['object', `${pods}/a`],
+  ['object', `${pods}/a?resourceVersion=0`],
+  ['object', '/api/v1/namespaces/default/secrets/s'],
+  ['object', '/apis/example.com/v1/things/one'],
+  ['list', pods],
+  ['list', '/api/v1/pods?limit=500&resourceVersion=0'],
+  ['list', '/api/v1/pods?labelSelector=app%20in%20(a,b)&fieldSelector=spec.nodeName%3Dn'],
+  ['list', pods, { headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' } }],
+  ['watch', `${pods}?watch=true`],
+  ['watch', '/api/v1/watch/pods'],
+  ['document', '/api'],
+  ['document', '/apis'],
+  ['document', '/api/v1'],
+  ['document', '/apis/apps/v1'],
+  ['document', '/version'],
+  ['document', '/openapi/v3/api/v1'],
+  ['nothing', '/apiary'],
+  ['nothing', '/healthz'],
+  ['nothing', '/metrics'],
+  ['nothing', `${pods}/a`, { method: 'HEAD' }],
+  ['nothing', pods, { method: 'POST' }],
+  ['nothing', `${pods}/a`, { method: 'PUT' }],
+  ['nothing', `${pods}/a`, { method: 'PATCH' }],
+  ['nothing', `${pods}/a`, { method: 'DELETE' }],
+  ['nothing', `${pods}/a/log`],
+  ['nothing', `${pods}/a/status`],
+  ['nothing', `${pods}/a/exec?command=ls`, { upgrade: true }],
+  ['nothing', `${pods}?watch=true`, { upgrade: true }],
+  ['nothing', `${pods}?pretty=true`],
+  ['nothing', `${pods}?labelSelector=a%20b`],
+  ['nothing', `${pods}?fieldSelector=a`],
+  ['nothing', pods, { headers: { Accept: 'application/yaml' } }],
+  ['nothing', pods, { headers: { Accept: 'application/cbor' } }],
+  ['nothing', pods, { headers: { 'Impersonate-User': 'somebody' } }],
+  ['nothing', '/api', { headers: { 'impersonate-extra-x': 'y' } }],
+  ['nothing', '/apis/certificates.k8s.io/v1/certificatesigningrequests'],
+  ['nothing', '/apis/certificates.k8s.io/v1/certificatesigningrequests/csr-1'],
+]
+
+for (const [kind, url, described] of cases) {
+  const headers = JSON.stringify(described?.headers ?? {})
+  void t.test(`${described?.method ?? 'GET'} ${url} ${headers}: ${kind} is kept`, async (t) => {
+    t.equal(recordable(exchangeOf(url, described))?.kind ?? 'nothing', kind)
+  })
+}

@@ -1,0 +1,35 @@
+import { HeaderList } from '../../src/exchange/headers.ts'
+import type { Exchange } from '../../src/exchange/exchange.ts'
+import { componentOf } from '../../src/request/component.ts'
+import { formsOf } from '../../src/request/form.ts'
+import { node } from '../../src/request/identity.ts'
+import { parseRequestInfo } from '../../src/request/request-info.ts'
+
+export interface Described {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal
+  readonly upgrade?: boolean
+}
+
+/** An exchange of the node's kubelet as it comes out of the layers that give a request its meaning. */
+export function exchangeOf(url: string, described: Described = {}): Exchange {
+  const { method = 'GET', signal = new AbortController().signal, upgrade = false } = described
+  const fields = { 'User-Agent': 'kubelet/v1.35.0', ...described.headers }
+  const headers = new HeaderList(Object.entries(fields).flat())
+  const info = parseRequestInfo(method, url)
+  return {
+    id: 'an-id',
+    method,
+    url,
+    headers,
+    peer: { address: '127.0.0.1', port: 40_000, localAddress: '127.0.0.1', localPort: 10_261 },
+    upgrade,
+    signal,
+    info,
+    component: componentOf(headers.get('user-agent')),
+    identity: node,
+    credential: 'node',
+    forms: formsOf(headers.get('accept'), info.query),
+  }
+}

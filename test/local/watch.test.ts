@@ -1,0 +1,164 @@
+import t, { type Test as Tap } from 'tap'
+import { setImmediate as turn } from 'node:timers/promises'
+import { mock } from 'node:test'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import { localWatch } from '../../src/local/watch.ts'
+import type { ObjectStore, StoredList } from '../../src/store/store.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+const pods = '/api/v1/namespaces/default/pods?watch=true'
+
+const object = {
+  namespace: 'default',
+  name: 'a',
+  uid: 'u',
+  resourceVersion: '40',
+  bytes: Buffer.from('{}'),
+}
+
+const stored = (): StoredList => ({
+  gvk: { group: '', version: 'v1', kind: 'PodList' },
+  resourceVersion: '50',
+  extra: '',
+  confirmedAt: 0,
+  batches: [[object]],
+})
+
+interface Opened {
+  readonly recovered: AbortController
+  readonly client: AbortController
+  /** What has been said since the last time. */
+  said(): Promise<WatchEvent[]>
+  /** Whether it is over. */
+  over(): Promise<boolean>
+}
+
+/** A watch of the cache on a clock that the test moves. */
+function open(t: Tap, url: string): Opened {
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let now = 0
+  mock.method(performance, 'now', () => now)
+  t.teardown(() => mock.restoreAll())
+  const tick = mock.timers.tick.bind(mock.timers)
+  mock.method(mock.timers, 'tick', (ms: number) => {
+    now += ms
+    tick(ms)
+  })
+  const [recovered, client] = [new AbortController(), new AbortController()]
+  const exchange = exchangeOf(url, { signal: client.signal })
+  if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
+  const store = { list: stored } as unknown as ObjectStore
+  const { events } = localWatch(exchange, exchange.info, store, recovered.signal)
+  const all: WatchEvent[] = []
+  let ended = false
+  void (async () => {
+    for await (const group of events) all.push(...group)
+    ended = true
+  })()
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 5; i++) await turn()
+  }
+  return {
+    recovered,
+    client,
+    said: async () => {
+      await settle()
+      return all.splice(0)
+    },
+    over: async () => {
+      await settle()
+      return ended
+    },
+  }
+}
+
+const types = (events: readonly WatchEvent[]): string[] => events.map(({ type }) => type)
+
+void t.test('how it begins depends on the version asked for', async (t) => {
+  const starts: readonly (readonly [query: string, types: readonly string[]])[] = [
+    ['', ['ADDED']],
+    ['&resourceVersion=0', ['ADDED']],
+    ['&resourceVersion=', ['ADDED']],
+    ['&resourceVersion=50', []],
+    ['&resourceVersion=49', ['ERROR']],
+    ['&resourceVersion=51', ['ERROR']],
+    ['&sendInitialEvents=true', ['ADDED']],
+    ['&sendInitialEvents=true&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&sendInitialEvents=true&resourceVersion=50&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&sendInitialEvents=false&resourceVersion=50', []],
+  ]
+  for (const [query, expected] of starts) {
+    await t.test(query || 'no version', async (t) => {
+      const watch = open(t, `${pods}${query}`)
+      t.strictSame(types(await watch.said()), expected)
+      t.equal(await watch.over(), expected[0] === 'ERROR')
+      watch.client.abort()
+    })
+  }
+})
+
+void t.test(
+  'bookmarks come each minute to who takes them, at the version that is kept',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true`)
+    await watch.said()
+    mock.timers.tick(59_999)
+    t.strictSame(await watch.said(), [])
+    for (let minute = 0; minute < 3; minute++) {
+      mock.timers.tick(minute === 0 ? 1 : 60_000)
+      t.strictSame(await watch.said(), [
+        { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
+      ])
+    }
+    watch.client.abort()
+    t.ok(await watch.over())
+  },
+)
+
+void t.test('who takes no bookmarks gets none', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`)
+  await watch.said()
+  mock.timers.tick(600_000)
+  t.strictSame(await watch.said(), [])
+  watch.client.abort()
+})
+
+void t.test('it ends at its time', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&timeoutSeconds=300`)
+  await watch.said()
+  mock.timers.tick(299_999)
+  t.notOk(await watch.over())
+  mock.timers.tick(1)
+  t.ok(await watch.over())
+})
+
+void t.test(
+  'back online it ends, never within its first 1.1 seconds, and soon after',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50`)
+    await watch.said()
+    watch.recovered.abort()
+    mock.timers.tick(1_099)
+    t.notOk(await watch.over())
+    mock.timers.tick(1_001)
+    t.ok(await watch.over())
+  },
+)
+
+void t.test('an old one ends within a second of the cloud being back', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`)
+  await watch.said()
+  mock.timers.tick(200_000)
+  t.notOk(await watch.over())
+  watch.recovered.abort()
+  mock.timers.tick(1_000)
+  t.ok(await watch.over())
+})
+
+void t.test('it ends when its client leaves', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`)
+  await watch.said()
+  watch.client.abort()
+  t.ok(await watch.over())
+})

@@ -1,0 +1,106 @@
+import t from 'tap'
+import { mock } from 'node:test'
+import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { StatusError } from '../../src/kube/status.ts'
+import { withDeadline, withInFlightLimit } from '../../src/pipeline/limits.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+const reply: BodyReply = {
+  kind: 'body',
+  status: 200,
+  headers: new HeaderList(),
+  from: 'cloud',
+  body: Buffer.alloc(0),
+}
+
+const pods = '/api/v1/namespaces/default/pods'
+
+void t.test('watches and what streams to a person may last and are never shed', async (t) => {
+  const lasting = [
+    `${pods}?watch=true`,
+    `${pods}/a/log`,
+    `${pods}/a/exec`,
+    `${pods}/a/attach`,
+    `${pods}/a/portforward`,
+    '/api/v1/namespaces/default/services/a/proxy/x',
+  ]
+  const short = [pods, `${pods}/a`, `${pods}/a/status`, '/healthz', '/apis', `${pods}?watch=false`]
+  const handle = withInFlightLimit(0, () => undefined)(async () => reply)
+  for (const url of lasting) t.equal(await handle(exchangeOf(url)), reply, url)
+  for (const url of short) t.throws(() => void handle(exchangeOf(url)), StatusError, url)
+})
+
+void t.test('a watch is ended fifteen seconds after its time, and not before', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let signal: AbortSignal | undefined
+  const handle = withDeadline(async (exchange) => {
+    signal = exchange.signal
+    return reply
+  })
+  await handle(exchangeOf(`${pods}?watch=true&timeoutSeconds=300`))
+  mock.timers.tick(314_999)
+  t.equal(signal?.aborted, false)
+  mock.timers.tick(1)
+  t.equal(signal?.aborted, true)
+})
+
+void t.test('a watch that is over leaves no deadline behind', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const client = new AbortController()
+  const reasons: unknown[] = []
+  const handle = withDeadline(async ({ signal }) => {
+    signal.addEventListener('abort', () => reasons.push(signal.reason))
+    return reply
+  })
+  await handle(exchangeOf(`${pods}?watch=true&timeoutSeconds=1`, { signal: client.signal }))
+  client.abort('the client has gone')
+  mock.timers.tick(60_000)
+  t.strictSame(reasons, ['the client has gone'])
+})
+
+void t.test('what names no time, or none that makes sense, has no deadline', async (t) => {
+  const urls = [
+    pods,
+    `${pods}?timeoutSeconds=5`,
+    `${pods}?watch=true`,
+    `${pods}?watch=true&timeoutSeconds=0`,
+    `${pods}?watch=true&timeoutSeconds=-5`,
+    `${pods}?watch=true&timeoutSeconds=x`,
+    `${pods}?watch=true&timeoutSeconds=99999999999`,
+  ]
+  for (const url of urls) {
+    const exchange = exchangeOf(url)
+    let seen: Exchange | undefined
+    await withDeadline(async (inner) => {
+      seen = inner
+      return reply
+    })(exchange)
+    t.equal(seen, exchange, url)
+  }
+})
+
+void t.test('a short request counts until its answer is over', async (t) => {
+  let rejected = 0
+  const handle = withInFlightLimit(2, () => rejected++)(async () => reply)
+  const clients = [new AbortController(), new AbortController()]
+  for (const { signal } of clients) await handle(exchangeOf(pods, { signal }))
+  const shed = async (): Promise<unknown> => {
+    try {
+      return await handle(exchangeOf(pods))
+    } catch (error) {
+      return error
+    }
+  }
+  const error = await shed()
+  t.ok(error instanceof StatusError)
+  t.match(error, { status: { code: 429, details: { retryAfterSeconds: 1 } } })
+  t.equal(rejected, 1)
+  await handle(exchangeOf(`${pods}?watch=true`))
+  await handle(exchangeOf(`${pods}/a/exec`, { upgrade: true }))
+  clients[0]?.abort()
+  t.equal(await shed(), reply)
+  t.match(await shed(), { status: { code: 429 } })
+})
