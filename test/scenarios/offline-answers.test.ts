@@ -1,6 +1,6 @@
 import t from 'tap'
 import { at, nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
-import { pods, podsOfNode } from '../kit/cloud.ts'
+import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
 const podA = '/api/v1/namespaces/default/pods/a'
@@ -113,6 +113,20 @@ void t.test("a 404 without an API server's marks is an answer too", async (t) =>
   await kubelet.list(podsOfNode)
   using _failing = cloud.sandbox.faults.failAsGateway(404, ({ path }) => path === '/api/v1/pods')
   t.equal((await kubelet.get(podsOfNode)).status, 404)
+})
+
+void t.test('an object that is known to be gone is not there again offline', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(configMaps, { metadata: { name: 'one', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const path = '/api/v1/namespaces/default/configmaps/one'
+  const clients = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
+  for (const client of clients) t.equal((await client.get(path)).status, 200)
+  cloud.sandbox.delete(configMaps, 'one', 'default')
+  for (const client of clients) t.equal((await client.get(path)).status, 404)
+  await goOffline(cloud, hub)
+  // Never 404 either, which no list has said.
+  for (const client of clients) t.equal((await client.get(path)).status, 503)
 })
 
 void t.test('the versions of lists are those the cloud issued', async (t) => {
