@@ -7,7 +7,7 @@ import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
 import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { Watching } from './client-watch.ts'
 
-export { Watching, type Seen } from './client-watch.ts'
+export { Watching } from './client-watch.ts'
 
 export interface Asked {
   readonly method?: string

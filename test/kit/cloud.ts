@@ -9,10 +9,9 @@ export const nodeName = 'edge-1'
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 export const pods = core('pods')
 export const services = core('services')
-export const nodes = core('nodes')
+const nodes = core('nodes')
 export const configMaps = core('configmaps')
 export const secrets = core('secrets')
-export const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 export const csiNodes: GVR = { group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }
 
 /** Where the pods of the node are, as its kubelet asks for them. */
