@@ -118,7 +118,12 @@ export class Connections implements AsyncDisposable {
   connect(credential: Credential, origin: string): Promise<Socket> {
     const { protocol, hostname, port } = new URL(origin)
     const host = hostname.replace(/^\[|\]$/g, '')
-    const options = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+    const options = {
+      host,
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      // Either end of a tunnel may be the first to have no more to say.
+      allowHalfOpen: true,
+    }
     const socket =
       protocol === 'https:'
         ? connectTls({
@@ -135,10 +140,12 @@ export class Connections implements AsyncDisposable {
       )
       socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
         patience[Symbol.dispose]()
-        socket.off('error', reject)
         resolve(socket)
       })
-      socket.once('error', reject)
+      socket.once('error', (error) => {
+        patience[Symbol.dispose]()
+        reject(error)
+      })
     })
   }
 

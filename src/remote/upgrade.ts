@@ -1,12 +1,12 @@
 import type HttpProxy from 'http-proxy'
 import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { onAbort } from '../base/abort.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
-import type { HeaderList } from '../exchange/headers.ts'
+import { endToEnd, type HeaderList } from '../exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { Unreachable } from './forward.ts'
 import type { Upstream } from './upstream.ts'
@@ -55,9 +55,13 @@ async function upgradingProxy(): Promise<HttpProxy> {
   // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.
   const passes = proxy as unknown as WithPasses
   passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
-  proxy.on('proxyReqWs', (request, _client, socket) => answerRefusals(request, socket))
+  proxy.on('proxyReqWs', (request, client, socket) => {
+    // http-proxy would write paths anew, and take double slashes for one.
+    request.path = client.url ?? '/'
+    answerRefusals(request, socket)
+  })
   proxy.on('error', (_error, _request, socket) => {
-    if ('destroy' in socket) socket.destroy()
+    if (socket instanceof Socket) breakOff(socket)
   })
   return proxy
 }
@@ -93,14 +97,19 @@ function handing(socket: Socket, origin: string): PlainAgent {
 /** The part of a request that http-proxy reads, with what the hub does not pass on left out. */
 function asRequest(exchange: Exchange, socket: Duplex, connections: Connections): IncomingMessage {
   const byNode = exchange.credential === 'node'
-  const headers = exchange.headers.without(
+  const headers = endToEnd(exchange.headers).without(
     (name) =>
+      name === 'expect' ||
       name.startsWith('x-remote-') ||
       name.startsWith('x-forwarded-') ||
       (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
   )
   const authorization = byNode ? connections.authorization('node') : undefined
-  const sent = authorization === undefined ? headers : headers.with('Authorization', authorization)
+  const upgrading = headers
+    .with('Connection', 'Upgrade')
+    .with('Upgrade', exchange.headers.get('upgrade') ?? '')
+  const sent =
+    authorization === undefined ? upgrading : upgrading.with('Authorization', authorization)
   const { method, url } = exchange
   return {
     method,
@@ -148,6 +157,15 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
       lines.push('Connection: close', '', '')
       socket.write(lines.join('\r\n'), 'latin1')
       response.pipe(socket)
+      response.once('close', () => {
+        if (!response.complete) breakOff(socket)
+      })
     })
   })
+}
+
+/** Where the end of the connection is the end of the body, only a reset can say that some of it is missing. */
+function breakOff(socket: Duplex): void {
+  if (socket instanceof Socket) socket.resetAndDestroy()
+  else socket.destroy()
 }

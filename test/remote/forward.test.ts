@@ -214,14 +214,23 @@ void t.test('a reset before the head: a get is repeated at the next upstream', a
 })
 
 void t.test('a reset before the head: what may have been done is not done twice', async (t) => {
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+  for (const [method, body] of [
+    ['POST', 'body'],
+    ['POST', ''],
+    ['PUT', 'body'],
+    ['PATCH', 'body'],
+    ['DELETE', ''],
+    ['OPTIONS', ''],
+  ] as const) {
     const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
     const hub = await relay(t, [first.origin, second.origin])
     const client = await hub.dial()
-    client.write(`${method} /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 4\r\n\r\nbody`)
+    client.write(
+      `${method} /x HTTP/1.1\r\nHost: hub\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
     const broken = await first.next()
     await broken.head()
-    await broken.take(4)
+    await broken.take(body.length)
     broken.reset()
     t.match(await client.answer(), { status: 503, body: 'sent: true' }, method)
     t.equal(second.connections.length, 0)
