@@ -2,14 +2,7 @@ import { onAbort, follow } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { StatusError, tooManyRequests } from '../kube/status.ts'
-import type { RequestInfo } from '../request/request-info.ts'
-
-const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
-
-/** Requests that may last: watches, and what streams to a person (k/k pkg/controlplane/apiserver/config.go). */
-export const isLongRunning = (info: RequestInfo): boolean =>
-  info.isResource &&
-  (info.verb === 'watch' || (info.subresource !== undefined && longRunning.has(info.subresource)))
+import { isLongRunning } from '../request/request-info.ts'
 
 /** Short requests are shed before they queue; watches, of which there are as many as the node needs, are not. */
 export function withInFlightLimit(limit: number, onRejected: () => void) {

@@ -2,7 +2,7 @@ import { onAbort } from '../base/abort.ts'
 import { elapsed } from '../base/clock.ts'
 import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import { isLongRunning } from './limits.ts'
+import { isLongRunning } from '../request/request-info.ts'
 
 /** One answer, for logs: without what a query or a header may hold. */
 export interface AnswerLine {

@@ -1,9 +1,11 @@
-import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { follow, onAbort } from '../base/abort.ts'
+import { onAbort } from '../base/abort.ts'
+import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
-import type { BytesReply, Credential, Exchange, Sink } from '../exchange/exchange.ts'
+import type { BytesReply, Credential, Exchange } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
+import { lentBody } from './lent-body.ts'
+import { UpstreamBody } from './upstream-body.ts'
 import type { Upstream } from './upstream.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never saw the request. */
@@ -24,7 +26,16 @@ export interface Outgoing {
   readonly credential: Credential
   readonly url: string
   readonly headers: HeaderList
+  /**
+   * Whether the answer is held until it is whole, as long as that takes no longer than a moment and no more than a little memory: what
+   * breaks off before can be asked for again.
+   */
+  readonly held?: boolean
 }
+
+/** What is held of an answer at most, and for how long. */
+const heldBytes = 64 * 1024
+const heldMs = 250
 
 /** Failures of a connection that was never made: the request cannot have been seen. */
 const neverSent = new Set([
@@ -44,58 +55,18 @@ const neverSent = new Set([
 
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where none
- * comes, or where `giveUp` aborts before. After the head, `giveUp` no longer counts, but the client's going and the end of the
- * upstream's tenure do: they fail the sink.
+ * comes, or where `giveUp` aborts before. After that `giveUp` no longer counts, but the client's going and the end of the upstream's
+ * tenure do: they fail the sink.
  */
 export function attempt(
-  { exchange, credential, url, headers }: Outgoing,
+  outgoing: Outgoing,
   upstream: Upstream,
   connections: Connections,
   giveUp?: AbortSignal,
 ): Promise<BytesReply> {
   return new Promise((resolve, reject) => {
-    const abort = new AbortController()
-    const links = [follow(exchange.signal, abort), follow(upstream.tenure, abort)]
-    const patience = giveUp && follow(giveUp, abort)
-    const body = new UpstreamBody(() => links.forEach((link) => link[Symbol.dispose]()))
-    let answered = false
-    let started = false
-    const fail = (sent: boolean, cause: unknown): void => {
-      links.forEach((link) => link[Symbol.dispose]())
-      patience?.[Symbol.dispose]()
-      reject(new NoAnswer(upstream, sent, cause))
-    }
-    // A connection still being made takes no notice of an abort: whoever waits for it is told at once.
-    links.push(
-      onAbort(abort.signal, () => {
-        if (!started) fail(false, abort.signal.reason)
-      }),
-    )
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart(controller) {
-        started = true
-        links.push(onAbort(abort.signal, () => controller.abort(asError(abort.signal.reason))))
-      },
-      onResponseStart(controller, status) {
-        if (status < 200) return
-        answered = true
-        patience?.[Symbol.dispose]()
-        resolve({
-          kind: 'bytes',
-          from: 'cloud',
-          status,
-          headers: endToEnd(new HeaderList(rawStrings(controller.rawHeaders))),
-          source: (sink) => body.attach(sink, controller),
-        })
-      },
-      onResponseData: (controller, chunk) => body.data(chunk, controller),
-      onResponseEnd: (controller) => body.end(rawStrings(controller.rawTrailers)),
-      onResponseError(_controller, error) {
-        if (answered) return body.fail(error)
-        const { code } = error as NodeJS.ErrnoException
-        fail(code === undefined || !neverSent.has(code), error)
-      },
-    }
+    const { exchange, credential, url, headers } = outgoing
+    const handler = new Attempt(outgoing, upstream, giveUp, resolve, reject)
     try {
       connections.dispatch(
         credential,
@@ -104,124 +75,130 @@ export function attempt(
           method: exchange.method,
           path: url,
           headers: [...headers.raw],
-          body: exchange.body ? lent(exchange.body) : null,
+          body: exchange.body ? lentBody(exchange.body) : null,
         },
         handler,
       )
     } catch (error) {
-      fail(false, error)
+      handler.refused(error)
     }
   })
 }
 
 /**
- * The same bytes in a stream of their own. Whoever ends an attempt destroys the body it was given; this one belongs to the client, whose
- * connection would go with it, and to the next attempt.
+ * One attempt as undici sees it.
+ *
+ *   connecting -> asked -> (held ->) answered      the request is on its way; its head is there; it has been handed on
+ *   any but answered -> failed                     `NoAnswer`
  */
-function lent(body: Readable): Readable {
-  let begun = false
-  const copy = new Readable({
-    read: () => {
-      if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
-      begun = true
-      body.resume()
-    },
-    destroy: (cause, done) => {
-      body.off('data', onData).off('end', onEnd).off('close', onClose)
-      done(cause)
-    },
-  })
-  const onData = (chunk: Buffer): void => {
-    if (!copy.push(chunk)) body.pause()
-  }
-  const onEnd = (): void => {
-    body.off('close', onClose)
-    copy.push(null)
-  }
-  const onClose = (): void => {
-    copy.destroy(new Error('the client has stopped sending'))
-  }
-  return copy
-}
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #upstream: Upstream
+  readonly #held: boolean
+  readonly #resolve: (reply: BytesReply) => void
+  readonly #reject: (cause: NoAnswer) => void
+  readonly #links: Disposable[]
+  readonly #patience: Disposable | undefined
+  readonly #body = new UpstreamBody(() => this.#letGo())
+  #state: 'connecting' | 'asked' | 'held' | 'answered' | 'failed' = 'connecting'
+  #controller: Dispatcher.DispatchController | undefined
+  #reply: BytesReply | undefined
+  #hold: Disposable | undefined
 
-const asError = (reason: unknown): Error =>
-  reason instanceof Error ? reason : new Error('given up', { cause: reason })
+  constructor(
+    { exchange, held }: Outgoing,
+    upstream: Upstream,
+    giveUp: AbortSignal | undefined,
+    resolve: (reply: BytesReply) => void,
+    reject: (cause: NoAnswer) => void,
+  ) {
+    this.#upstream = upstream
+    this.#held = held ?? false
+    this.#resolve = resolve
+    this.#reject = reject
+    const stop = (signal: AbortSignal): Disposable =>
+      onAbort(signal, () => this.#stop(signal.reason))
+    this.#patience = giveUp && stop(giveUp)
+    this.#links = [stop(exchange.signal), stop(upstream.tenure)]
+  }
+
+  /** The request could not even be handed to undici. */
+  refused(cause: unknown): void {
+    this.#fail(false, cause)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#state === 'failed') controller.abort(new Error('given up'))
+    this.#controller = controller
+    if (this.#state === 'connecting') this.#state = 'asked'
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return
+    this.#reply = {
+      kind: 'bytes',
+      from: 'cloud',
+      status,
+      headers: endToEnd(new HeaderList(rawStrings(controller.rawHeaders))),
+      source: (sink) => this.#body.attach(sink, controller),
+    }
+    if (!this.#held) return this.#answer()
+    this.#state = 'held'
+    this.#hold = after(heldMs, () => this.#answer())
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#body.data(chunk, controller)
+    if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    this.#body.end(rawStrings(controller.rawTrailers))
+    if (this.#state === 'held') this.#answer()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#state === 'answered') return this.#body.fail(error)
+    const { code } = error as NodeJS.ErrnoException
+    this.#fail(code === undefined || !neverSent.has(code), error)
+  }
+
+  #answer(): void {
+    if (this.#state === 'failed' || this.#reply === undefined) return
+    this.#state = 'answered'
+    this.#endPatience()
+    this.#resolve(this.#reply)
+  }
+
+  #stop(reason: unknown): void {
+    // A connection still being made takes no notice of an abort: whoever waits for it is told at once.
+    if (this.#state === 'connecting') this.#fail(false, reason)
+    else
+      this.#controller?.abort(
+        reason instanceof Error ? reason : new Error('given up', { cause: reason }),
+      )
+  }
+
+  #fail(sent: boolean, cause: unknown): void {
+    if (this.#state === 'failed' || this.#state === 'answered') return
+    this.#state = 'failed'
+    this.#endPatience()
+    this.#letGo()
+    this.#reject(new NoAnswer(this.#upstream, sent, cause))
+  }
+
+  #endPatience(): void {
+    this.#patience?.[Symbol.dispose]()
+    this.#hold?.[Symbol.dispose]()
+  }
+
+  #letGo(): void {
+    for (const link of this.#links) link[Symbol.dispose]()
+  }
+}
 
 function rawStrings(raw: unknown): string[] {
   if (!Array.isArray(raw)) return []
   return raw.map((part: unknown) =>
     Buffer.isBuffer(part) ? part.toString('latin1') : String(part),
   )
-}
-
-/** How much of an answer may wait for its sink before the upstream is told to stop. */
-const unattachedBytes = 256 * 1024
-
-/**
- * The body of an answer on its way to a sink. What comes before the sink is there waits here: pausing a connection in the middle of
- * what it has read costs more than holding the little that comes.
- */
-class UpstreamBody {
-  readonly #release: () => void
-  #sink: Sink | undefined
-  #early: Uint8Array[] = []
-  #earlyBytes = 0
-  #outcome: { trailers: string[] } | { error: Error } | undefined
-  #over = false
-
-  constructor(release: () => void) {
-    this.#release = release
-  }
-
-  attach(sink: Sink, controller: Dispatcher.DispatchController): () => void {
-    const early = this.#early
-    this.#early = []
-    this.#sink = sink
-    const room = early.map((chunk) => sink.write(chunk)).at(-1) ?? true
-    if (this.#outcome) this.#finish(this.#outcome)
-    else if (!room) this.#wait(sink, controller)
-    else if (controller.paused) controller.resume()
-    return () => {
-      if (this.#over) return
-      this.#over = true
-      this.#sink = undefined
-      controller.abort(new Error('the rest is not wanted'))
-      this.#release()
-    }
-  }
-
-  data(chunk: Buffer, controller: Dispatcher.DispatchController): void {
-    if (this.#over) return
-    if (this.#sink === undefined) {
-      this.#early.push(chunk)
-      this.#earlyBytes += chunk.byteLength
-      if (this.#earlyBytes > unattachedBytes) controller.pause()
-      return
-    }
-    if (!this.#sink.write(chunk)) this.#wait(this.#sink, controller)
-  }
-
-  #wait(sink: Sink, controller: Dispatcher.DispatchController): void {
-    controller.pause()
-    void sink.drained().then(() => {
-      if (!this.#over) controller.resume()
-    })
-  }
-
-  end(trailers: string[]): void {
-    this.#finish({ trailers })
-  }
-
-  fail(error: Error): void {
-    this.#finish({ error })
-  }
-
-  #finish(outcome: { trailers: string[] } | { error: Error }): void {
-    this.#outcome = outcome
-    this.#release()
-    if (this.#sink === undefined || this.#over) return
-    this.#over = true
-    if ('error' in outcome) this.#sink.fail(outcome.error)
-    else this.#sink.end(outcome.trailers)
-  }
 }

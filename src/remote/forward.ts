@@ -1,8 +1,8 @@
-import { follow } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { endToEnd, type HeaderList } from '../exchange/headers.ts'
+import { isLongRunning } from '../request/request-info.ts'
 import { attempt, NoAnswer } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { answersWithin, type Upstream } from './upstream.ts'
@@ -99,13 +99,13 @@ async function patiently(
       if (!there && repeatable) giveUp.abort(new Silence(upstream.origin))
     })
   })
-  using _gone = follow(exchange.signal, giveUp)
   return await attempt(
     {
       exchange,
       credential: exchange.credential,
       url: exchange.url,
       headers: upstreamHeaders(exchange, upstream, connections, options),
+      held: repeatable && !isLongRunning(exchange.info),
     },
     upstream,
     connections,

@@ -140,3 +140,10 @@ export function namedBySelector(info: ResourceRequest): string | undefined {
   const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
   return match?.[1]
 }
+
+const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
+
+/** Requests that may last: watches, and what streams to a person (k/k pkg/controlplane/apiserver/config.go). */
+export const isLongRunning = (info: RequestInfo): boolean =>
+  info.isResource &&
+  (info.verb === 'watch' || (info.subresource !== undefined && longRunning.has(info.subresource)))

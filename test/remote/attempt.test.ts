@@ -24,7 +24,12 @@ interface Attempted {
 }
 
 /** A GET on its way to a server, with nobody yet to take the answer. */
-async function begin(t: Teardown, server: RawUpstream, giveUp?: AbortSignal): Promise<Attempted> {
+async function begin(
+  t: Teardown,
+  server: RawUpstream,
+  giveUp?: AbortSignal,
+  held = false,
+): Promise<Attempted> {
   const connections = new Connections({ files: [] })
   const probes = new Probes()
   const upstream = new Upstream(server.origin, probes.probe, patientRules, () => undefined)
@@ -47,7 +52,8 @@ async function begin(t: Teardown, server: RawUpstream, giveUp?: AbortSignal): Pr
     credential: 'node',
     forms: [],
   }
-  const outgoing = { exchange, credential: 'node', url: '/', headers: new HeaderList() } as const
+  const headers = new HeaderList()
+  const outgoing = { exchange, credential: 'node', url: '/', headers, held } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
   reply.catch(() => undefined)
   const wire = await server.next()
@@ -192,3 +198,33 @@ void t.test(
     t.equal((await client.answer()).body, 'done')
   },
 )
+
+void t.test('a held answer that breaks off is none', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+  await turns()
+  wire.reset()
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: true })
+})
+
+void t.test('a held answer is given when it is whole', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  await turns()
+  wire.write('def')
+  t.equal(await textOf(await reply), 'abcdef')
+})
+
+void t.test('a held answer is not held for long, nor when it is long', async (t) => {
+  const server = await rawUpstream(t)
+  const slow = await begin(t, server, undefined, true)
+  slow.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  const trickle = await slow.reply
+  slow.wire.write('def')
+  t.equal(await textOf(trickle), 'abcdef')
+  const long = await begin(t, server, undefined, true)
+  long.wire.write(`HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n${'x'.repeat(99_998)}`)
+  const stream = await long.reply
+  long.wire.write('y')
+  t.equal((await textOf(stream)).length, 99_999)
+})

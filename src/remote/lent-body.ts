@@ -1,0 +1,31 @@
+import { Readable } from 'node:stream'
+
+/**
+ * The same bytes in a stream of their own. Whoever ends an attempt destroys the body it was given; this one belongs to the client, whose
+ * connection would go with it, and to the next attempt.
+ */
+export function lentBody(body: Readable): Readable {
+  let begun = false
+  const copy = new Readable({
+    read: () => {
+      if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
+      begun = true
+      body.resume()
+    },
+    destroy: (cause, done) => {
+      body.off('data', onData).off('end', onEnd).off('close', onClose)
+      done(cause)
+    },
+  })
+  const onData = (chunk: Buffer): void => {
+    if (!copy.push(chunk)) body.pause()
+  }
+  const onEnd = (): void => {
+    body.off('close', onClose)
+    copy.push(null)
+  }
+  const onClose = (): void => {
+    copy.destroy(new Error('the client has stopped sending'))
+  }
+  return copy
+}
