@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Handler, Incoming, Peer, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { onAbort } from '../base/abort.ts'
-import { after } from '../base/clock.ts'
+import { after, every } from '../base/clock.ts'
 import { refuse } from './refusal.ts'
 import { responseSink } from './sink.ts'
 
@@ -58,13 +58,25 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     response.writeContinue()
     serve(request, response)
   })
+  const tunnels = new Set<Duplex>()
   server.on('upgrade', (request, socket, head) => {
+    tunnels.add(socket)
+    socket.once('close', () => tunnels.delete(socket))
     answerUpgrade(request, socket, head, options).catch((cause: unknown) => {
       options.onBroken(cause)
       socket.destroy()
     })
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(error, socket))
+  server.on('connection', (socket) => {
+    socket.once('close', () => {
+      for (const { gone } of underWayOn(socket)) gone.abort(clientGone)
+    })
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // A refusal would be taken for the answer to what is under way.
+    if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
+    else socket.destroy()
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -74,7 +86,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   })
   server.on('error', options.onBroken)
   const { port } = server.address() as AddressInfo
-  return { port, close: (graceMs) => close(server, graceMs) }
+  return { port, close: (graceMs) => close(server, tunnels, graceMs) }
 }
 
 const upgradeProtocols = /^(websocket|spdy\/)/i
@@ -88,7 +100,12 @@ async function answer(
   { handler }: ListenerOptions,
 ): Promise<void> {
   const gone = new AbortController()
-  response.once('close', () => gone.abort(clientGone))
+  const here = { request, response, gone }
+  const underWay = underWayOn(request.socket).add(here)
+  response.once('close', () => {
+    underWay.delete(here)
+    gone.abort(clientGone)
+  })
   response.once('finish', () => skipRest(request))
   response.sendDate = false
   const reply = await handler(incoming(request, gone.signal))
@@ -106,6 +123,26 @@ async function answer(
   if (!sink.started()) response.flushHeaders()
   onAbort(gone.signal, giveUp)
 }
+
+/** A request that has not been answered whole. */
+interface UnderWay {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly gone: AbortController
+}
+
+const connections = new WeakMap<Duplex, Set<UnderWay>>()
+
+/** Requests under way on one connection: several where a client did not wait for its answers; those wait for their turn. */
+function underWayOn(socket: Duplex): Set<UnderWay> {
+  const known = connections.get(socket) ?? new Set()
+  connections.set(socket, known)
+  return known
+}
+
+/** Whether it is this request that could not be parsed, within its body, and nothing was said to it yet. */
+const mayBeRefused = ({ request, response }: UnderWay): boolean =>
+  !request.complete && !response.headersSent
 
 /** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
 function skipRest(request: IncomingMessage): void {
@@ -183,9 +220,14 @@ class ClientGone extends Error {
 /** One for all: every exchange ends with it, and a stack of its own would tell nothing. */
 const clientGone = new ClientGone()
 
-async function close(server: Server, graceMs: number): Promise<void> {
+async function close(server: Server, tunnels: Iterable<Duplex>, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
-  using _cut = after(graceMs, () => server.closeAllConnections())
+  // Connections fall idle one by one, as their answers end.
+  using _idle = every(50, () => server.closeIdleConnections())
+  using _cut = after(graceMs, () => {
+    server.closeAllConnections()
+    for (const socket of tunnels) socket.destroy()
+  })
   await closed
 }

@@ -26,12 +26,12 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
   server.maxConnections = 64
   server.on('request', (request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://ops')
+    const [path, query] = (request.url ?? '/').split('?')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405, { ...plain, Allow: 'GET, HEAD' }).end()
       return
     }
-    switch (pathname) {
+    switch (path) {
       case '/livez':
       case '/healthz':
       case '/v1/healthz':
@@ -40,7 +40,7 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
       case '/readyz':
       case '/v1/readyz': {
         const { ready, text } = readiness(options)
-        const body = searchParams.has('verbose') || !ready ? text : 'ok'
+        const body = new URLSearchParams(query).has('verbose') || !ready ? text : 'ok'
         response.writeHead(ready ? 200 : 503, plain).end(body)
         return
       }

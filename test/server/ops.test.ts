@@ -1,0 +1,137 @@
+import t from 'tap'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { listenOps, type OpsOptions } from '../../src/server/ops.ts'
+import { dial, valuesOf, type Answer, type Teardown } from '../kit/wire/wire.ts'
+
+async function asking(
+  t: Teardown,
+  options: Partial<OpsOptions> = {},
+): Promise<(target: string, method?: string) => Promise<Answer>> {
+  const listener = await listenOps({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics(),
+    checks: [],
+    remarks: () => [],
+    ...options,
+  })
+  t.teardown(() => listener.close(0))
+  return async (target, method = 'GET') => {
+    const client = await dial(t, listener.port)
+    return client
+      .write(`${method} ${target} HTTP/1.1\r\nHost: ops\r\nConnection: close\r\n\r\n`)
+      .answer(method)
+  }
+}
+
+void t.test('a hub that runs is alive, under each name for it', async (t) => {
+  const ask = await asking(t, { checks: [{ name: 'store', check: () => 'broken' }] })
+  for (const path of ['/livez', '/healthz', '/v1/healthz', '/livez?verbose']) {
+    t.match(await ask(path), { status: 200, body: 'ok' }, path)
+  }
+})
+
+void t.test('a hub is ready when every check is well', async (t) => {
+  const ask = await asking(t, {
+    checks: [
+      { name: 'store', check: () => undefined },
+      { name: 'disk', check: () => undefined },
+    ],
+    remarks: () => ['[i]offline since then'],
+  })
+  for (const path of ['/readyz', '/v1/readyz'])
+    t.match(await ask(path), { status: 200, body: 'ok' })
+  const { body } = await ask('/readyz?verbose')
+  t.equal(body, '[+]store ok\n[+]disk ok\n[i]offline since then\nreadyz check passed\n')
+})
+
+void t.test('a failed check makes it unready, and is named with what is wrong', async (t) => {
+  let wrong: string | undefined = 'disk full'
+  const ask = await asking(t, {
+    checks: [
+      { name: 'store', check: () => wrong },
+      { name: 'disk', check: () => undefined },
+    ],
+  })
+  for (const path of ['/readyz', '/v1/readyz', '/readyz?verbose']) {
+    t.match(await ask(path), {
+      status: 503,
+      body: '[-]store failed: disk full\n[+]disk ok\nreadyz check failed\n',
+    })
+  }
+  wrong = undefined
+  t.equal((await ask('/readyz')).status, 200)
+})
+
+void t.test('metrics are there to be read', async (t) => {
+  const metrics = createMetrics()
+  metrics.requestsRejected.add(3)
+  const ask = await asking(t, { metrics })
+  const answer = await ask('/metrics')
+  t.equal(answer.status, 200)
+  t.match(valuesOf(answer, 'content-type')[0], /^text\/plain/)
+  t.match(answer.body, /^nodehub_\S+ 3$/m)
+})
+
+void t.test('a head can be asked for', async (t) => {
+  const ask = await asking(t)
+  for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
+    const answer = await ask(path, 'HEAD')
+    t.equal(answer.status, path === '/nothing' ? 404 : 200)
+    t.equal(answer.body, '')
+  }
+})
+
+void t.test('nothing else is here, and nothing can be changed', async (t) => {
+  const ask = await asking(t)
+  for (const path of [
+    '/',
+    '/api/v1/pods',
+    '/livez/',
+    '/LIVEZ',
+    '/v1',
+    '/v1/metrics',
+    '/../livez/x',
+    '/debug/pprof',
+  ]) {
+    t.equal((await ask(path)).status, 404, path)
+  }
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+    const answer = await ask('/livez', method)
+    t.equal(answer.status, 405, method)
+    t.strictSame(valuesOf(answer, 'allow'), ['GET, HEAD'])
+  }
+})
+
+void t.test('no target that a client makes up takes the hub down', async (t) => {
+  const ask = await asking(t)
+  for (const target of ['//', '//[', 'http://[', 'http://', '*', '/%', '/%zz', '//livez', '///']) {
+    const { status } = await ask(target)
+    t.ok(status === 404 || status === 400, `${target}: ${status}`)
+  }
+  t.equal((await ask('/livez')).status, 200)
+})
+
+void t.test('an answer says what it is', async (t) => {
+  const ask = await asking(t)
+  for (const path of ['/livez', '/readyz', '/nothing']) {
+    const answer = await ask(path)
+    t.strictSame(valuesOf(answer, 'content-type'), ['text/plain; charset=utf-8'])
+    t.strictSame(valuesOf(answer, 'x-content-type-options'), ['nosniff'])
+  }
+})
+
+void t.test('closing is bounded by what a client does not do', async (t) => {
+  const listener = await listenOps({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics(),
+    checks: [],
+    remarks: () => [],
+  })
+  const silent = await dial(t, listener.port)
+  const half = await dial(t, listener.port)
+  half.write('GET / HTTP/1.1\r\nHost')
+  await listener.close(10)
+  await Promise.all([silent.ended, half.ended])
+})
