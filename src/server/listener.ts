@@ -108,7 +108,7 @@ async function answer(
   })
   response.once('finish', () => skipRest(request))
   response.sendDate = false
-  const reply = await handler(incoming(request, gone.signal))
+  const reply = await handler(incoming(request, false, gone.signal))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
   if (reply.kind === 'body') {
@@ -160,7 +160,7 @@ async function answerUpgrade(
   const gone = new AbortController()
   socket.once('close', () => gone.abort(clientGone))
   socket.on('error', () => socket.destroy())
-  const reply = await handler(incoming(request, gone.signal))
+  const reply = await handler(incoming(request, true, gone.signal))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
     reply.take(socket, head)
@@ -178,7 +178,7 @@ async function answerUpgrade(
 
 const reasonPhrase = (status: number): string => (status < 400 ? 'OK' : 'Refused')
 
-function incoming(request: IncomingMessage, signal: AbortSignal): Incoming {
+function incoming(request: IncomingMessage, upgrade: boolean, signal: AbortSignal): Incoming {
   const hasBody =
     request.headers['transfer-encoding'] !== undefined ||
     Number(request.headers['content-length'] ?? 0) > 0
@@ -189,7 +189,7 @@ function incoming(request: IncomingMessage, signal: AbortSignal): Incoming {
     headers: new HeaderList(request.rawHeaders),
     peer: peerOf(request.socket),
     ...(hasBody && { body: request }),
-    upgrade: isUpgrade(request),
+    upgrade,
     signal,
   }
 }
