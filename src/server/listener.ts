@@ -67,11 +67,6 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       socket.destroy()
     })
   })
-  server.on('connection', (socket) => {
-    socket.once('close', () => {
-      for (const { gone } of underWayOn(socket)) gone.abort(clientGone)
-    })
-  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // A refusal would be taken for the answer to what is under way.
     if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
@@ -100,7 +95,7 @@ async function answer(
   { handler }: ListenerOptions,
 ): Promise<void> {
   const gone = new AbortController()
-  const here = { request, response, gone }
+  const here = { request, response }
   const underWay = underWayOn(request.socket).add(here)
   response.once('close', () => {
     underWay.delete(here)
@@ -128,7 +123,6 @@ async function answer(
 interface UnderWay {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly gone: AbortController
 }
 
 const connections = new WeakMap<Duplex, Set<UnderWay>>()
