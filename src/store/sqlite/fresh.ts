@@ -10,12 +10,9 @@ import type { ScopeKey } from './messages.ts'
 export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
   db.exec('BEGIN IMMEDIATE')
   try {
-    if (db.prepare('SELECT 1 FROM staged LIMIT 1').get()) db.exec(dropStaged)
-    db.exec(`
-      DELETE FROM body WHERE object IN (SELECT object FROM leftover);
-      DELETE FROM leftover;
-    `)
+    if (db.prepare('SELECT 1 FROM staged LIMIT 1').get()) db.exec('DELETE FROM staged')
     const resealed = adoptKey(db, seal)
+    dropUnreferenced(db)
     db.exec('COMMIT')
     return resealed
   } catch (cause) {
@@ -24,14 +21,19 @@ export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
   }
 }
 
-const dropStaged = `
-  UPDATE object
-    SET refs = refs - (SELECT count(*) FROM staged WHERE staged.object = object.id)
-    WHERE id IN (SELECT object FROM staged);
-  INSERT INTO leftover SELECT id FROM object WHERE refs = 0;
-  DELETE FROM object WHERE refs = 0;
-  DELETE FROM staged;
-`
+/** Looks only between the ids that are referred to, as bodies lie on many pages and references on few. */
+function dropUnreferenced(db: DatabaseSync): void {
+  const drop = db.prepare('DELETE FROM body WHERE id > ? AND id < ?')
+  let last = 0
+  for (const { body } of db
+    .prepare('SELECT body FROM member UNION SELECT body FROM single ORDER BY body')
+    .iterate()) {
+    const id = Number(body)
+    if (id > last + 1) drop.run(last, id)
+    last = id
+  }
+  drop.run(last, Number.MAX_SAFE_INTEGER)
+}
 
 function adoptKey(db: DatabaseSync, seal: Seal): boolean {
   const before = db.prepare('SELECT fingerprint FROM seal').get()?.['fingerprint']
@@ -56,10 +58,7 @@ function forgetSealed(db: DatabaseSync): void {
     db.prepare(
       'DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?)',
     ).run(scope)
-    db.prepare('DELETE FROM body WHERE object IN (SELECT id FROM object WHERE scope = ?)').run(
-      scope,
-    )
-    for (const table of ['collection', 'single', 'forgotten', 'object']) {
+    for (const table of ['collection', 'single', 'forgotten']) {
       db.prepare(`DELETE FROM ${table} WHERE scope = ?`).run(scope)
     }
   }

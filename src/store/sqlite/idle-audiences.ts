@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Objects } from './objects.ts'
-import { prepare } from './statements.ts'
+import { prepare, type Row } from './statements.ts'
 
 /** Days of running after which the audiences of a token that nobody used are forgotten. */
 export const keptIdleDays = 30
@@ -9,9 +9,6 @@ export const keptIdleDays = 30
 const stepRows = 500
 /** Documents are few and large. */
 const stepDocuments = 10
-
-const collections = `SELECT collection.id FROM collection JOIN scope ON scope.id = collection.scope
-  WHERE scope.identity = ?`
 
 /**
  * The writer's view of audiences nobody uses any more: tokens are replaced by new ones every hour, and each is an audience of its own.
@@ -44,8 +41,9 @@ export class IdleAudiences {
       disown: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
       members: prepare(
         db,
-        `SELECT collection, namespace, name, object FROM member
-         WHERE collection IN (${collections}) LIMIT ${stepRows}`,
+        `SELECT collection.scope, member.namespace, name, body, size, collection
+         FROM collection JOIN member ON member.collection = collection.id
+         WHERE collection.${ofIdentity} LIMIT ${stepRows}`,
       ),
       removeMember: prepare(
         db,
@@ -53,7 +51,7 @@ export class IdleAudiences {
       ),
       singles: prepare(
         db,
-        `SELECT scope, namespace, name, object FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
+        `SELECT scope, namespace, name, body, size FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
       ),
       removeSingle: prepare(
         db,
@@ -100,19 +98,30 @@ export class IdleAudiences {
 
   #forgetMembers(identity: string): boolean {
     const members = this.#sql.members.all(identity)
-    for (const [collection = 0, namespace = '', name = '', object] of members) {
+    for (const row of members) {
+      const [, namespace = '', name = '', , , collection = 0] = row
       this.#sql.removeMember.run(collection, namespace, name)
-      this.#objects.release(Number(object))
+      this.#release(row)
     }
     return members.length > 0
   }
 
   #forgetSingles(identity: string): boolean {
     const singles = this.#sql.singles.all(identity)
-    for (const [scope = 0, namespace = '', name = '', object] of singles) {
+    for (const row of singles) {
+      const [scope = 0, namespace = '', name = ''] = row
       this.#sql.removeSingle.run(scope, namespace, name)
-      this.#objects.release(Number(object))
+      this.#release(row)
     }
     return singles.length > 0
+  }
+
+  #release([scope, namespace, name, body, size]: Row): void {
+    this.#objects.release(Number(scope), {
+      id: Number(body),
+      namespace: String(namespace),
+      name: String(name),
+      size: Number(size),
+    })
   }
 }

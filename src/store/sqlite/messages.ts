@@ -86,6 +86,7 @@ export interface Flip {
 
 export interface Discard {
   readonly kind: 'discard'
+  readonly collection: CollectionAddress
   readonly replacement: number
 }
 
@@ -123,10 +124,19 @@ export interface PutDocument extends StoredDocument {
   readonly body: Uint8Array<ArrayBuffer>
 }
 
-/** Objects whose bytes are damaged: nobody holds them any more, and collections that did are known to have holes. */
+/** An object whose bytes cannot be read: the row of its body, and whose it was, as rows are used again. */
+export interface Damaged {
+  readonly id: number
+  readonly namespace: string
+  readonly name: string
+  readonly resourceVersion: string
+}
+
+/** An object is damaged: nobody holds it any more, and collections that did are known to have holes. */
 export interface Quarantine {
   readonly kind: 'quarantine'
-  readonly objects: readonly number[]
+  readonly scope: ScopeKey
+  readonly object: Damaged
 }
 
 /** A collection that missed a write is not to be served after a restart either. */
@@ -176,7 +186,7 @@ export interface Group {
 export interface Displaced {
   readonly positions: readonly number[]
   readonly objects: Packed
-  readonly damaged: readonly number[]
+  readonly damaged: readonly Damaged[]
 }
 
 export type Outcome =

@@ -1,21 +1,47 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
-import { fromBody, toBody } from './body.ts'
+import { fromBody, roomFor, toBody } from './body.ts'
 import type { ScopeKey } from './messages.ts'
 import type { Seal } from './seal.ts'
+import { Spares, type Spare } from './spares.ts'
 import { prepare } from './statements.ts'
 
-/** The writer's view of scopes and bodies: who refers to a body is counted here, and bodies left behind are swept here. */
+/** One version of one object, as the rows that refer to its body know it. */
+export interface Held extends Omit<ApiObject, 'bytes'> {
+  /** Row of `body`. */
+  readonly id: number
+  readonly size: number
+}
+
+/**
+ * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row is used again when nobody does and
+ * no list that is being read may still come to it.
+ */
 export class Objects {
   readonly #seal: Seal
   readonly #scopes = new Map<string, number>()
   /** Bodies left by committed groups, in order of the group; `#left` are those of the transaction that runs. */
-  #unreferenced: { group: number; id: number }[] = []
-  #left: number[] = []
+  #unreferenced: (Spare & { readonly group: number })[] = []
+  #left: Spare[] = []
+  readonly #spares = new Spares()
+  #nextId: number
   readonly #sql
 
   constructor(db: DatabaseSync, seal: Seal) {
     this.#seal = seal
+    this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
+    // Collections of other names are many where each object is watched by itself, and need no look.
+    const anyoneWith = (condition: (table: string) => string): string => `
+      SELECT member.body FROM collection JOIN member ON member.collection = collection.id
+      WHERE collection.scope = ?1 AND collection.namespace IN ('', ?2)
+        AND (field_selector NOT GLOB 'metadata.name=*' OR field_selector = 'metadata.name=' || ?3
+          OR field_selector GLOB '*,*')
+        AND member.namespace = ?2 AND member.name = ?3 AND ${condition('member')}
+      UNION ALL SELECT body FROM single
+      WHERE scope = ?1 AND namespace = ?2 AND name = ?3 AND ${condition('single')}
+      UNION ALL SELECT body FROM staged
+      WHERE scope = ?1 AND namespace = ?2 AND name = ?3 AND ${condition('staged')}
+      LIMIT 1`
     this.#sql = {
       addScope: prepare(
         db,
@@ -27,27 +53,21 @@ export class Objects {
         `SELECT id FROM scope
          WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
       ),
-      find: prepare(
+      sameVersion: prepare(
         db,
-        `SELECT id FROM object WHERE scope = ? AND namespace = ? AND name = ? AND version = ? AND uid = ?`,
+        anyoneWith((table) => `${table}.version = ?4 AND ${table}.uid = ?5`),
       ),
-      insert: prepare(
+      sameBody: prepare(
         db,
-        `INSERT INTO object (scope, namespace, name, uid, version, size, refs)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        anyoneWith((table) => `${table}.body = ?4`),
       ),
-      insertBody: prepare(db, 'INSERT INTO body (object, checksum, bytes) VALUES (?, ?, ?)'),
-      refer: prepare(db, 'UPDATE object SET refs = refs + ? WHERE id = ?'),
-      release: prepare(db, 'UPDATE object SET refs = refs - 1 WHERE id = ? RETURNING refs'),
-      remove: prepare(db, 'DELETE FROM object WHERE id = ?'),
-      leave: prepare(db, 'INSERT INTO leftover (object) VALUES (?)'),
-      removeBody: prepare(db, 'DELETE FROM body WHERE object = ?'),
-      removeLeftover: prepare(db, 'DELETE FROM leftover WHERE object = ?'),
-      read: prepare(
+      setBody: prepare(
         db,
-        `SELECT namespace, name, uid, version, checksum, bytes FROM object
-         JOIN body ON body.object = object.id WHERE object.id = ?`,
+        `INSERT INTO body (id, checksum, bytes) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET checksum = excluded.checksum, bytes = excluded.bytes`,
       ),
+      removeBody: prepare(db, 'DELETE FROM body WHERE id = ?'),
+      read: prepare(db, 'SELECT checksum, bytes FROM body WHERE id = ?'),
     }
   }
 
@@ -75,67 +95,70 @@ export class Objects {
     this.#scopes.clear()
   }
 
-  /** Stores the body, or finds it stored, and counts `refs` more who refer to it. */
-  acquire(key: ScopeKey, object: ApiObject, refs: number): number {
-    const scope = this.scope(key)
+  /** Stores the body, or finds it stored for someone else. The caller is to refer to it before the transaction ends. */
+  acquire(key: ScopeKey, object: ApiObject): Held {
     const { namespace, name, uid, resourceVersion } = object
+    const size = object.bytes.byteLength
     const found =
       resourceVersion === ''
         ? undefined
-        : this.#sql.find.get(scope, namespace, name, resourceVersion, uid)
-    if (found) {
-      this.#sql.refer.run(refs, Number(found[0]))
-      return Number(found[0])
-    }
-    const size = object.bytes.byteLength
-    const id = this.#sql.insert.run(scope, namespace, name, uid, resourceVersion, size, refs)
+        : this.#sql.sameVersion.get(this.scope(key), namespace, name, resourceVersion, uid)
+    const id = found ? Number(found[0]) : this.#store(key, object)
+    return { id, namespace, name, uid, resourceVersion, size }
+  }
+
+  #store(key: ScopeKey, object: ApiObject): number {
+    const id = this.#spares.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
     const { checksum, bytes } = toBody(this.#seal, key, object)
-    this.#sql.insertBody.run(id, checksum, bytes)
+    this.#sql.setBody.run(id, checksum, bytes)
     return id
   }
 
-  /** One fewer refers to it; after the last one it is gone, and its body left to `sweep`. */
-  release(id: number): void {
-    const row = this.#sql.release.get(id)
-    if (!row || Number(row[0]) > 0) return
-    this.#sql.remove.run(id)
-    this.#sql.leave.run(id)
-    this.#left.push(id)
+  /** To be called when a row that referred to it does so no longer; after the last one its body is left to `sweep`. */
+  release(
+    scope: number,
+    { id, namespace, name, size }: Omit<Held, 'uid' | 'resourceVersion'>,
+  ): void {
+    if (this.#sql.sameBody.get(scope, namespace, name, id)) return
+    this.#left.push({ id, room: roomFor(size) })
   }
 
   /** `undefined` when it is damaged. */
-  read(key: ScopeKey, id: number): ApiObject | undefined {
-    const row = this.#sql.read.get(id)
+  read(key: ScopeKey, held: Held): ApiObject | undefined {
+    const row = this.#sql.read.get(held.id)
     if (!row) return undefined
-    const [namespace, name, uid, version, checksum, bytes] = row
-    const named = {
-      namespace: String(namespace),
-      name: String(name),
-      uid: String(uid),
-      resourceVersion: String(version),
-    }
-    const body = { checksum: Number(checksum), bytes: bytes as Uint8Array }
-    const plain = fromBody(this.#seal, key, named, body)
-    return plain && { ...named, bytes: plain }
+    const body = { checksum: Number(row[0]), bytes: row[1] as Uint8Array }
+    const bytes = fromBody(this.#seal, key, held, body)
+    const { namespace, name, uid, resourceVersion } = held
+    return bytes && { namespace, name, uid, resourceVersion, bytes }
   }
 
-  /** Deletes bodies that groups up to `group` left. Within a transaction. */
+  remove(id: number): void {
+    this.#sql.removeBody.run(id)
+  }
+
+  /** What groups up to `group` left may be used again; what is too much is deleted. Within a transaction. */
   sweep(group: number): void {
-    for (const { group: left, id } of this.#unreferenced) {
-      if (left > group) break
-      this.#sql.removeBody.run(id)
-      this.#sql.removeLeftover.run(id)
-    }
+    const swept = this.#unreferenced.findIndex((left) => left.group > group)
+    const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
+    for (const spare of ended) this.#spares.add(spare)
+    for (const id of this.#spares.takeSurplus(false)) this.#sql.removeBody.run(id)
   }
 
-  /** The transaction of `group` is committed, and has swept up to `swept`. */
-  committed(group: number, swept: number): void {
-    if (swept > 0) this.#unreferenced = this.#unreferenced.filter((entry) => entry.group > swept)
-    for (const id of this.#left) this.#unreferenced.push({ group, id })
+  /** Gives back all room that is kept for later. Within a transaction. */
+  shrink(): void {
+    for (const id of this.#spares.takeSurplus(true)) this.#sql.removeBody.run(id)
+  }
+
+  /** The transaction of `group` is committed. */
+  committed(group: number): void {
+    this.#spares.committed()
+    for (const left of this.#left) this.#unreferenced.push({ group, ...left })
     this.#left = []
   }
 
   rolledBack(): void {
+    this.#spares.rolledBack()
     this.#left = []
     this.#scopes.clear()
   }

@@ -10,8 +10,9 @@ import type { Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
 
-/** A row of `object` without its body. */
+/** One version of an object without its bytes. */
 export interface Stored extends Omit<ApiObject, 'bytes'> {
+  /** Row of its body. */
   readonly id: number
   readonly size: number
 }
@@ -55,15 +56,15 @@ export class Reads {
       ),
       members: prepare(
         db,
-        `SELECT object, namespace, name, uid, version, size FROM member
+        `SELECT body, namespace, name, uid, version, size FROM member
          WHERE collection = ? ORDER BY namespace, name`,
       ),
       bodies: prepare(
         db,
-        `SELECT body.object, body.checksum, body.bytes FROM json_each(?) AS wanted
-         JOIN body ON body.object = wanted.value`,
+        `SELECT body.id, body.checksum, body.bytes FROM json_each(?) AS wanted
+         JOIN body ON body.id = wanted.value`,
       ),
-      body: prepare(db, 'SELECT object, checksum, bytes FROM body WHERE object = ?'),
+      body: prepare(db, 'SELECT id, checksum, bytes FROM body WHERE id = ?'),
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       document: prepare(
         db,
@@ -113,11 +114,11 @@ export class Reads {
     return id === undefined ? undefined : this.#standings.of(id, scope, namespace, name)
   }
 
-  /** The objects in the order given, without those whose bytes are damaged or gone; `damaged` is told their ids. */
+  /** The objects in the order given, without those whose bytes are damaged or gone, of which `damaged` is told. */
   bodies(
     scope: ScopeKey,
     wanted: readonly Stored[],
-    damaged: (id: number) => void,
+    damaged: (stored: Stored) => void,
   ): readonly ApiObject[] {
     const rows = this.#bodyRows(wanted.map(({ id }) => id))
     return wanted.flatMap((stored) => {
@@ -125,7 +126,7 @@ export class Reads {
       const body = row && { checksum: Number(row[1]), bytes: row[2] as Uint8Array }
       const bytes = body && fromBody(this.#seal, scope, stored, body)
       if (!bytes) {
-        damaged(stored.id)
+        damaged(stored)
         return []
       }
       const { namespace, name, uid, resourceVersion } = stored

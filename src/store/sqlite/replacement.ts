@@ -234,7 +234,11 @@ export class StagedReplacement implements Replacement {
 
   async #discard(): Promise<void> {
     if (this.#stages === 0) return
-    const operation: Operation = { kind: 'discard', replacement: this.#replacement }
+    const operation: Operation = {
+      kind: 'discard',
+      collection: this.#state.address,
+      replacement: this.#replacement,
+    }
     // What stays staged is dropped when the store is opened again.
     await this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
   }

@@ -3,12 +3,12 @@ import type { DatabaseSync } from 'node:sqlite'
 /**
  * One script a version, oldest first; `user_version` counts those that have run. A script that was ever released is not edited.
  *
- * `object` stands for one version of one object, once for everyone who refers to it, and counts them in `refs`: members, single
- * records and staged ones alike. Its bytes are in `body`, apart, so that counting rewrites small rows that lie close together. Neither
- * is ever rewritten with other content. When nobody refers to an object any more it goes, but its body is only noted in `leftover`: a
- * list that is being read may still come to it. `member` repeats what a list is compared by. `forgotten` names objects that members
- * stand for and of which the cloud has said since that there are none; nothing in it is in `single`. `audience` counts
- * the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are given once only.
+ * `body` holds the bytes of one version of one object, once for everyone in a scope who refers to it: members of collections, single
+ * records, and what is staged, each with all that is known of the object, so that an event writes few pages. Nobody counts those who
+ * refer: they are found by name. A row of `body` that nobody refers to is used again, but not while a list that is being read may come
+ * to it. `forgotten` names objects that members stand for and of which the cloud has said since that there are none; nothing in it is
+ * in `single`. `audience` counts the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are
+ * given once only.
  */
 const migrations = [
   `
@@ -32,26 +32,16 @@ const migrations = [
     UNIQUE (scope, namespace, label_selector, field_selector)
   ) STRICT;
 
-  CREATE TABLE object (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    scope INTEGER NOT NULL,
-    namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL, version TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    refs INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX object_name ON object (scope, namespace, name, version);
-
   CREATE TABLE body (
-    object INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY,
     checksum INTEGER NOT NULL,
     bytes BLOB NOT NULL
   ) STRICT;
-  CREATE TABLE leftover (object INTEGER PRIMARY KEY) STRICT;
 
   CREATE TABLE member (
     collection INTEGER NOT NULL,
     namespace TEXT NOT NULL, name TEXT NOT NULL,
-    object INTEGER NOT NULL,
+    body INTEGER NOT NULL,
     uid TEXT NOT NULL, version TEXT NOT NULL, size INTEGER NOT NULL,
     PRIMARY KEY (collection, namespace, name)
   ) STRICT, WITHOUT ROWID;
@@ -59,7 +49,8 @@ const migrations = [
   CREATE TABLE single (
     scope INTEGER NOT NULL,
     namespace TEXT NOT NULL, name TEXT NOT NULL,
-    object INTEGER NOT NULL,
+    body INTEGER NOT NULL,
+    uid TEXT NOT NULL, version TEXT NOT NULL, size INTEGER NOT NULL,
     kind_group TEXT NOT NULL, kind_version TEXT NOT NULL, kind TEXT NOT NULL,
     PRIMARY KEY (scope, namespace, name)
   ) STRICT, WITHOUT ROWID;
@@ -71,9 +62,12 @@ const migrations = [
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE staged (
-    object INTEGER NOT NULL,
+    scope INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL,
     replacement INTEGER NOT NULL,
-    PRIMARY KEY (object, replacement)
+    body INTEGER NOT NULL,
+    uid TEXT NOT NULL, version TEXT NOT NULL, size INTEGER NOT NULL,
+    PRIMARY KEY (scope, namespace, name, replacement)
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE document (

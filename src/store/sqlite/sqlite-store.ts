@@ -22,6 +22,7 @@ import {
   pack,
   unpack,
   type Apply,
+  type Damaged,
   type Displaced,
   type Operation,
   type Put,
@@ -62,7 +63,7 @@ export class SqliteStore implements ObjectStore {
   readonly #report: ReportTrouble
   readonly #collections = new Collections()
   readonly #sweep: Sweep
-  readonly #damaged = new Set<number>()
+  readonly #damaged = new Set<string>()
   /** Missed a write, and this could not be written down either. */
   readonly #undisowned = new Set<CollectionState>()
   #replacements = 0
@@ -165,7 +166,7 @@ export class SqliteStore implements ObjectStore {
         },
       }),
     )
-    for (const id of displaced?.damaged ?? []) this.#quarantine(state.address.scope, id)
+    for (const each of displaced?.damaged ?? []) this.#quarantine(state.address.scope, each)
     return toPrevious(events, displaced)
   }
 
@@ -257,7 +258,7 @@ export class SqliteStore implements ObjectStore {
   }
 
   #bodies(scope: ScopeKey, wanted: readonly Stored[]): readonly ApiObject[] {
-    return this.#reads.bodies(scope, wanted, (id) => this.#quarantine(scope, id))
+    return this.#reads.bodies(scope, wanted, (stored) => this.#quarantine(scope, stored))
   }
 
   /** Whether the record is at this version already, or something newer is known. */
@@ -270,20 +271,22 @@ export class SqliteStore implements ObjectStore {
     return (
       record?.resourceVersion === resourceVersion &&
       record.uid === uid &&
-      !this.#damaged.has(record.id)
+      !this.#damaged.has(markOf(record))
     )
   }
 
   /** What cannot be read is known to nobody any more, and the collections that held it know that they lack something. */
-  #quarantine(scope: ScopeKey, id: number): void {
-    if (this.#damaged.has(id)) return
-    this.#damaged.add(id)
+  #quarantine(scope: ScopeKey, { id, namespace, name, resourceVersion }: Damaged): void {
+    const object = { id, namespace, name, resourceVersion }
+    const mark = markOf(object)
+    if (this.#damaged.has(mark)) return
+    this.#damaged.add(mark)
     this.#report(
       'damaged',
-      new StoreFailure('a stored object is damaged', { cause: { scope, id } }),
+      new StoreFailure('a stored object is damaged', { cause: { scope, object } }),
     )
     for (const state of this.#collections.ofScope(scope)) state.damaged()
-    this.#write({ kind: 'quarantine', objects: [id] }, 0).catch(() => undefined)
+    this.#write({ kind: 'quarantine', scope, object }, 0).catch(() => undefined)
   }
 
   /** A collection missed a write: after a restart it must not be served either. */
@@ -324,6 +327,9 @@ export class SqliteStore implements ObjectStore {
     }
   }
 }
+
+const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
+  JSON.stringify([id, namespace, name, resourceVersion])
 
 const none = new Uint8Array()
 

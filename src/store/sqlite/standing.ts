@@ -37,10 +37,8 @@ export class Standings {
     this.#sql = {
       own: prepare(
         db,
-        `SELECT object.id, object.uid, object.version, object.size,
-           single.kind_group, single.kind_version, single.kind
-         FROM single JOIN object ON object.id = single.object
-         WHERE single.scope = ?1 AND single.namespace = ?2 AND single.name = ?3
+        `SELECT body, uid, version, size, kind_group, kind_version, kind
+         FROM single WHERE scope = ?1 AND namespace = ?2 AND name = ?3
          UNION ALL
          SELECT NULL, '', '', 0, '', '', ''
          FROM forgotten WHERE scope = ?1 AND namespace = ?2 AND name = ?3`,
@@ -48,7 +46,7 @@ export class Standings {
       // Collections of other names are many where each object is watched by itself, and need no look.
       holdings: prepare(
         db,
-        `SELECT member.object, member.uid, member.version, member.size,
+        `SELECT member.body, member.uid, member.version, member.size,
            collection.kind_group, collection.kind_version, collection.kind,
            collection.namespace, label_selector, field_selector, collection.version, holes
          FROM collection LEFT JOIN member
@@ -56,7 +54,7 @@ export class Standings {
          WHERE scope = ?1 AND collection.namespace IN ('', ?2) AND whole = 1
            AND (field_selector NOT GLOB 'metadata.name=*' OR field_selector = ?4
              OR field_selector GLOB '*,*')
-           AND (member.object IS NOT NULL OR (label_selector = '' AND field_selector IN ('', ?4)))`,
+           AND (member.body IS NOT NULL OR (label_selector = '' AND field_selector IN ('', ?4)))`,
       ),
     }
   }

@@ -17,10 +17,11 @@ import { Writes } from './writes.ts'
  * Bytes of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. The longer it waits,
  * the more often a page has been written again meanwhile, which then is copied only once.
  */
-const checkpointBytes = 8 << 20
-const idleCheckpointBytes = 2 << 20
-const idleAfter = 1000
-const pageSize = 4096
+const checkpointBytes = 12 << 20
+const idleCheckpointBytes = 4 << 20
+const idleAfter = 2000
+/** Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to write. */
+const pageSize = 2048
 
 /** SQLite's codes for a file that is no database, or not a whole one. */
 const unusable = new Set([1, 11, 26])
@@ -39,7 +40,7 @@ class Writer {
     this.#db = new DatabaseSync(path, { timeout: 2000 })
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-       PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${2 * checkpointBytes};
+       PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
        PRAGMA cache_size = -2000`,
     )
     migrate(this.#db)
@@ -58,11 +59,23 @@ class Writer {
     this.#group += 1
     let outcomes = this.#commit(operations, sweepUpTo)
     if (outcomes === undefined) {
-      this.#commit([], sweepUpTo)
+      this.#giveRoom(sweepUpTo)
       const failed = new Set<string>()
       outcomes = operations.map((operation) => this.#alone(operation, failed))
     }
     return { outcomes, group: this.#group, unreferenced: this.#objects.unreferenced }
+  }
+
+  /** The disk may be full: room kept for later is given back first. */
+  #giveRoom(sweepUpTo: number): void {
+    try {
+      this.#inTransaction(() => {
+        this.#objects.sweep(sweepUpTo)
+        this.#objects.shrink()
+      })
+    } catch {
+      // Then each write says what is wrong.
+    }
   }
 
   /** What comes later for a collection or a list that missed a write would build on what is not there. */
@@ -89,17 +102,24 @@ class Writer {
 
   #transaction(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] {
     this.#setDurable(operations.some(({ kind }) => kind !== 'stage' && kind !== 'discard'))
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
-      const outcomes = operations.map((operation): Outcome => {
+      return operations.map((operation): Outcome => {
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })
+    })
+    this.#logged += operations.reduce((sum, operation) => sum + weigh(operation), 0)
+    return outcomes
+  }
+
+  #inTransaction<T>(act: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      const result = act()
       this.#db.exec('COMMIT')
-      this.#objects.committed(this.#group, sweepUpTo)
-      this.#logged += operations.reduce((sum, operation) => sum + weigh(operation), 0)
-      return outcomes
+      this.#objects.committed(this.#group)
+      return result
     } catch (cause) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       this.#objects.rolledBack()
@@ -134,10 +154,14 @@ class Writer {
 
   close(): void {
     this.#idle?.[Symbol.dispose]()
+    this.#giveRoom(this.#group)
     this.#checkpoint('TRUNCATE')
     this.#db.close()
   }
 }
+
+/** Pages of tables and indexes that an operation touches, in bytes. */
+const logged = 5 * pageSize
 
 /** About what an operation adds to the log: its bytes, and the pages of tables and indexes it touches. */
 function weigh(operation: Operation): number {
@@ -145,9 +169,9 @@ function weigh(operation: Operation): number {
     case 'stage':
     case 'apply':
     case 'put':
-      return 8 * pageSize + operation.objects.bytes.byteLength
+      return logged + operation.objects.bytes.byteLength
     case 'document':
-      return 8 * pageSize + operation.body.byteLength
+      return logged + operation.body.byteLength
     case 'flip':
     case 'discard':
     case 'forget':
@@ -156,7 +180,7 @@ function weigh(operation: Operation): number {
     case 'age':
     case 'used':
     case 'forget-audience':
-      return 8 * pageSize
+      return logged
   }
 }
 

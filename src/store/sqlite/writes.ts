@@ -7,26 +7,20 @@ import {
   unpack,
   type Apply,
   type CollectionAddress,
+  type Damaged,
+  type Discard,
   type Displaced,
   type Flip,
   type Forget,
   type Operation,
   type Put,
   type PutDocument,
+  type Quarantine,
   type Stage,
 } from './messages.ts'
-import type { Objects } from './objects.ts'
-import { prepare } from './statements.ts'
+import type { Held, Objects } from './objects.ts'
+import { prepare, type Row, type Statement } from './statements.ts'
 import { mayFollow, newest } from './versions.ts'
-
-/** A row of `object` without its body. */
-type Stored = Omit<ApiObject, 'bytes'> & { readonly id: number; readonly size: number }
-
-interface Held {
-  readonly object: number
-  readonly version: string
-  readonly uid: string
-}
 
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
@@ -37,7 +31,6 @@ export class Writes {
   constructor(db: DatabaseSync, objects: Objects) {
     this.#objects = objects
     this.#idle = new IdleAudiences(db, objects)
-    const held = 'JOIN object ON object.id = held.object'
     this.#sql = {
       collection: prepare(
         db,
@@ -59,18 +52,20 @@ export class Writes {
       holes: prepare(
         db,
         `UPDATE collection SET holes = 1
-         WHERE scope = (SELECT scope FROM object WHERE id = ?1)
-           AND id IN (SELECT collection FROM member WHERE object = ?1)`,
+         WHERE scope = ?1 AND id IN (
+           SELECT collection FROM member
+           WHERE namespace = ?2 AND name = ?3 AND version = ?4 AND body = ?5)`,
       ),
       member: prepare(
         db,
-        'SELECT object, version, uid FROM member WHERE collection = ? AND namespace = ? AND name = ?',
+        `SELECT body, namespace, name, uid, version, size FROM member
+         WHERE collection = ? AND namespace = ? AND name = ?`,
       ),
       setMember: prepare(
         db,
-        `INSERT INTO member (collection, namespace, name, object, uid, version, size)
+        `INSERT INTO member (collection, namespace, name, body, uid, version, size)
          VALUES (?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET object = excluded.object, uid = excluded.uid,
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size`,
       ),
       removeMember: prepare(
@@ -79,19 +74,22 @@ export class Writes {
       ),
       single: prepare(
         db,
-        `SELECT object.id, object.version, object.uid FROM single AS held ${held}
-         WHERE held.scope = ? AND held.namespace = ? AND held.name = ?`,
+        `SELECT body, namespace, name, uid, version, size FROM single
+         WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       setSingle: prepare(
         db,
-        `INSERT INTO single (scope, namespace, name, object, kind_group, kind_version, kind)
-         VALUES (?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET object = excluded.object, kind_group = excluded.kind_group,
+        `INSERT INTO single (scope, namespace, name, body, uid, version, size,
+           kind_group, kind_version, kind)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size, kind_group = excluded.kind_group,
            kind_version = excluded.kind_version, kind = excluded.kind`,
       ),
       moveSingle: prepare(
         db,
-        'UPDATE single SET object = ? WHERE scope = ? AND namespace = ? AND name = ?',
+        `UPDATE single SET body = ?, uid = ?, version = ?, size = ?
+         WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       removeSingle: prepare(
         db,
@@ -120,20 +118,23 @@ export class Writes {
       ),
       stage: prepare(
         db,
-        'INSERT INTO staged (object, replacement) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1',
+        `INSERT INTO staged (scope, namespace, name, replacement, body, uid, version, size)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size`,
+      ),
+      stagedOne: prepare(
+        db,
+        `SELECT body, namespace, name, uid, version, size FROM staged
+         WHERE scope = ? AND namespace = ? AND name = ? AND replacement = ?`,
       ),
       staged: prepare(
         db,
-        `SELECT staged.object, object.namespace, object.name, object.uid, object.version, object.size
-         FROM staged
-         JOIN object ON object.id = staged.object WHERE staged.replacement = ? ORDER BY staged.object`,
+        `SELECT body, namespace, name, uid, version, size FROM staged
+         WHERE scope = ? AND replacement = ? ORDER BY namespace, name`,
       ),
-      unstage: prepare(db, 'DELETE FROM staged WHERE replacement = ?'),
-      forgetMembers: prepare(db, 'DELETE FROM member WHERE object = ?'),
-      forgetSingles: prepare(db, 'DELETE FROM single WHERE object = ?'),
-      forgetStaged: prepare(db, 'DELETE FROM staged WHERE object = ?'),
-      forgetObject: prepare(db, 'DELETE FROM object WHERE id = ?'),
-      forgetBody: prepare(db, 'DELETE FROM body WHERE object = ?'),
+      unstage: prepare(db, 'DELETE FROM staged WHERE scope = ? AND replacement = ?'),
+      ...ofDamaged(db),
       setDocument: prepare(
         db,
         `INSERT INTO document (identity, url, accept, content_type, checksum, body)
@@ -151,7 +152,7 @@ export class Writes {
       case 'flip':
         return this.#flip(operation)
       case 'discard':
-        return this.#discard(operation.replacement)
+        return this.#discard(operation)
       case 'apply':
         return this.#apply(operation)
       case 'put':
@@ -161,8 +162,7 @@ export class Writes {
       case 'document':
         return this.#document(operation)
       case 'quarantine':
-        for (const id of operation.objects) this.#quarantine(id)
-        return undefined
+        return this.#quarantine(operation)
       case 'disown': {
         const collection = this.#collection(operation.collection)
         if (collection) this.#sql.disown.run(collection.id)
@@ -181,13 +181,17 @@ export class Writes {
   }
 
   #stage({ collection, replacement, objects }: Stage): undefined {
+    const scope = this.#objects.scope(collection.scope)
     for (const object of unpack(objects)) {
-      const id = this.#objects.acquire(collection.scope, object, 1)
-      if (!this.#sql.stage.get(id, replacement)) this.#objects.release(id)
+      const { namespace, name } = object
+      const before = toHeld(this.#sql.stagedOne.get(scope, namespace, name, replacement))
+      const { id, uid, resourceVersion, size } = this.#objects.acquire(collection.scope, object)
+      this.#sql.stage.run(scope, namespace, name, replacement, id, uid, resourceVersion, size)
+      if (before && before.id !== id) this.#objects.release(scope, before)
     }
   }
 
-  /** The reference that a staged row holds passes to its member, so that bodies are not written again. */
+  /** What staged rows refer to passes to members, so that bodies are not written again. */
   #flip(flip: Flip): undefined {
     const { scope, namespace, labelSelector, fieldSelector } = flip.collection
     const { group, version, kind } = flip.gvk
@@ -206,32 +210,30 @@ export class Writes {
     )
     const id = Number(row?.[0])
     for (const [of, name] of flip.removed) {
-      this.#removeMember(id, of, name)
+      this.#removeMember(scopeId, id, of, name)
       this.#removeSingle(scopeId, of, name, flip.listed)
       this.#recallUnheld(scopeId, of, name)
     }
     const overtaken = new Set(flip.overtaken.map((pair) => JSON.stringify(pair)))
-    for (const [object, of, name, uid, version, size] of this.#sql.staged.all(flip.replacement)) {
-      if (overtaken.size > 0 && overtaken.has(JSON.stringify([of, name]))) {
-        this.#objects.release(Number(object))
-      } else {
-        this.#setMember(id, {
-          id: Number(object),
-          namespace: String(of),
-          name: String(name),
-          uid: String(uid),
-          resourceVersion: String(version),
-          size: Number(size),
-        })
-      }
+    for (const held of this.#unstage(scopeId, flip.replacement)) {
+      const late = overtaken.size > 0 && overtaken.has(JSON.stringify([held.namespace, held.name]))
+      if (late) this.#objects.release(scopeId, held)
+      else this.#setMember(scopeId, id, held)
     }
-    this.#sql.unstage.run(flip.replacement)
     this.#sql.recallMembers.run(scopeId, id)
   }
 
-  #discard(replacement: number): undefined {
-    for (const [object] of this.#sql.staged.all(replacement)) this.#objects.release(Number(object))
-    this.#sql.unstage.run(replacement)
+  #discard({ collection, replacement }: Discard): undefined {
+    const scope = this.#objects.knownScope(collection.scope)
+    if (scope === undefined) return
+    for (const held of this.#unstage(scope, replacement)) this.#objects.release(scope, held)
+  }
+
+  /** What was staged. From now on nobody refers to it. */
+  #unstage(scope: number, replacement: number): readonly Held[] {
+    const staged = this.#sql.staged.all(scope, replacement).map(heldOf)
+    this.#sql.unstage.run(scope, replacement)
+    return staged
   }
 
   #apply(apply: Apply): Displaced {
@@ -240,16 +242,17 @@ export class Writes {
     const collection = found?.whole ? found : undefined
     const positions: number[] = []
     const previous: ApiObject[] = []
-    const damaged: number[] = []
+    const damaged: Damaged[] = []
     unpack(apply.objects).forEach((object, position) => {
       const member = collection && this.#member(collection.id, object.namespace, object.name)
       if (member) {
-        const held = this.#objects.read(scope, member.object)
+        const held = this.#objects.read(scope, member)
         if (held) {
           positions.push(position)
           previous.push(held)
         } else {
-          damaged.push(member.object)
+          const { id, namespace, name, resourceVersion } = member
+          damaged.push({ id, namespace, name, resourceVersion })
         }
       }
       if (apply.deleted[position]) this.#deleted(apply, collection?.id, member, object)
@@ -268,10 +271,10 @@ export class Writes {
     member: Held | undefined,
     { namespace, name, resourceVersion }: ApiObject,
   ): void {
-    if (collection !== undefined && member && mayFollow(resourceVersion, member.version)) {
-      this.#removeMember(collection, namespace, name)
-    }
     const scopeId = this.#objects.scope(scope)
+    if (collection !== undefined && member && mayFollow(resourceVersion, member.resourceVersion)) {
+      this.#removeMember(scopeId, collection, namespace, name)
+    }
     this.#removeSingle(scopeId, namespace, name, resourceVersion)
     this.#recallUnheld(scopeId, namespace, name)
   }
@@ -286,20 +289,17 @@ export class Writes {
     const scopeId = this.#objects.scope(scope)
     const single = this.#single(scopeId, namespace, name)
     const joins = collection !== undefined && (!member || isChange(object, member))
-    if (joins || member?.version === object.resourceVersion) {
+    if (joins || member?.resourceVersion === object.resourceVersion) {
       this.#sql.recall.run(scopeId, namespace, name)
     }
     const moves = single !== undefined && isChange(object, single)
     if (!joins && !moves) return
-    const id = this.#objects.acquire(scope, object, Number(joins) + Number(moves))
-    if (joins) {
-      const { uid, resourceVersion, bytes } = object
-      const size = bytes.byteLength
-      this.#setMember(collection, { id, namespace, name, uid, resourceVersion, size })
-    }
+    const held = this.#objects.acquire(scope, object)
+    if (joins) this.#setMember(scopeId, collection, held)
     if (moves) {
-      this.#sql.moveSingle.run(id, scopeId, namespace, name)
-      this.#objects.release(single.object)
+      const { id, uid, resourceVersion, size } = held
+      this.#sql.moveSingle.run(id, uid, resourceVersion, size, scopeId, namespace, name)
+      this.#objects.release(scopeId, single)
     }
   }
 
@@ -309,11 +309,22 @@ export class Writes {
       const { namespace, name } = object
       const single = this.#single(scopeId, namespace, name)
       if (single && !isChange(object, single)) continue
-      const id = this.#objects.acquire(scope, object, 1)
+      const { id, uid, resourceVersion, size } = this.#objects.acquire(scope, object)
       const { group, version, kind } = gvk
-      this.#sql.setSingle.run(scopeId, namespace, name, id, group, version, kind)
+      this.#sql.setSingle.run(
+        scopeId,
+        namespace,
+        name,
+        id,
+        uid,
+        resourceVersion,
+        size,
+        group,
+        version,
+        kind,
+      )
       this.#sql.recall.run(scopeId, namespace, name)
-      if (single) this.#objects.release(single.object)
+      if (single) this.#objects.release(scopeId, single)
     }
   }
 
@@ -331,13 +342,16 @@ export class Writes {
     this.#sql.setDocument.run(...key, contentType, crc32(body), body)
   }
 
-  #quarantine(id: number): void {
-    this.#sql.holes.run(id)
-    this.#sql.forgetMembers.run(id)
-    this.#sql.forgetSingles.run(id)
-    this.#sql.forgetStaged.run(id)
-    this.#sql.forgetObject.run(id)
-    this.#sql.forgetBody.run(id)
+  /** Nothing, if the row of the body has been left to another object meanwhile. */
+  #quarantine({ scope, object }: Quarantine): undefined {
+    const scopeId = this.#objects.knownScope(scope)
+    if (scopeId === undefined) return
+    const { id, namespace, name, resourceVersion } = object
+    const where = [scopeId, namespace, name, resourceVersion, id] as const
+    this.#sql.holes.run(...where)
+    const { forgetMembers, forgetSingles, forgetStaged } = this.#sql
+    const rows = [forgetMembers, forgetSingles, forgetStaged].map((sql) => sql.all(...where).length)
+    if (rows.some((count) => count > 0)) this.#objects.remove(id)
   }
 
   #collection(
@@ -360,9 +374,9 @@ export class Writes {
   /** Not if it is newer than `upTo`. */
   #removeSingle(scope: number, namespace: string, name: string, upTo?: string): void {
     const single = this.#single(scope, namespace, name)
-    if (!single || (upTo !== undefined && !mayFollow(upTo, single.version))) return
+    if (!single || (upTo !== undefined && !mayFollow(upTo, single.resourceVersion))) return
     this.#sql.removeSingle.run(scope, namespace, name)
-    this.#objects.release(single.object)
+    this.#objects.release(scope, single)
   }
 
   /** What no collection holds any more needs no note that it is gone. */
@@ -371,28 +385,50 @@ export class Writes {
     if (!this.#sql.held.get(scope, namespace, name)) this.#sql.recall.run(scope, namespace, name)
   }
 
-  /** Takes over one reference to the object. */
-  #setMember(collection: number, object: Stored): void {
-    const { id, namespace, name, uid, resourceVersion, size } = object
-    const member = this.#member(collection, namespace, name)
-    if (member?.object !== id) {
-      this.#sql.setMember.run(collection, namespace, name, id, uid, resourceVersion, size)
-    }
-    if (member) this.#objects.release(member.object)
+  #setMember(scope: number, collection: number, held: Held): void {
+    const { id, namespace, name, uid, resourceVersion, size } = held
+    const before = this.#member(collection, namespace, name)
+    if (before?.id === id) return
+    this.#sql.setMember.run(collection, namespace, name, id, uid, resourceVersion, size)
+    if (before) this.#objects.release(scope, before)
   }
 
-  #removeMember(collection: number, namespace: string, name: string): void {
+  #removeMember(scope: number, collection: number, namespace: string, name: string): void {
     const member = this.#member(collection, namespace, name)
     if (!member) return
     this.#sql.removeMember.run(collection, namespace, name)
-    this.#objects.release(member.object)
+    this.#objects.release(scope, member)
   }
 }
 
-const toHeld = (row: readonly unknown[] | undefined): Held | undefined =>
-  row && { object: Number(row[0]), version: String(row[1]), uid: String(row[2]) }
+/** What forgets a damaged object: scope, namespace, name, version and body. */
+const ofDamaged = (
+  db: DatabaseSync,
+): Record<'forgetMembers' | 'forgetSingles' | 'forgetStaged', Statement> => {
+  const named = 'namespace = ?2 AND name = ?3 AND version = ?4 AND body = ?5 RETURNING 1'
+  return {
+    forgetMembers: prepare(
+      db,
+      `DELETE FROM member
+       WHERE collection IN (SELECT id FROM collection WHERE scope = ?1) AND ${named}`,
+    ),
+    forgetSingles: prepare(db, `DELETE FROM single WHERE scope = ?1 AND ${named}`),
+    forgetStaged: prepare(db, `DELETE FROM staged WHERE scope = ?1 AND ${named}`),
+  }
+}
+
+const heldOf = ([body, namespace, name, uid, version, size]: Row): Held => ({
+  id: Number(body),
+  namespace: String(namespace),
+  name: String(name),
+  uid: String(uid),
+  resourceVersion: String(version),
+  size: Number(size),
+})
+
+const toHeld = (row: Row | undefined): Held | undefined => row && heldOf(row)
 
 /** Neither what is held already nor older. */
 const isChange = ({ resourceVersion, uid }: ApiObject, held: Held): boolean =>
-  mayFollow(resourceVersion, held.version) &&
-  (resourceVersion === '' || resourceVersion !== held.version || uid !== held.uid)
+  mayFollow(resourceVersion, held.resourceVersion) &&
+  (resourceVersion === '' || resourceVersion !== held.resourceVersion || uid !== held.uid)

@@ -1,0 +1,54 @@
+/** A row of `body` that nobody refers to any more. */
+export interface Spare {
+  readonly id: number
+  readonly room: number
+}
+
+/** Rows kept for the next bodies of their size; what is more is deleted. */
+const kept = 128
+/** Rows deleted in one transaction. */
+const deletedAtOnce = 256
+
+/**
+ * Rows of `body` to be used again, by how much they hold. What a transaction takes from here comes back when it is rolled back.
+ */
+export class Spares {
+  readonly #byRoom = new Map<number, number[]>()
+  #count = 0
+  #taken: Spare[] = []
+
+  add({ id, room }: Spare): void {
+    const ids = this.#byRoom.get(room)
+    if (ids) ids.push(id)
+    else this.#byRoom.set(room, [id])
+    this.#count += 1
+  }
+
+  take(room: number): number | undefined {
+    const ids = this.#byRoom.get(room)
+    const id = ids?.pop()
+    if (id === undefined) return undefined
+    if (ids?.length === 0) this.#byRoom.delete(room)
+    this.#count -= 1
+    this.#taken.push({ id, room })
+    return id
+  }
+
+  /** Those that are too many, or all. */
+  *takeSurplus(all: boolean): Generator<number> {
+    const most = all ? this.#count : Math.min(this.#count - kept, deletedAtOnce)
+    for (let i = 0; i < most; i += 1) {
+      const [room = 0] = this.#byRoom.keys()
+      const id = this.take(room)
+      if (id !== undefined) yield id
+    }
+  }
+
+  committed(): void {
+    this.#taken = []
+  }
+
+  rolledBack(): void {
+    for (const spare of this.#taken.splice(0)) this.add(spare)
+  }
+}
