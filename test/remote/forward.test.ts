@@ -307,17 +307,272 @@ void t.test(
 )
 
 void t.test(
+  'a short answer that breaks off is asked for again, and the client sees it whole',
+  async (t) => {
+    const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+    const hub = await relay(t, [first.origin, second.origin])
+    const client = await hub.dial()
+    client.write(get)
+    const broken = await first.next()
+    await broken.head()
+    broken.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    broken.destroy()
+    const wire = await second.next()
+    await wire.head()
+    wire.write(answerOf('whole'))
+    t.match(await client.answer(), { status: 200, body: 'whole' })
+    t.strictSame(hub.outcomes, ['failed 0', 'answered 1'])
+  },
+)
+
+void t.test('what has changed something is answered as it comes, a break included', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  const client = await hub.dial()
+  client.write(post)
+  const wire = await first.next()
+  await wire.head()
+  wire.write('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nabc')
+  t.match(await client.head(), { line: /201/ })
+  wire.destroy()
+  t.equal(await client.rest(), 'abc')
+  t.equal(second.connections.length, 0)
+})
+
+void t.test(
   'an answer that is no HTTP is none, and asked for once more where it may be',
   async (t) => {
     const upstream = await rawUpstream(t)
     const hub = await relay(t, [upstream.origin])
-    const nonsense = async (): Promise<void> => {
-      const wire = await upstream.next()
-      await wire.head()
-      wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
-  await client.until('abc')
-  wire.write('nonsense\r\n')
-  t.notMatch(await wire.rest(), '0\r\n\r\n', 'half a body is not passed off as a whole one')
+    for (const [request, times] of [
+      [get, 2],
+      [post, 1],
+    ] as const) {
+      const answer = (await hub.dial()).write(request).answer()
+      for (let time = 0; time < times; time++) {
+        const wire = await upstream.next()
+        await wire.head()
+        wire.write('HTTP/1.1 200 OK\r\nnonsense\r\n\r\n')
+      }
+      t.match(await answer, { status: 503, body: 'sent: true' })
+    }
+  },
+)
+
+void t.test(
+  'nor is one that stops being HTTP, and what has gone out by then breaks off',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const hub = await relay(t, [upstream.origin])
+    const client = await hub.dial()
+    client.write(get)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+    await client.until('abc')
+    wire.write('nonsense\r\n')
+    t.notMatch(await client.rest(), '0\r\n\r\n')
+  },
+)
+
+void t.test('trailers come after the body, as they were', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write(get)
+  const wire = await upstream.next()
+  await wire.head()
+  wire.write(
+    'HTTP/1.1 200 OK\r\nTrailer: X-One\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-One: 1\r\nx-TWO: 2\r\n\r\n',
+  )
+  const { body, trailers } = await client.answer()
+  t.equal(body, 'abc')
+  t.strictSame(trailers, ['X-One', '1', 'x-TWO', '2'])
+})
+
+void t.test('provisional answers are not taken for the answer', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write(get)
+  const wire = await upstream.next()
+  await wire.head()
+  wire.write('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n')
+  wire.write(answerOf('whole'))
+  t.match(await client.answer(), { status: 200, body: 'whole' })
+})
+
+void t.test(
+  'a HEAD is answered with the head a GET would have, and the connection goes on',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const hub = await relay(t, [upstream.origin])
+    const client = await hub.dial()
+    client.write('HEAD /a HTTP/1.1\r\nHost: hub\r\n\r\n')
+    const wire = await upstream.next()
+    t.equal((await wire.head()).line, 'HEAD /a HTTP/1.1')
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nETag: "x"\r\n\r\n')
+    const answer = await client.answer('HEAD')
+    t.strictSame(valuesOf(answer, 'content-length'), ['1234'])
+    client.write(get)
+    const next = await upstream.next()
+    await next.head()
+    next.write(answerOf('body'))
+    t.equal((await client.answer()).body, 'body')
+  },
+)
+
+void t.test('answers without a body end where they end', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  for (const code of [204, 304]) {
+    const client = await hub.dial()
+    client.write(get)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(`HTTP/1.1 ${code} Nothing\r\nConnection: close\r\n\r\n`)
+    t.equal((await client.answer()).status, code)
+  }
+})
+
+void t.test(
+  'a body without length ends with the upstream’s connection, and is chunked for the client',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const hub = await relay(t, [upstream.origin])
+    const client = await hub.dial()
+    client.write(get)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write('HTTP/1.0 200 OK\r\n\r\nsome bytes')
+    wire.socket.end()
+    t.equal((await client.answer()).body, 'some bytes')
+  },
+)
+
+void t.test('heads of almost 64 KB pass in both directions', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  const long = 'v'.repeat(60 * 1024)
+  client.write(`GET / HTTP/1.1\r\nHost: hub\r\nX-Long: ${long}\r\n\r\n`)
+  const wire = await upstream.next()
+  t.equal(valuesOf(await wire.head(), 'x-long')[0]?.length, long.length)
+  wire.write(answerOf('', `HTTP/1.1 200 OK\r\nX-Long: ${long}`))
+  t.equal(valuesOf(await client.answer(), 'x-long')[0]?.length, long.length)
+})
+
+void t.test('a chunked request body passes as it comes, before it is whole', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write('PUT /x HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+  const wire = await upstream.next()
+  t.strictSame(valuesOf(await wire.head(), 'transfer-encoding'), ['chunked'])
+  t.equal(await wire.until('abc'), '3\r\nabc')
+  client.write('2\r\nde\r\n0\r\n\r\n')
+  t.equal(await wire.until('0\r\n\r\n'), '\r\n2\r\nde\r\n0\r\n\r\n')
+  wire.write(answerOf('ok'))
+  t.equal((await client.answer()).body, 'ok')
+})
+
+void t.test('a chunked answer reaches the client chunk by chunk', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write(get)
+  const wire = await upstream.next()
+  await wire.head()
+  wire.write(
+    'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
+  t.match(await client.head(), { line: /200/ }, 'the head comes before any byte of the body')
+  for (const chunk of ['{"a":1}\n', '{"b":2}\n']) {
+    wire.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+    t.equal(await client.chunk(), chunk)
+  }
+})
+
+/** Writes `chunk` until nobody takes any more: bytes that were taken, and how many chunks were written for that. */
+async function filled(socket: Socket, chunk: Buffer): Promise<{ taken: number; chunks: number }> {
+  let chunks = 0
+  for (;;) {
+    do chunks++
+    while (socket.write(chunk) && chunks < 256)
+    const drained = once(socket, 'drain').then(() => true)
+    const quiet = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 300))
+    if (chunks >= 256 || !(await Promise.race([drained, quiet]))) {
+      return { taken: socket.bytesWritten - socket.writableLength, chunks }
+    }
+  }
+}
+
+void t.test('a client that does not read stops the upstream, and loses nothing', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const { socket } = await hub.dial()
+  socket.removeAllListeners('data').pause()
+  socket.write('GET / HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n')
+  const wire = await upstream.next()
+  await wire.head()
+  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const far = wire.socket as Socket
+  const chunk = Buffer.from(`100000\r\n${'x'.repeat(1024 * 1024)}\r\n`)
+  const { taken, chunks } = await filled(far, chunk)
+  t.ok(taken < 24 * 1024 * 1024, `${taken} bytes were taken for a client that reads none`)
+  far.write('0\r\n\r\n')
+  let received = 0
+  socket.on('data', (data: Buffer) => {
+    for (const byte of data) if (byte === 0x78) received++
+  })
+  socket.resume()
+  await once(socket, 'end')
+  t.equal(received, chunks * 1024 * 1024)
+})
+
+void t.test('an upstream that does not read stops the client', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 268435456\r\n\r\nx')
+  const wire = await upstream.next()
+  await wire.head()
+  wire.socket.pause()
+  const { taken } = await filled(client.socket as Socket, Buffer.alloc(1024 * 1024, 'x'))
+  t.ok(taken < 24 * 1024 * 1024, `${taken} bytes were taken for an upstream that reads none`)
+})
+
+void t.test('a client that hangs up ends the request upstream at once', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  for (const answered of ['nothing', 'head', 'body'] as const) {
+    const client = await hub.dial()
+    client.write(get)
+    const wire = await upstream.next()
+    await wire.head()
+    if (answered !== 'nothing') {
+      wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      if (answered === 'body') wire.write('1\r\na\r\n')
+      await client.head()
+    }
+    client.destroy()
+    await wire.ended
+  }
+  t.notOk(hub.outcomes.includes('failed 0'), 'it is not the upstream that failed')
+})
+
+void t.test(
+  'a client that breaks off within its body ends the request upstream at once',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const hub = await relay(t, [upstream.origin])
+    const client = await hub.dial()
+    client.write('POST /x HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+    const wire = await upstream.next()
+    await wire.head()
+    await wire.until('abc')
+    client.destroy()
+    t.notMatch(await wire.rest(), '0\r\n\r\n', 'half a body is not passed off as a whole one')
   },
 )
 
