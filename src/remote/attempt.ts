@@ -96,8 +96,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #held: boolean
   readonly #resolve: (reply: BytesReply) => void
   readonly #reject: (cause: NoAnswer) => void
-  readonly #links: Disposable[]
-  readonly #patience: Disposable | undefined
+  #links: readonly Disposable[] = []
+  #patience: Disposable | undefined
   readonly #body = new UpstreamBody(() => this.#letGo())
   #state: 'connecting' | 'asked' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
@@ -119,6 +119,8 @@ class Attempt implements Dispatcher.DispatchHandler {
       onAbort(signal, () => this.#stop(signal.reason))
     this.#patience = giveUp && stop(giveUp)
     this.#links = [stop(exchange.signal), stop(upstream.tenure)]
+    // One of them may have aborted before.
+    if (this.#state === 'failed') this.#release()
   }
 
   /** The request could not even be handed to undici. */
@@ -181,9 +183,13 @@ class Attempt implements Dispatcher.DispatchHandler {
   #fail(sent: boolean, cause: unknown): void {
     if (this.#state === 'failed' || this.#state === 'answered') return
     this.#state = 'failed'
+    this.#release()
+    this.#reject(new NoAnswer(this.#upstream, sent, cause))
+  }
+
+  #release(): void {
     this.#endPatience()
     this.#letGo()
-    this.#reject(new NoAnswer(this.#upstream, sent, cause))
   }
 
   #endPatience(): void {

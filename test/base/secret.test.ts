@@ -13,7 +13,6 @@ void t.test('a secret shows itself to nobody who does not ask for it by name', a
     inspect({ deep: { secret } }, { depth: 9 }),
     format('%s %o %j', secret, secret, secret),
     JSON.stringify(Object.entries(secret)),
-    JSON.stringify(structuredClone({ ...secret })),
   ]) {
     t.notMatch(shown, 'hunter2')
   }

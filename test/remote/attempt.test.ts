@@ -23,6 +23,21 @@ interface Attempted {
   readonly client: AbortController
 }
 
+const exchangeOf = (signal: AbortSignal): Exchange => ({
+  id: 'id',
+  method: 'GET',
+  url: '/',
+  headers: new HeaderList(),
+  peer: { address: '', port: 0, localAddress: '', localPort: 0 },
+  upgrade: false,
+  signal,
+  info: parseRequestInfo('GET', '/'),
+  component: componentOf(''),
+  identity: node,
+  credential: 'node',
+  forms: [],
+})
+
 /** A GET on its way to a server, with nobody yet to take the answer. */
 async function begin(
   t: Teardown,
@@ -38,20 +53,7 @@ async function begin(
     upstream.close()
     await connections[Symbol.asyncDispose]()
   })
-  const exchange: Exchange = {
-    id: 'id',
-    method: 'GET',
-    url: '/',
-    headers: new HeaderList(),
-    peer: { address: '', port: 0, localAddress: '', localPort: 0 },
-    upgrade: false,
-    signal: client.signal,
-    info: parseRequestInfo('GET', '/'),
-    component: componentOf(''),
-    identity: node,
-    credential: 'node',
-    forms: [],
-  }
+  const exchange = exchangeOf(client.signal)
   const headers = new HeaderList()
   const outgoing = { exchange, credential: 'node', url: '/', headers, held } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
@@ -227,4 +229,21 @@ void t.test('a held answer is not held for long, nor when it is long', async (t)
   const stream = await long.reply
   long.wire.write('y')
   t.equal((await textOf(stream)).length, 99_999)
+})
+
+void t.test('an attempt for somebody who has gone already is none', async (t) => {
+  const server = await rawUpstream(t)
+  const connections = new Connections({ files: [] })
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  for (const gone of ['client', 'upstream', 'patience']) {
+    const upstream = new Upstream(server.origin, new Probes().probe, patientRules, () => undefined)
+    if (gone === 'upstream') upstream.close()
+    const signalOf = (who: string): AbortSignal =>
+      who === gone ? AbortSignal.abort() : new AbortController().signal
+    const exchange = exchangeOf(signalOf('client'))
+    const outgoing = { exchange, credential: 'node', url: '/', headers: new HeaderList() } as const
+    const reply = attempt(outgoing, upstream, connections, signalOf('patience'))
+    await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+  }
 })

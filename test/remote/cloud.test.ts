@@ -10,7 +10,7 @@ interface Clouded {
   /** Each change as it was told. */
   readonly told: boolean[]
   /** Probes an upstream, which answers so. */
-  say(name: string, health: 'good' | 'bad'): Promise<void>
+  readonly say: (name: string, health: 'good' | 'bad') => Promise<void>
 }
 
 function cloudOf(

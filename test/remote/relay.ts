@@ -28,7 +28,7 @@ export interface Relay {
   readonly outcomes: readonly string[]
   /** What went wrong after the answer had begun. */
   readonly broken: readonly unknown[]
-  dial(): Promise<Wire>
+  readonly dial: () => Promise<Wire>
 }
 
 /**

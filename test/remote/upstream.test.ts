@@ -16,7 +16,7 @@ interface Judged {
   readonly upstream: Upstream
   readonly verdicts: Verdict[]
   /** One probe, answered so. */
-  probe(health: 'good' | 'bad'): Promise<boolean>
+  readonly probe: (health: 'good' | 'bad') => Promise<boolean>
 }
 
 function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {

@@ -29,7 +29,7 @@ interface Listening {
   readonly listener: Listener
   readonly seen: readonly Incoming[]
   readonly broken: readonly unknown[]
-  dial(): Promise<Wire>
+  readonly dial: () => Promise<Wire>
 }
 
 async function listening(
@@ -478,7 +478,16 @@ void t.test('a slow client is told of to whoever writes, and waited for', async 
 
 void t.test('an answer to a HEAD has no body, with or without a length', async (t) => {
   const { dial } = await listening(t, async ({ url }) =>
-    url === '/body' ? said('abc') : driven((sink) => void sink.end(), 'Content-Length', '1234'),
+    url === '/body'
+      ? said('abc')
+      : driven(
+          (sink) => {
+            sink.end()
+            return undefined
+          },
+          'Content-Length',
+          '1234',
+        ),
   )
   const client = await dial()
   client.write('HEAD /body HTTP/1.1\r\nHost: hub\r\n\r\nHEAD /bytes HTTP/1.1\r\nHost: hub\r\n\r\n')
