@@ -36,7 +36,8 @@ function run(command, args) {
 
 if (!installed()) {
   process.stderr.write('nodehub: installing what is missing (once)\n')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  // Not `npm ci`: it refuses a lock file in which a package of another platform is missing that its registry does not have.
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
 const [job, ...args] = process.argv.slice(2)
