@@ -23,7 +23,7 @@ export interface CallerRules {
 
 /** Says who is asking; throws the 401 of the API server for who cannot be told. */
 export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
-  const authorization = incoming.headers.get('authorization')
+  const authorization = credentialOf(incoming)
   if (authorization !== undefined) {
     const hash = createHmac('sha256', rules.tokenKey).update(authorization).digest('base64url')
     const expiresAt = expiryOf(authorization)
@@ -35,6 +35,19 @@ export async function identify(incoming: Incoming, rules: CallerRules): Promise<
   }
   if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized())
   return { identity: node, credential: 'node' }
+}
+
+/** How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver pkg/authentication/request/websocket). */
+const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
+
+/** What a caller shows of itself, as the Authorization field would have it. */
+function credentialOf({ headers }: Incoming): string | undefined {
+  const authorization = headers.get('authorization')
+  if (authorization !== undefined) return authorization
+  const offered = headers.all('sec-websocket-protocol').flatMap((value) => value.split(','))
+  const protocol = offered.map((name) => name.trim()).find((name) => name.startsWith(tokenProtocol))
+  if (protocol === undefined) return undefined
+  return `Bearer ${Buffer.from(protocol.slice(tokenProtocol.length), 'base64url').toString()}`
 }
 
 async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {

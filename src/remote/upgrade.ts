@@ -3,6 +3,7 @@ import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'n
 import { Agent as TlsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
@@ -50,6 +51,8 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
 }
 
 async function upgradingProxy(): Promise<HttpProxy> {
+  // http-proxy takes util._extend as it loads, which Node deprecates aloud at its first use; this is what it stands for.
+  Object.assign(util, { _extend: Object.assign })
   const { default: httpProxy } = await import('http-proxy')
   const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
   // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.

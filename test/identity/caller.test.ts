@@ -134,3 +134,12 @@ void t.test('a token that does not say so, or says nonsense, has no end of its o
     t.equal(await expiry(authorization), undefined, authorization.slice(0, 60))
   }
 })
+
+void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
+  const encoded = Buffer.from('browser.token').toString('base64url')
+  const offered = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
+  const byProtocol = await identify(request('Sec-WebSocket-Protocol', offered), rules('root', 0))
+  t.equal(byProtocol.credential, 'caller')
+  const byField = await identify(request('Authorization', 'Bearer browser.token'), rules('root', 0))
+  t.equal(byProtocol.identity, byField.identity)
+})
