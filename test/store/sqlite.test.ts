@@ -1,22 +1,14 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { Worker } from 'node:worker_threads'
-import type { ApiObject } from '../../src/kube/object.ts'
-import { node, tokenHolder } from '../../src/request/identity.ts'
-import { openStore, type StoreOptions } from '../../src/store/sqlite/open.ts'
-import type { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import type { CollectionKey, ObjectStore } from '../../src/store/store.ts'
 import {
   bookmark,
   changed,
   collection,
   got,
   head,
-  json,
   keyOf,
   listed,
   object,
@@ -25,35 +17,18 @@ import {
   replace,
   texts,
 } from '../contracts/object-store.ts'
-
-const trouble: string[] = []
-
-const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
-  openStore({
-    directory: join(directory, 'cache'),
-    keyFile: join(directory, 'store.key'),
-    report: (kind) => trouble.push(kind),
-    ...with_,
-  })
-
-const fileOf = (directory: string): string => join(directory, 'cache', 'objects.db')
-
-/** A connection of the test's own, to look at what lies in the file, or to damage it. */
-const database = (directory: string): DatabaseSync =>
-  new DatabaseSync(fileOf(directory), { timeout: 5000 })
-
-const count = (db: DatabaseSync, table: string): number =>
-  Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
-
-/** Changes when, and only when, another connection has committed. */
-const dataVersion = (db: DatabaseSync): unknown => db.prepare('PRAGMA data_version').get()
-
-const pods = (count: number, version: number, size = 100): ApiObject[] =>
-  Array.from({ length: count }, (_, index) =>
-    object(`pod-${String(index).padStart(4, '0')}`, version + index, {
-      bytes: Buffer.alloc(size, String(version)),
-    }),
-  )
+import {
+  count,
+  crasher,
+  database,
+  dataVersion,
+  fileOf,
+  held,
+  open,
+  pods,
+  refusing,
+  trouble,
+} from './sqlite/opened.ts'
 
 t.beforeEach(() => trouble.splice(0))
 
@@ -125,104 +100,6 @@ void t.test('what is unchanged is known after a restart too', async (t) => {
   t.strictSame(dataVersion(db), before)
 })
 
-/** Bodies somebody refers to. */
-const held = '(SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM staged)'
-
-void t.test('a body is kept once for all who hold it, and no longer than that', async (t) => {
-  const directory = t.testdir()
-  {
-    await using store = await open(directory)
-    using db = database(directory)
-    const other = collection({ labelSelector: 'app=x' })
-    await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
-    await replace(store, other, head(5), [object('a', 1)])
-    await store.put(keyOf('a'), pod, object('a', 1))
-    t.equal(count(db, 'body'), 2)
-    await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
-    await store.apply(other, [changed('MODIFIED', object('a', 6))])
-    t.equal(count(db, held), 2)
-    await replace(store, collection(), head(9))
-    t.equal(count(db, held), 1)
-    await replace(store, other, head(9))
-    t.equal(count(db, held), 0)
-  }
-  using db = database(directory)
-  t.equal(count(db, 'body'), 0)
-})
-
-void t.test('one body serves all who are told of it at the same time', async (t) => {
-  const directory = t.testdir()
-  await using store = await open(directory)
-  using db = database(directory)
-  const keys = ['a', 'b', 'c'].map((app) => collection({ labelSelector: `app=${app}` }))
-  const lists = keys.map((key) => store.replace(key))
-  for (const list of lists) await list.add({ objects: [object('a', 1), object('b', 2)] })
-  await store.put(keyOf('x'), pod, object('x', 1))
-  t.equal(count(db, 'body'), 3)
-  await lists[0]![Symbol.asyncDispose]()
-  for (const list of lists.slice(1)) await list.commit(head(5))
-  for (const key of keys.slice(1)) t.strictSame(listed(store, key), ['a at 1', 'b at 2'])
-  await replace(store, keys[1]!, head(6))
-  await store.put(keyOf('y'), pod, object('y', 7))
-  t.strictSame(listed(store, keys[2]!), ['a at 1', 'b at 2'])
-})
-
-void t.test('a row that nobody refers to is used again, or given back', async (t) => {
-  const directory = t.testdir()
-  await using store = await open(directory)
-  using db = database(directory)
-  await replace(store, collection(), head(2000), pods(1000, 1, 600))
-  const rows = count(db, 'body')
-  for (const [index, version] of Array.from({ length: 100 }, (_, i) => [i, 3000 + i] as const)) {
-    const [pod] = pods(index + 1, version, 600 + (index % 2)).slice(-1)
-    await store.apply(collection(), [changed('MODIFIED', pod!)])
-  }
-  t.ok(count(db, 'body') <= rows + 4, `${count(db, 'body')} rows for ${rows} pods`)
-  await replace(store, collection(), head(5000))
-  for (let write = 0; write < 8; write += 1)
-    await store.apply(collection(), [bookmark(5001 + write)])
-  t.ok(count(db, 'body') <= 140, `${count(db, 'body')} rows for none`)
-})
-
-void t.test('a list being read is not disturbed by rows used again', async (t) => {
-  await using store = await open(t.testdir())
-  const at = (version: number): ApiObject[] => pods(60, version, 30_000)
-  await replace(store, collection(), head(199), at(100))
-  const batches = store.list(collection())!.batches[Symbol.iterator]()
-  const read = [...(batches.next().value as readonly ApiObject[])]
-  for (let version = 200; version < 1000; version += 100) {
-    await store.apply(
-      collection(),
-      at(version).map((pod) => changed('MODIFIED', pod)),
-    )
-  }
-  for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
-  t.equal(read.length, 60)
-  t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
-  t.strictSame(trouble, [])
-})
-
-void t.test(
-  'a write that is not taken leaves rows that were used again as they were',
-  async (t) => {
-    const directory = t.testdir()
-    await using store = await open(directory)
-    using db = database(directory)
-    await replace(store, collection(), head(5), [object('a', 1)])
-    for (const version of [6, 7, 8]) {
-      await store.apply(collection(), [changed('MODIFIED', object('a', version))])
-    }
-    {
-      using _ = refusing(db, 'poison')
-      await t.rejects(store.put(keyOf('poison'), pod, object('poison', 9)))
-    }
-    for (const name of ['p', 'q', 'r']) await store.put(keyOf(name), pod, object(name, 10))
-    t.strictSame(listed(store, collection()), ['a at 8'])
-    for (const name of ['p', 'q', 'r']) t.equal(got(store, keyOf(name)), `${name} at 10`)
-    t.equal(count(db, held), 4)
-  },
-)
-
 void t.test('that an object is gone is noted for as long as it would be found', async (t) => {
   const directory = t.testdir()
   {
@@ -238,6 +115,9 @@ void t.test('that an object is gone is noted for as long as it would be found', 
     await store.forget(keyOf('never'))
     t.strictSame(dataVersion(db), listed)
     for (const name of ['a', 'b']) await store.forget(keyOf(name))
+    await store.put(keyOf('b'), pod, object('b', 2))
+    t.equal(count(db, 'forgotten'), 1)
+    await store.forget(keyOf('b'))
     await store.apply(collection(), [changed('DELETED', object('a', 6))])
     t.equal(count(db, 'forgotten'), 2)
     await store.apply(other, [changed('DELETED', object('a', 6))])
@@ -392,20 +272,6 @@ void t.test('where nothing can be written, opening says so', async (t) => {
   await t.rejects(open(directory), { code: 'STORE_FAILURE' })
 })
 
-/** Makes every write of an object with this name fail, until it is dropped. */
-const refusing = (db: DatabaseSync, name: string): Disposable => {
-  const tables = ['member', 'single', 'staged']
-  for (const table of tables) {
-    db.exec(`CREATE TRIGGER refuse_${table} BEFORE INSERT ON ${table} WHEN NEW.name = '${name}'
-      BEGIN SELECT RAISE(ABORT, 'refused'); END`)
-  }
-  return {
-    [Symbol.dispose]: () => {
-      for (const table of tables) db.exec(`DROP TRIGGER refuse_${table}`)
-    },
-  }
-}
-
 void t.test('a write that fails changes nothing and leaves its collection unfit', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
@@ -482,6 +348,8 @@ void t.test('that a write was missed is written down as soon as the disk takes i
         BEGIN SELECT RAISE(ABORT, 'refused'); END`)
       await t.rejects(store.apply(collection(), [changed('ADDED', object('poison', 7))]))
       await store.put(keyOf('w'), pod, object('w', 8))
+      t.equal(store.get(keyOf('a')), undefined, 'what cannot be written down is known')
+      t.equal(store.get(keyOf('never')), undefined)
     }
     db.exec('DROP TRIGGER all_refused')
     await store.put(keyOf('x'), pod, object('x', 9))
@@ -538,238 +406,6 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   const pages = (statSync(`${fileOf(directory)}-wal`).size - before) / 4120
   t.ok(pages < 60, `${pages} pages for 100 events`)
 })
-
-void t.test('a directory is used by one store at a time', async (t) => {
-  const directory = t.testdir()
-  {
-    await using store = await open(directory)
-    for (let i = 0; i < 2; i += 1) {
-      await t.rejects(open(directory), {
-        code: 'STORE_FAILURE',
-        message: 'the store cannot be opened: another process uses it',
-      })
-    }
-    const child = fork(crasher, [directory, '0'], { silent: true })
-    const [code] = (await once(child, 'exit')) as [number | null]
-    t.equal(code, 1, 'nor by another process')
-    await replace(store, collection(), head(5), [object('a', 1)])
-    t.strictSame(trouble, [])
-  }
-  await using store = await open(directory)
-  t.strictSame(listed(store, collection()), ['a at 1'], 'after it is closed the next one has it')
-})
-
-void t.test('a store that could not be opened holds nothing', async (t) => {
-  const directory = t.testdir({ 'no folder': '' })
-  await t.rejects(open(directory, { keyFile: join(directory, 'no folder', 'store.key') }))
-  await using _ = await open(directory)
-})
-
-void t.test('a lock file that is damaged is replaced', async (t) => {
-  const directory = t.testdir({ cache: { 'lock.db': 'no database'.repeat(1000) } })
-  await using _ = await open(directory)
-  await t.rejects(open(directory), { code: 'STORE_FAILURE' })
-})
-
-/** The threads of stores opened from here on, the newest last. */
-const writersOf = (t: Test): Worker[] => {
-  const workers: Worker[] = []
-  const note = (worker: Worker): unknown => workers.push(worker)
-  process.on('worker', note)
-  t.teardown(() => process.off('worker', note))
-  return workers
-}
-
-/** Resolves when writes are taken again. */
-async function writable(store: ObjectStore): Promise<void> {
-  for (let taken = false; !taken;) {
-    taken = await store.put(keyOf('trial'), pod, object('trial', '')).then(
-      () => true,
-      () => false,
-    )
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
-void t.test('a writer that ends is started again, and what it missed is unfit', async (t) => {
-  const writers = writersOf(t)
-  await using store = await open(t.testdir())
-  const other = collection({ labelSelector: 'app=x' })
-  const staged = collection({ labelSelector: 'app=y' })
-  for (const key of [collection(), other, staged]) {
-    await replace(store, key, head(5), [object('a', 1)])
-  }
-  const incoming = store.replace(staged)
-  await incoming.add({ objects: [object('a', 1), object('b', 6)] })
-  // What was staged before it is written now.
-  await store.put(keyOf('single'), pod, object('single', 9))
-  const reading = store.list(other)!.batches
-
-  const lost = store.apply(collection(), [changed('MODIFIED', object('a', 6))])
-  const ended = writers[0]!.terminate()
-  await t.rejects(lost, { code: 'STORE_FAILURE' })
-  await ended
-  t.equal(store.list(collection()), undefined)
-  t.strictSame(listed(store, other), ['a at 1'], 'reads go on')
-  t.equal(got(store, keyOf('single')), 'single at 9')
-  await t.rejects(store.put(keyOf('z'), pod, object('z', 1)), { code: 'STORE_FAILURE' })
-  t.ok(trouble.includes('writer'))
-
-  await writable(store)
-  t.equal(writers.length, 2)
-  t.throws(() => [...reading], { code: 'STORE_FAILURE' }, 'it may lack what was dropped')
-  await t.rejects(incoming.commit(head(7)), { code: 'STORE_FAILURE' }, 'what was staged is lost')
-  t.strictSame(listed(store, staged), ['a at 1'], 'and the list before it stands')
-  t.strictSame(texts(await store.apply(other, [changed('MODIFIED', object('a', 8))])), ['a at 1'])
-  t.equal(store.list(collection()), undefined, 'still')
-  await replace(store, collection(), head(9), [object('a', 8)])
-  t.strictSame(listed(store, collection()), ['a at 8'])
-})
-
-void t.test('that a write was lost with the writer is known after a restart too', async (t) => {
-  const directory = t.testdir()
-  const writers = writersOf(t)
-  {
-    await using store = await open(directory)
-    await replace(store, collection(), head(5), [object('a', 1)])
-    const lost = store.apply(collection(), [changed('MODIFIED', object('a', 6))])
-    void writers[0]!.terminate()
-    await t.rejects(lost)
-    await writable(store)
-  }
-  await using store = await open(directory)
-  t.equal(store.list(collection()), undefined)
-})
-
-void t.test('a store whose writer has ended closes', async (t) => {
-  const directory = t.testdir()
-  const writers = writersOf(t)
-  const store = await open(directory)
-  await writers[0]!.terminate()
-  await t.rejects(store.put(keyOf('z'), pod, object('z', 1)))
-  await store[Symbol.asyncDispose]()
-  t.equal(writers.length, 1, 'and starts no other')
-  await using _ = await open(directory)
-})
-
-void t.test('lists read while writers change are whole', async (t) => {
-  const writers = writersOf(t)
-  await using store = await open(t.testdir())
-  await replace(store, collection(), head(200), pods(60, 1, 30_000))
-  for (let group = 0; group < 5; group += 1)
-    await store.put(keyOf('x'), pod, object('x', 900 + group))
-  await writers[0]!.terminate()
-  await writable(store)
-  const batches = store.list(collection())!.batches[Symbol.iterator]()
-  const first = batches.next().value as readonly ApiObject[]
-  await replace(store, collection(), head(400), pods(60, 300, 30_000))
-  for (let group = 0; group < 5; group += 1) {
-    await store.put(keyOf('x'), pod, object('x', 1000 + group))
-  }
-  const read = [...first]
-  for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
-  t.equal(read.length, 60)
-  t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
-})
-
-const ofToken = (hash: string): CollectionKey =>
-  collection({ audience: { identity: tokenHolder(hash), form: json } })
-
-/** A list, a record and a document for the token. */
-async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<void> {
-  const { audience } = ofToken(hash)
-  await replace(store, ofToken(hash), head(5000), pods(members, 1))
-  await store.put(keyOf('own', { audience }), pod, object('own', 6000))
-  const key = { identity: audience.identity, url: '/api', accept: '' }
-  await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
-}
-
-const tables = ['scope', 'collection', 'member', 'single', 'document', 'audience']
-
-void t.test('what is kept for a token nobody uses goes after thirty days of running', async (t) => {
-  const directory = t.testdir()
-  await using store = await open(directory)
-  using db = database(directory)
-  await replace(store, collection(), head(5), [object('a', 1)])
-  await store.putDocument(
-    { identity: node, url: '/api', accept: '' },
-    { contentType: 'text/plain', body: Buffer.from('api') },
-  )
-  await keepFor(store, 'used')
-  await store.sweep(1)
-  const before = tables.map((table) => count(db, table))
-  await keepFor(store, 'rotated')
-  for (let day = 2; day <= 30; day += 1) {
-    await store.sweep(day)
-    await store.sweep(day)
-    store.get(keyOf('any', { audience: ofToken('used').audience }))
-  }
-  await store.sweep(20_000)
-  t.equal(count(db, "audience WHERE identity = 'token:rotated'"), 1, 'a day counts once')
-  await store.sweep(20_001)
-  t.strictSame(
-    tables.map((table) => count(db, table)),
-    before,
-  )
-  t.equal(store.list(ofToken('rotated')), undefined)
-  t.equal(store.get(keyOf('own', { audience: ofToken('rotated').audience })), undefined)
-  t.strictSame(listed(store, ofToken('used')), ['1'.repeat(100)])
-  t.strictSame(listed(store, collection()), ['a at 1'])
-})
-
-void t.test('a token that was forgotten begins anew', async (t) => {
-  const directory = t.testdir()
-  await using store = await open(directory)
-  await keepFor(store, 'back', 20)
-  await using incoming = store.replace(ofToken('back'))
-  await incoming.add({ objects: pods(20, 1) })
-  for (let day = 1; day <= 31; day += 1) await store.sweep(day)
-  await t.rejects(incoming.commit(head(5001)), { code: 'STORE_FAILURE' })
-  t.equal(store.list(ofToken('back')), undefined)
-  t.strictSame(await store.apply(ofToken('back'), [bookmark(5002)]), [undefined])
-  t.equal(store.list(ofToken('back')), undefined)
-  await keepFor(store, 'other', 3)
-  await keepFor(store, 'back', 20)
-  t.equal(listed(store, ofToken('back'))?.length, 20)
-  t.equal(listed(store, ofToken('other'))?.length, 3)
-})
-
-void t.test('forgetting a token takes no more than a step at a time', async (t) => {
-  const writers = writersOf(t)
-  const directory = t.testdir()
-  await using store = await open(directory)
-  await keepFor(store, 'large', 1200)
-  for (let day = 1; day <= 30; day += 1) await store.sweep(day)
-  let groups = 0
-  writers[0]!.on('message', () => (groups += 1))
-  await store.sweep(31)
-  t.ok(groups > 3, `${groups} groups`)
-  using db = database(directory)
-  t.equal(count(db, 'member'), 0)
-})
-
-void t.test('that a token is used is written once a day, and only where it is known', async (t) => {
-  const directory = t.testdir()
-  await using store = await open(directory)
-  using db = database(directory)
-  await keepFor(store, 'x')
-  await store.sweep(1)
-  await store.sweep(2)
-  const before = dataVersion(db)
-  store.list(ofToken('unknown'))
-  await store.forget(keyOf('a'))
-  t.strictSame(dataVersion(db), before)
-  store.list(ofToken('x'))
-  await store.forget(keyOf('a'))
-  const noted = dataVersion(db)
-  t.notSame(noted, before)
-  t.equal(count(db, 'audience WHERE idle_days = 0'), 1)
-  store.list(ofToken('x'))
-  await store.forget(keyOf('a'))
-  t.strictSame(dataVersion(db), noted)
-})
-
-const crasher = join(import.meta.dirname, 'crash-child.ts')
 
 /** Lists of 30 pods, one after the other, each replaced whole and changed by an event; killed at a moment that differs each time. */
 void t.test(
