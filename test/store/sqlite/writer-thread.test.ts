@@ -108,7 +108,9 @@ void t.test('lists read while writers change are whole', async (t) => {
   const batches = store.list(collection())!.batches[Symbol.iterator]()
   await writable(store)
   const first = batches.next().value as readonly ApiObject[]
-  await replace(store, collection(), head(400), pods(60, 300, 30_000))
+  for (const version of [300, 400, 500]) {
+    await replace(store, collection(), head(version + 99), pods(60, version, 30_000))
+  }
   for (let group = 0; group < 5; group += 1) {
     await store.put(keyOf('x'), pod, object('x', 1000 + group))
   }
