@@ -13,8 +13,8 @@ import type {
 } from '../../src/store/store.ts'
 
 export const json = 'json' as FormKey
-export const protobuf = 'protobuf' as FormKey
-export const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
+const protobuf = 'protobuf' as FormKey
+const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
 export const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
 
 const asNode: Audience = { identity: node, form: json }
