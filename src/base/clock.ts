@@ -25,5 +25,8 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
 }
 
+/** Resolves when everything that waits for the loop has had its turn. */
+export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
 /** A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once. */
 export const jitter = (low: number, high: number): number => low + Math.random() * (high - low)

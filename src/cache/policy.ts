@@ -1,7 +1,7 @@
 import type { Exchange } from '../exchange/exchange.ts'
-import type { HeaderList } from '../exchange/headers.ts'
+import { impersonates } from '../exchange/headers.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
-import type { ResourceRequest } from '../request/request-info.ts'
+import type { NonResourceRequest, ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
 /** What of an exchange is kept: an object, a collection by list or watch, a document; or nothing. */
@@ -19,7 +19,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.method !== 'GET' || exchange.upgrade) return undefined
   if (impersonates(exchange.headers)) return undefined
   const { info } = exchange
-  if (!info.isResource) return documentPaths.test(info.path) ? { kind: 'document' } : undefined
+  if (!info.isResource) return isDocument(info) ? { kind: 'document' } : undefined
   if (exchange.forms.length === 0 || info.subresource !== undefined || info.query.has('pretty')) {
     return undefined
   }
@@ -29,14 +29,19 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return { kind: 'object', info }
     case 'list':
     case 'watch':
+      // A watch of a name by its path, deprecated, would be taken for one of all its kind.
+      if (info.name !== undefined) return undefined
       return selectorsAreWellFormed(info) ? { kind: info.verb, info } : undefined
     default:
       return undefined
   }
 }
 
-const impersonates = (headers: HeaderList): boolean =>
-  headers.raw.some((field, i) => i % 2 === 0 && field.toLowerCase().startsWith('impersonate-'))
+/** With any other parameter a caller could have as many documents kept as it likes. */
+const documentParameters = new Set(['timeout', 'hash'])
+
+const isDocument = ({ path, query }: NonResourceRequest): boolean =>
+  documentPaths.test(path) && [...query.keys()].every((name) => documentParameters.has(name))
 
 function selectorsAreWellFormed(info: ResourceRequest): boolean {
   try {

@@ -59,3 +59,7 @@ export function endToEnd(headers: HeaderList): HeaderList {
   )
   return headers.without((name) => hopByHop.has(name) || named.has(name))
 }
+
+/** Whether a caller asks to be taken for somebody else, which only the API server can grant. */
+export const impersonates = (headers: HeaderList): boolean =>
+  headers.raw.some((field, i) => i % 2 === 0 && /^impersonate-/i.test(field))

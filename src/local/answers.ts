@@ -1,5 +1,6 @@
 import { HeaderList } from '../exchange/headers.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
+import { turn } from '../base/clock.ts'
 import { listHead, listTail } from '../codec/render.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { mediaType } from '../kube/media-type.ts'
@@ -46,12 +47,7 @@ export function localObject(
   throw neverCached()
 }
 
-const objectReply = (
-  form: Form,
-  gvk: GVK,
-  object: ApiObject,
-  status = 200,
-): ObjectReply => ({
+const objectReply = (form: Form, gvk: GVK, object: ApiObject, status = 200): ObjectReply => ({
   kind: 'object',
   from: 'cache',
   status,
@@ -84,10 +80,11 @@ export function localList(
   if (!found) throw neverCached()
   const { form, stored } = found
   refuseOtherVersions(info, stored.resourceVersion)
-  const batches = [...stored.batches]
-  const objects = batches.flat()
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored
+  // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is read as it is sent.
+  const batches = form.encoding === 'protobuf' ? [...stored.batches] : stored.batches
+  const objects = Array.isArray(batches) ? batches.flat() : []
   return {
     kind: 'list',
     from: 'cache',
@@ -103,10 +100,14 @@ export function localList(
   }
 }
 
+/** Lets others have their turn between two runs of a long list. */
 async function* inTurn(
-  batches: readonly (readonly ApiObject[])[],
+  batches: Iterable<readonly ApiObject[]>,
 ): AsyncGenerator<{ objects: readonly ApiObject[] }> {
-  for (const objects of batches) yield { objects }
+  for (const objects of batches) {
+    yield { objects }
+    await turn()
+  }
 }
 
 function refuseOtherVersions({ query }: ResourceRequest, stored: string): void {

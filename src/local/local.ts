@@ -1,4 +1,5 @@
 import type { Exchange, Reply } from '../exchange/exchange.ts'
+import { impersonates } from '../exchange/headers.ts'
 import { now } from '../base/clock.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -18,6 +19,8 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
   if (exchange.expiresAt !== undefined && exchange.expiresAt <= now()) {
     throw new StatusError(unauthorized())
   }
+  // Whether one may speak for another only the cloud can say; the node's own requests speak for nobody else in any case.
+  if (exchange.credential === 'caller' && impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
   const { store } = facts
   if (!info.isResource) {
@@ -36,6 +39,7 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
     case 'list':
       return localList(exchange, info, store)
     case 'watch':
+      if (info.name !== undefined) throw neverCached()
       return localWatch(exchange, info, store, facts.recovered())
   }
 }

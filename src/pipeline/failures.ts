@@ -1,3 +1,4 @@
+import { BrokenAnswer } from '../cache/recorder.ts'
 import { statusBody } from '../codec/render.ts'
 import type {
   BodyReply,
@@ -39,6 +40,8 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
   if (error instanceof MalformedPath) return badRequest(error.message)
+  if (error instanceof BrokenAnswer)
+    return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof Unreachable) {
     return error.sent
       ? serviceUnavailable(

@@ -1,3 +1,4 @@
+import { BrokenAnswer } from '../cache/recorder.ts'
 import { StatusError, notFound } from '../kube/status.ts'
 import { objectKind, type ListBatch, type ListStream } from '../codec/list.ts'
 import { listHead } from '../codec/render.ts'
@@ -26,7 +27,14 @@ export function withFilters(filters: FilterChain) {
       const { info } = exchange
       if (!info.isResource) return reply
       const chain = filters.chainFor(exchange.component, info.gvr, info.verb)
-      return chain ? filtered(reply, chain, exchange) : reply
+      if (!chain) return reply
+      try {
+        return await filtered(reply, chain, exchange)
+      } catch (error) {
+        // Nothing was passed on yet: it is asked for once more, of the cloud or, by now, of the cache.
+        if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
+        return filtered(await next(exchange), chain, exchange)
+      }
     }
 }
 
@@ -89,7 +97,10 @@ async function* each(
   for await (const batch of batches) yield look(batch)
 }
 
-/** A list in protobuf says how long it is before it says what it holds: filtered, it has to be whole before it is sent. */
+/**
+ * A list in protobuf says how long it is before it says what it holds: filtered, it has to be whole before it is sent. Throws a
+ * `BrokenAnswer` where it breaks off before.
+ */
 async function staged(
   list: ListStream,
   { encoding, shape }: Form,
@@ -97,10 +108,14 @@ async function staged(
 ): Promise<ListStream> {
   const batches: ListBatch[] = []
   let changed = false
-  for await (const batch of list.batches) {
-    const shown = look(batch)
-    changed ||= shown !== batch
-    batches.push(shown)
+  try {
+    for await (const batch of list.batches) {
+      const shown = look(batch)
+      changed ||= shown !== batch
+      batches.push(shown)
+    }
+  } catch (cause) {
+    throw new BrokenAnswer(cause)
   }
   const end = await list.end()
   const objects = batches.flatMap((batch) => batch.objects)

@@ -1,0 +1,37 @@
+import t from 'tap'
+import type { Exchange } from '../../src/exchange/exchange.ts'
+import { StatusError } from '../../src/kube/status.ts'
+import { answerLocally } from '../../src/local/local.ts'
+import type { ObjectStore } from '../../src/store/store.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+/** A store that knows everything, so that whatever is refused is refused for another reason. */
+const omniscient = new Proxy({} as ObjectStore, {
+  get: () => () => {
+    throw new Error('the store was asked')
+  },
+})
+
+const answer = (exchange: Exchange): Promise<unknown> =>
+  answerLocally(exchange, {
+    store: omniscient,
+    nodeName: 'edge-1',
+    recovered: () => new AbortController().signal,
+  })
+
+/** The code of the Status it is refused with; 0 where it is answered. */
+const refusal = (answer: Promise<unknown>): Promise<number> =>
+  answer.then(
+    () => 0,
+    (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
+  )
+
+void t.test('nobody speaks for another while the cloud cannot be asked', async (t) => {
+  const headers = { 'Impersonate-User': 'bob' }
+  const exchange = exchangeOf('/api/v1/namespaces/default/secrets', { headers })
+  t.equal(await refusal(answer({ ...exchange, credential: 'caller' })), 503)
+})
+
+void t.test('a watch of a name by its path is not taken for one of all its kind', async (t) => {
+  t.equal(await refusal(answer(exchangeOf('/api/v1/watch/namespaces/default/pods/a'))), 503)
+})
