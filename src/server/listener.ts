@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Handler, Incoming, Peer, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { onAbort } from '../base/abort.ts'
 import { after, every } from '../base/clock.ts'
+import { listening } from './listening.ts'
 import { refuse } from './refusal.ts'
 import { responseSink } from './sink.ts'
 
@@ -72,15 +73,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  server.on('error', options.onBroken)
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server, options)
   return { port, close: (graceMs) => close(server, tunnels, graceMs) }
 }
 
@@ -92,7 +85,7 @@ const isUpgrade = (request: IncomingMessage): boolean =>
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { handler }: ListenerOptions,
+  { handler, onBroken }: ListenerOptions,
 ): Promise<void> {
   const gone = new AbortController()
   const here = { request, response }
@@ -112,7 +105,7 @@ async function answer(
     return
   }
   response.writeHead(reply.status, [...reply.headers.raw])
-  const sink = responseSink(response)
+  const sink = responseSink(response, onBroken)
   const giveUp = reply.source(sink)
   // A watch may have nothing to say for minutes, yet its client waits for the head.
   if (!sink.started()) response.flushHeaders()

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Listener } from './listener.ts'
+import { listening } from './listening.ts'
 
 /** One thing that readiness depends on; `undefined` is well, anything else says what is wrong. */
 export interface ReadinessCheck {
@@ -17,6 +17,8 @@ export interface OpsOptions {
   readonly checks: readonly ReadinessCheck[]
   /** Lines for `?verbose` that are worth knowing and change nothing: whether the hub is offline, and since when. */
   readonly remarks: () => readonly string[]
+  /** Told of connections that could not be taken. */
+  readonly onBroken?: (cause: unknown) => void
 }
 
 const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
@@ -55,12 +57,10 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
         response.writeHead(404, plain).end('404 page not found\n')
     }
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, resolve)
-  })
+  const { host, port, onBroken = () => undefined } = options
+  const bound = await listening(server, { host, port, onBroken })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: bound,
     close: async (graceMs) => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()

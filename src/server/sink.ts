@@ -1,8 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from '../exchange/exchange.ts'
 
-/** A Sink over a response whose head has been set, which goes out with the first bytes. */
-export function responseSink(response: ServerResponse): Sink & { started(): boolean } {
+/** A Sink over a response whose head has been set, which goes out with the first bytes. `onBroken` is told why it failed. */
+export function responseSink(
+  response: ServerResponse,
+  onBroken: (cause: unknown) => void,
+): Sink & { started(): boolean } {
   let started = false
   return {
     started: () => started,
@@ -28,6 +31,8 @@ export function responseSink(response: ServerResponse): Sink & { started(): bool
     },
     fail: (cause) => {
       started = true
+      // A response that is gone already went with its client, who is no failure.
+      if (!response.destroyed) onBroken(cause)
       response.destroy(cause)
     },
   }

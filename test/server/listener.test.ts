@@ -413,7 +413,7 @@ void t.test('a failed stream is a break, at whatever point it fails', async (t) 
   const cause = new Error('cut')
   for (const when of ['at once', 'before a byte', 'after some']) {
     let sink: Sink | undefined
-    const { dial } = await listening(t, async () =>
+    const { dial, broken } = await listening(t, async () =>
       driven((opened) => {
         sink = opened
         if (when === 'at once') sink.fail(cause)
@@ -429,6 +429,7 @@ void t.test('a failed stream is a break, at whatever point it fails', async (t) 
     }
     if (when !== 'at once') sink?.fail(cause)
     t.notMatch(await client.rest(), '0\r\n\r\n', when)
+    t.strictSame(broken, [cause], `${when}: it is told of, once`)
   }
 })
 
@@ -437,7 +438,7 @@ void t.test(
   async (t) => {
     let sink: Sink | undefined
     const given: string[] = []
-    const { dial, seen } = await listening(t, async ({ url }) =>
+    const { dial, seen, broken } = await listening(t, async ({ url }) =>
       driven((opened) => {
         sink = opened
         return () => given.push(url)
@@ -452,6 +453,7 @@ void t.test(
     await sink?.drained()
     sink?.end()
     sink?.fail(new Error('late'))
+    t.strictSame(broken, [], 'a client that goes is no failure')
   },
 )
 
