@@ -1,4 +1,4 @@
-import { after, sleep } from '../base/clock.ts'
+import { after, elapsed, sleep } from '../base/clock.ts'
 
 /** How verdicts on an upstream are reached. */
 export interface HealthRules {
@@ -8,6 +8,8 @@ export interface HealthRules {
   readonly failedRetry: number
   /** How many have to succeed before an unhealthy one is healthy. */
   readonly healthyThreshold: number
+  /** How far apart probes that say the same have to be for each to count; absent: `closeMs`. */
+  readonly gapMs?: number
 }
 
 /** Resolves where the upstream says that it is ready; rejects where it does not, or says nothing in time. */
@@ -25,7 +27,8 @@ const closeMs = 500
  *   healthy -> unhealthy                by `failedRetry` failed probes in a row
  *   unhealthy -> healthy                by `healthyThreshold` good ones in a row
  *
- * Only probes decide. What requests meet with can bring the next probe forward.
+ * Only probes decide. What requests meet with can bring the next probe forward; but many failed requests within a moment are one
+ * failure, so a probe that says again what was said a moment ago is not counted again.
  */
 export class Upstream {
   readonly origin: string
@@ -37,6 +40,9 @@ export class Upstream {
   #tenure = new AbortController()
   #probing: Promise<boolean> | undefined
   #next: Disposable | undefined
+  /** The time of the next probe has come. */
+  #due = false
+  #countedAt = 0
   #closed = false
 
   constructor(origin: string, probe: Probe, rules: HealthRules, onVerdict: () => void) {
@@ -55,7 +61,7 @@ export class Upstream {
     return this.#tenure.signal
   }
 
-  /** Probes now, or joins the probe under way. True where it succeeded. */
+  /** Probes now, or joins the probe under way. True where it succeeded, whether that counts or not. */
   probe(): Promise<boolean> {
     this.#probing ??= this.#run().finally(() => {
       this.#probing = undefined
@@ -64,16 +70,29 @@ export class Upstream {
   }
 
   async #run(): Promise<boolean> {
-    this.#next?.[Symbol.dispose]()
     const good = await this.#probe(this.origin, this.#rules.timeoutMs).then(
       () => true,
       () => false,
     )
-    if (this.#closed) return good
+    if (!this.#closed && this.#counts(good)) this.#count(good)
+    return good
+  }
+
+  #counts(good: boolean): boolean {
+    const repeats = this.#streak !== 0 && good === this.#streak > 0
+    return this.#due || !repeats || elapsed() - this.#countedAt >= (this.#rules.gapMs ?? closeMs)
+  }
+
+  #count(good: boolean): void {
+    this.#next?.[Symbol.dispose]()
+    this.#due = false
+    this.#countedAt = elapsed()
     this.#judge(good)
     const settled = (this.#verdict === 'healthy') === good
-    this.#next = after(settled ? this.#rules.intervalMs : closeMs, () => void this.probe())
-    return good
+    this.#next = after(settled ? this.#rules.intervalMs : closeMs, () => {
+      this.#due = true
+      void this.probe()
+    })
   }
 
   #judge(good: boolean): void {

@@ -50,4 +50,5 @@ export const patientRules: HealthRules = {
   timeoutMs: 1_000,
   failedRetry: 2,
   healthyThreshold: 2,
+  gapMs: 0,
 }

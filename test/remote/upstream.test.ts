@@ -135,6 +135,37 @@ void t.test(
   },
 )
 
+void t.test('failures within a moment are one failure, however often it is asked', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 3, gapMs: 1_000_000 })
+  await probe('good')
+  for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each is told as it is')
+  t.equal(probes.asked.length, 7)
+  t.strictSame(verdicts, ['healthy'])
+  t.equal(upstream.tenure.aborted, false)
+  await probe('good')
+  t.equal(await probe('bad'), false)
+  t.strictSame(verdicts, ['healthy'])
+})
+
+void t.test('probes whose time has come count, whoever asks in between', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
+  await probe('good')
+  const over = new Promise((resolve) => upstream.tenure.addEventListener('abort', resolve))
+  await probe('bad')
+  let asking = true
+  void (async () => {
+    while (asking) {
+      await upstream.probe()
+      await new Promise(setImmediate)
+    }
+  })()
+  await over
+  asking = false
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
 void t.test('closing ends the tenure, and what a late probe says counts no more', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
   await probe('good')
