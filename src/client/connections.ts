@@ -149,16 +149,21 @@ export class Connections implements AsyncDisposable {
     })
   }
 
-  /** Status of a GET over a connection made for it alone, with the node's credentials. Rejects when there is none in `withinMs`. */
+  /**
+   * Status of a GET over a connection made for it alone, with the node's credentials. Settles within `withinMs`, however little of an
+   * answer comes at a time; rejects where there is no head by then.
+   */
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const client = new Client(origin, {
       ...clientOptions(credentials),
-      headersTimeout: withinMs,
-      bodyTimeout: withinMs,
       connect: { ...tls(credentials), timeout: withinMs },
     })
     const authorization = this.authorization('node')
+    using _patience = after(
+      withinMs,
+      () => void client.destroy(new Error(`no answer from ${origin} within ${withinMs} ms`)),
+    )
     try {
       const { statusCode, body } = await client.request({
         method: 'GET',

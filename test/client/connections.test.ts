@@ -284,6 +284,24 @@ void t.test(
   },
 )
 
+void t.test('an answer that comes a little at a time is not waited for longer', async (t) => {
+  const upstream = await rawUpstream(t)
+  const connections = connectionsOf(t, nobody)
+  for (const [head, part] of [
+    ['HTTP/1.1 200 OK\r\n', 'X: 1\r\n'],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\na\r\n'],
+  ] as const) {
+    const asked = connections.ask(upstream.origin, '/readyz', 60).catch(() => 'none')
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(head)
+    const drip = setInterval(() => wire.write(part), 10)
+    t.teardown(() => clearInterval(drip))
+    t.equal(await asked, part.startsWith('X') ? 'none' : 200)
+    clearInterval(drip)
+  }
+})
+
 void t.test('where nobody listens there is no connection', async (t) => {
   const connections = connectionsOf(t, nobody)
   const origin = await refusingOrigin()
