@@ -10,8 +10,9 @@ type Owners = ReadonlyMap<string, number>
 
 /**
  * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
- * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Asked once a connection; connections
- * that come together share one reading of the table, which costs the kernel time for every socket there is.
+ * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Rejects where the table cannot be
+ * read. What was found holds for the connection, anything else only for who asked; those who ask together share one reading of the table,
+ * which costs the kernel time for every socket there is.
  */
 export class SocketOwners {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
@@ -19,14 +20,18 @@ export class SocketOwners {
 
   constructor(table = (family: Family) => readFile(`/proc/net/${family}`, 'utf8')) {
     const owners = (family: Family) =>
-      new FreshRead(() => table(family).then(ownersIn, (): Owners => new Map()))
+      new FreshRead(() => table(family).then(ownersIn, noneIfAbsent))
     this.#tables = { tcp: owners('tcp'), tcp6: owners('tcp6') }
   }
 
   uid(peer: Peer): Promise<number | undefined> {
-    const known = this.#known.get(peer) ?? this.#look(peer)
-    this.#known.set(peer, known)
-    return known
+    const known = this.#known.get(peer)
+    if (known) return known
+    const looking = this.#look(peer)
+    this.#known.set(peer, looking)
+    const forget = (): void => void this.#known.delete(peer)
+    looking.then((uid) => uid ?? forget(), forget)
+    return looking
   }
 
   async #look(peer: Peer): Promise<number | undefined> {
@@ -50,6 +55,12 @@ function ownersIn(table: string): Owners {
     if (inode !== undefined && inode !== '0') owners.set(`${local} ${remote}`, Number(uid))
   }
   return owners
+}
+
+/** A kernel without a family has no table of it. */
+function noneIfAbsent(cause: unknown): Owners {
+  if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
+  throw cause
 }
 
 /** An IPv4 address as such, also where a listener for both families wrote it as IPv6. */

@@ -48,6 +48,17 @@ void t.test('without credentials, root is the node, and nobody else is', async (
   }
 })
 
+void t.test('whom the kernel could not be asked about is refused, until it can be', async (t) => {
+  let failing = true
+  const owners = new SocketOwners(async () => {
+    if (failing) throw new Error('EMFILE')
+    return ' 0: 0100007F:9C40 0100007F:2815 01 00000000:00000000 00:00000000 00000000 0 0 1 1'
+  })
+  t.equal(await refusal(request(), { ...rules('root'), owners }), 401)
+  failing = false
+  t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
+})
+
 void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
   t.strictSame(await identify(request(), rules('node', 1000)), {
     identity: 'node',

@@ -140,20 +140,34 @@ void t.test('a socket nobody holds has no owner, whatever uid stands beside it',
   }
 })
 
-void t.test(
-  'a table that is empty, cannot be read or holds other things names no owner',
-  async (t) => {
-    t.equal(await new SocketOwners(async () => '').uid(loopback), undefined)
-    t.equal(
-      await new SocketOwners(async () => 'x\n\n 0: 0100007F:9C40 0100007F:2815').uid(loopback),
-      undefined,
-    )
-    const unreadable = new SocketOwners(async () => {
-      throw new Error('EACCES')
-    })
-    t.equal(await unreadable.uid(loopback), undefined)
-  },
-)
+void t.test('a table that is empty, absent or holds other things names no owner', async (t) => {
+  t.equal(await new SocketOwners(async () => '').uid(loopback), undefined)
+  t.equal(
+    await new SocketOwners(async () => 'x\n\n 0: 0100007F:9C40 0100007F:2815').uid(loopback),
+    undefined,
+  )
+  const absent = new SocketOwners(async () => {
+    throw Object.assign(new Error('no such family'), { code: 'ENOENT' })
+  })
+  t.equal(await absent.uid(loopback), undefined)
+})
+
+void t.test('who was not found, or could not be looked for, is looked for again', async (t) => {
+  const tables = [
+    '',
+    new Error('EMFILE'),
+    [heading, row('0100007F:9C40', '0100007F:2815', 7, 1)].join('\n'),
+  ]
+  const owners = new SocketOwners(async (family) => {
+    const table = family === 'tcp' ? tables.shift() : ''
+    if (table instanceof Error) throw table
+    return table ?? ''
+  })
+  t.equal(await owners.uid(loopback), undefined)
+  await t.rejects(owners.uid(loopback), { message: 'EMFILE' })
+  t.equal(await owners.uid(loopback), 7)
+  t.equal(await owners.uid(loopback), 7, 'and who was found is not')
+})
 
 void t.test('the table is read once a connection', async (t) => {
   let reads = 0
