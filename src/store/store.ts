@@ -107,7 +107,8 @@ export interface ObjectStore extends AsyncDisposable {
   replace(key: CollectionKey): Replacement
   /**
    * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for
-   * bookmarks and errors, and where nothing was held). Bookmarks advance the collection's version; errors change nothing. DELETED
+   * bookmarks and errors, and where nothing was held). What is not newer than the collection was before the first of them was told by
+   * a faster watch, and changes nothing in it. Bookmarks advance the collection's version; errors change nothing. DELETED
    * removes the object from the collection and its own record.
    */
   apply(

@@ -462,6 +462,28 @@ export function objectStoreContract(
     },
   )
 
+  promise('a watch that lags behind another brings nothing back', async (t, store) => {
+    await replace(store, collection(), head(100), [object('x', 90), object('y', 91)])
+    await store.apply(collection(), [changed('MODIFIED', object('x', 103))])
+    await store.apply(collection(), [
+      changed('MODIFIED', object('y', 104)),
+      changed('DELETED', object('x', 105)),
+    ])
+    const previous = await store.apply(collection(), [
+      changed('MODIFIED', object('x', 103)),
+      changed('MODIFIED', object('y', 104)),
+    ])
+    t.strictSame(texts(previous), [undefined, 'y at 104'], 'previous is what is held')
+    t.strictSame(listed(store, collection()), ['y at 104'])
+    t.equal(store.get(keyOf('x')), 'absent')
+    t.equal(store.list(collection())?.resourceVersion, '105')
+    await store.apply(collection(), [
+      changed('DELETED', object('x', 105)),
+      changed('ADDED', object('x', 106)),
+    ])
+    t.strictSame(listed(store, collection()), ['x at 106', 'y at 104'], 'where it catches up')
+  })
+
   promise('a bookmark moves the version forward, never back', async (t, store) => {
     await replace(store, collection(), head(5), [object('a', 1)])
     await store.apply(collection(), [bookmark(10)])

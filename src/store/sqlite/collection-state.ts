@@ -2,7 +2,7 @@ import type { WatchEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { CollectionAddress, NamePair } from './messages.ts'
 import type { Reads } from './reads.ts'
-import { mayFollow, newest } from './versions.ts'
+import { isPast, mayFollow, newest } from './versions.ts'
 
 /** What a collection holds of one object, as far as telling a change needs it. */
 export interface Entry {
@@ -89,7 +89,7 @@ export class CollectionState {
 
   /** What it holds, read when first needed and brought up to what was accepted since. */
   entries(reads: Reads): ReadonlyMap<string, Entry> {
-    return (this.#entries ??= this.#load(reads))
+    return this.#entries ?? this.#load(reads)
   }
 
   /** Resolves when the write `promise` stands for, and all before it, have been answered. */
@@ -108,7 +108,7 @@ export class CollectionState {
     const record = { changes, version }
     if (!this.unfit || this.#flips > 0) this.#accepted.add(record)
     for (const change of changes) {
-      if (this.#follows && this.#entries && !note(this.#entries, change)) continue
+      if (this.#follows && !this.#note(change)) continue
       for (const witness of this.witnesses) witness.changed(entryKey(change), change)
     }
     this.#advance(version)
@@ -166,6 +166,18 @@ export class CollectionState {
     return this.#head !== undefined && (!this.unfit || this.#flips > 0)
   }
 
+  /** As the writer does it: returns false for what the collection was told before, or what is older than what it holds. */
+  #note({ deleted, ...entry }: Change): boolean {
+    if (!this.#entries || !this.#head) return true
+    if (isPast(entry.version, this.#head.version)) return false
+    const key = entryKey(entry)
+    const held = this.#entries.get(key)
+    if (held && !mayFollow(entry.version, held.version)) return false
+    if (deleted) this.#entries.delete(key)
+    else this.#entries.set(key, entry)
+    return true
+  }
+
   #advance(version: string): void {
     if (this.#head && this.#follows) {
       this.#head = { ...this.#head, version: newest(this.#head.version, version) }
@@ -181,25 +193,16 @@ export class CollectionState {
     for (const { namespace, name, uid, resourceVersion: version } of members) {
       entries.set(entryKey({ namespace, name }), { namespace, name, uid, version })
     }
+    this.#entries = entries
     this.#head = head?.whole ? head : undefined
     this.holes ||= head?.holes ?? false
     // Committed already or not: to go through them again leads to the same.
     for (const { changes, version } of this.#head ? this.#accepted : []) {
-      for (const change of changes) note(entries, change)
+      for (const change of changes) this.#note(change)
       this.#advance(version)
     }
     return entries
   }
-}
-
-/** As the writer does it: returns false for what is older than what is held. */
-function note(entries: Map<string, Entry>, { deleted, ...entry }: Change): boolean {
-  const key = entryKey(entry)
-  const held = entries.get(key)
-  if (held && !mayFollow(entry.version, held.version)) return false
-  if (deleted) entries.delete(key)
-  else entries.set(key, entry)
-  return true
 }
 
 /** What events say of entries; bookmarks and errors say nothing. */

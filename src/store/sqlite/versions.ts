@@ -15,6 +15,12 @@ export function isNewer(next: string, stored: string): boolean {
   return a !== undefined && b !== undefined && compareVersions(a, b) > 0
 }
 
+/** Whether a collection at `at` knows already what happened at `version`; of versions that do not compare it never does. */
+export function isPast(version: string, at: string): boolean {
+  const [a, b] = [resourceVersion(version), resourceVersion(at)]
+  return a !== undefined && b !== undefined && compareVersions(a, b) <= 0
+}
+
 /** The newer of the two for a collection to be at; what no server issues ('' and '0') moves nothing. */
 export const newest = (stored: string, next: string): string =>
   next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored

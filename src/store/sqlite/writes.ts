@@ -20,7 +20,7 @@ import {
 } from './messages.ts'
 import type { Held, Objects } from './objects.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
-import { mayFollow, newest } from './versions.ts'
+import { isPast, mayFollow, newest } from './versions.ts'
 
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
@@ -255,8 +255,10 @@ export class Writes {
           damaged.push({ id, namespace, name, resourceVersion })
         }
       }
-      if (apply.deleted[position]) this.#deleted(apply, collection?.id, member, object)
-      else this.#changed(apply, collection?.id, member, object)
+      const late = collection && isPast(object.resourceVersion, collection.version)
+      const joined = late ? undefined : collection?.id
+      if (apply.deleted[position]) this.#deleted(apply, joined, member, object)
+      else this.#changed(apply, joined, member, object)
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
