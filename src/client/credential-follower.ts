@@ -12,8 +12,9 @@ export interface CredentialFollower extends Disposable {
 }
 
 /**
- * Looks at the files of `first` every `intervalMs` and tells of credentials that changed. Files that are unusable for the moment (a key
- * already written, its certificate not yet) leave the last good ones in force; `onUnusable` is told once a change.
+ * Looks at the files every `intervalMs` and tells of credentials that differ from those in force, `first` to begin with; files that were
+ * only touched tell nothing. Files that are unusable for the moment (a key already written, its certificate not yet) leave the last good
+ * ones in force and are read again with each look; `onUnusable` is told once a change of them.
  */
 export function followCredentials(
   where: CredentialFiles,
@@ -21,34 +22,54 @@ export function followCredentials(
   intervalMs: number,
   onChange: (credentials: Credentials) => void,
   onUnusable: (cause: unknown) => void,
+  load = loadCredentials,
 ): CredentialFollower {
+  let inForce = first
   let { files } = first
-  let seen = stamp(files)
+  // What `first` was read from may have changed since.
+  let read: string | undefined
+  let unusable: string | undefined
   const look = (): void => {
     const current = stamp(files)
-    if (current === seen) return
-    seen = current
+    if (current === read) return
+    const credentials = usable(current)
+    if (credentials === undefined) return
+    unusable = undefined
+    // Of files that are named only now it is not known whether they have changed since they were read.
+    read = credentials.files.join('\0') === files.join('\0') ? current : undefined
+    files = credentials.files
+    if (isSame(credentials, inForce)) return
+    inForce = credentials
+    onChange(credentials)
+  }
+  const usable = (current: string): Credentials | undefined => {
     try {
-      const credentials = loadCredentials(where)
-      if (credentials.files.join('\0') !== files.join('\0')) {
-        files = credentials.files
-        seen = stamp(files)
-      }
-      onChange(credentials)
+      return load(where)
     } catch (cause) {
-      onUnusable(cause)
+      if (current !== unusable) onUnusable(cause)
+      unusable = current
+      return undefined
     }
   }
   const timer = every(intervalMs, look)
   return { look, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
+const isSame = (one: Credentials, other: Credentials): boolean =>
+  one.ca === other.ca &&
+  one.serverName === other.serverName &&
+  one.certificate?.chain === other.certificate?.chain &&
+  one.certificate?.key.reveal() === other.certificate?.key.reveal() &&
+  one.token?.reveal() === other.token?.reveal()
+
 /** Changes when any of the files does: inode too, as certificates are rotated by renaming a link. */
-function stamp(files: readonly string[]): string {
-  return files
-    .map((file) => {
-      const stats = statSync(file, { throwIfNoEntry: false })
-      return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : 'absent'
-    })
-    .join('|')
+const stamp = (files: readonly string[]): string => files.map(stampOf).join('|')
+
+function stampOf(file: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(file)
+    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`
+  } catch (cause) {
+    return String((cause as NodeJS.ErrnoException).code)
+  }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -127,7 +127,88 @@ void t.test('a file that is gone for a moment is no end of the following', { ski
   t.strictSame(told, ['UNUSABLE_CREDENTIALS'])
   at('c', first.cert)
   follower.look()
-  t.strictSame(told.slice(1), [first.cert])
+  t.equal(told.length, 1, 'it is back as it was')
+  at('k', second.key)
+  at('c', second.cert)
+  follower.look()
+  t.strictSame(told.slice(1), [second.cert])
+})
+
+void t.test('a file that is only touched, or written anew as it was, tells nothing', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const told: (string | undefined)[] = []
+  const follower = followCredentials(
+    where,
+    loadCredentials(where),
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  utimesSync(where.file, 1, 1)
+  follower.look()
+  renameSync(at('new', kubeconfig('{ token: a }')), where.file)
+  follower.look()
+  t.strictSame(told, [])
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  follower.look()
+  t.strictSame(told, ['b'])
+})
+
+void t.test('what changed between its reading and the first look is told', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const first = loadCredentials(where)
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  const told: (string | undefined)[] = []
+  const follower = followCredentials(
+    where,
+    first,
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  follower.look()
+  t.strictSame(told, ['b'])
+})
+
+void t.test('a read that failed for a moment is tried again, and told of once', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const told: (string | undefined)[] = []
+  let failing = true
+  const follower = followCredentials(
+    where,
+    loadCredentials(where),
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+    (files) => {
+      if (failing) throw new Error('EMFILE')
+      return loadCredentials(files)
+    },
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  follower.look()
+  follower.look()
+  t.strictSame(told, ['unusable'])
+  failing = false
+  follower.look()
+  t.strictSame(told, ['unusable', 'b'])
+})
+
+void t.test('a file that the kernel will not even look at is unusable, no more', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const { follower, told } = follow(t, where)
+  rmSync(where.file)
+  symlinkSync(where.file, where.file)
+  follower.look()
+  follower.look()
+  t.strictSame(told, ['UNUSABLE_CREDENTIALS'])
 })
 
 const kubeconfig = (user: string): string => `
