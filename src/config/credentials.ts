@@ -106,8 +106,11 @@ interface Unchecked {
 
 function checked({ ca, certificate, key, files, name }: Unchecked): Credentials {
   if (ca !== undefined) certificateIn(ca, `the CA of ${name}`)
-  if (certificate === undefined || key === undefined)
+  if (certificate === undefined && key === undefined)
     return { ...(ca !== undefined && { ca }), files }
+  if (certificate === undefined || key === undefined) {
+    throw new UnusableCredentials(`the client certificate and the key of ${name} come together`)
+  }
   const leaf = certificateIn(certificate, `the client certificate of ${name}`)
   if (!leaf.checkPrivateKey(keyIn(key, name))) {
     throw new UnusableCredentials(

@@ -36,6 +36,15 @@ void t.test('a kubeconfig names its files, which are watched with it', async (t)
   t.match(read.files, ['./kubeconfig', /ca\.crt$/, /client\.crt$/, /client\.key$/])
 })
 
+void t.test('a certificate without its key is no credential, nor is a key alone', async (t) => {
+  for (const half of [{ certificate }, { key }]) {
+    t.throws(() => readCredentials({ kind: 'files', ca, ...half }, readFile), {
+      code: 'UNUSABLE_CREDENTIALS',
+    })
+  }
+  t.match(readCredentials({ kind: 'files', ca }, readFile), { ca: readFile(ca) })
+})
+
 void t.test('what does not fit together is refused, without showing the key', async (t) => {
   const attempt = (files: { certificate?: string; key?: string; ca?: string }) => () =>
     readCredentials({ kind: 'files', certificate, key, ...files }, readFile)
