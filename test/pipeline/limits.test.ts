@@ -46,6 +46,27 @@ void t.test('a watch is ended fifteen seconds after its time, and not before', a
   t.equal(signal?.aborted, true)
 })
 
+void t.test('a watch that has not begun by then is answered that it took too long', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const client = new AbortController()
+  const given = withDeadline(
+    ({ signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('given up')))
+      }),
+  )
+  const url = `${pods}?watch=true&timeoutSeconds=1`
+  const late = given(exchangeOf(url))
+  mock.timers.tick(16_000)
+  t.match(await late.catch((error: unknown) => error), {
+    status: { code: 504, reason: 'Timeout' },
+  })
+  const left = given(exchangeOf(url, { signal: client.signal }))
+  client.abort('the client has gone')
+  await t.rejects(left, { message: 'given up' })
+})
+
 void t.test('a watch that is over leaves no deadline behind', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
