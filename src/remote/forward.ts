@@ -1,10 +1,10 @@
 import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
-import { endToEnd, type HeaderList } from '../exchange/headers.ts'
 import { isLongRunning } from '../request/request-info.ts'
 import { attempt, NoAnswer } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
+import { outgoingHeaders } from './outgoing-headers.ts'
 import { answersWithin, type Upstream } from './upstream.ts'
 
 /** No upstream answered; what was asked may be answered from elsewhere. */
@@ -88,7 +88,7 @@ function tries(candidates: readonly Upstream[], repeatable: boolean): readonly U
  */
 async function patiently(
   exchange: Exchange,
-  options: ForwardOptions,
+  { identityEncoding }: ForwardOptions,
   upstream: Upstream,
   connections: Connections,
   repeatable: boolean,
@@ -99,40 +99,18 @@ async function patiently(
       if (!there && repeatable) giveUp.abort(new Silence(upstream.origin))
     })
   })
+  const headers = outgoingHeaders(exchange, upstream.origin, connections)
   return await attempt(
     {
       exchange,
       credential: exchange.credential,
       url: exchange.url,
-      headers: upstreamHeaders(exchange, upstream, connections, options),
+      headers:
+        identityEncoding === true ? headers.without((name) => name === 'accept-encoding') : headers,
       held: repeatable && !isLongRunning(exchange.info),
     },
     upstream,
     connections,
     giveUp.signal,
   )
-}
-
-/** Fields that would speak for somebody else on a connection that carries the node's certificate, or that only proxies may send. */
-const speaksForOthers = (name: string): boolean => name.startsWith('impersonate-')
-
-function upstreamHeaders(
-  exchange: Exchange,
-  upstream: Upstream,
-  connections: Connections,
-  { identityEncoding }: ForwardOptions,
-): HeaderList {
-  const byNode = exchange.credential === 'node'
-  const headers = endToEnd(exchange.headers).without(
-    (name) =>
-      name === 'host' ||
-      name === 'expect' ||
-      name.startsWith('x-remote-') ||
-      name.startsWith('x-forwarded-') ||
-      (byNode && (speaksForOthers(name) || name === 'authorization')) ||
-      (identityEncoding === true && name === 'accept-encoding'),
-  )
-  const authorization = byNode ? connections.authorization('node') : undefined
-  const withHost = headers.with('Host', new URL(upstream.origin).host)
-  return authorization === undefined ? withHost : withHost.with('Authorization', authorization)
 }

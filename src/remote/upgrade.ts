@@ -7,9 +7,10 @@ import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
-import { endToEnd, type HeaderList } from '../exchange/headers.ts'
+import type { HeaderList } from '../exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { Unreachable } from './forward.ts'
+import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
@@ -41,7 +42,8 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
           gone[Symbol.dispose]()
           upstreamSocket.destroy()
         })
-        proxy.ws(asRequest(exchange, socket, connections), socket, head, {
+        const headers = outgoingHeaders(exchange, upstream.origin, connections)
+        proxy.ws(asRequest(exchange, socket, headers), socket, head, {
           target: upstream.origin,
           agent: handing(upstreamSocket, upstream.origin),
         })
@@ -98,21 +100,10 @@ function handing(socket: Socket, origin: string): PlainAgent {
 }
 
 /** The part of a request that http-proxy reads, with what the hub does not pass on left out. */
-function asRequest(exchange: Exchange, socket: Duplex, connections: Connections): IncomingMessage {
-  const byNode = exchange.credential === 'node'
-  const headers = endToEnd(exchange.headers).without(
-    (name) =>
-      name === 'expect' ||
-      name.startsWith('x-remote-') ||
-      name.startsWith('x-forwarded-') ||
-      (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
-  )
-  const authorization = byNode ? connections.authorization('node') : undefined
-  const upgrading = headers
+function asRequest(exchange: Exchange, socket: Duplex, passed: HeaderList): IncomingMessage {
+  const sent = passed
     .with('Connection', 'Upgrade')
     .with('Upgrade', exchange.headers.get('upgrade') ?? '')
-  const sent =
-    authorization === undefined ? upgrading : upgrading.with('Authorization', authorization)
   const { method, url } = exchange
   return {
     method,
