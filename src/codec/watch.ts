@@ -25,3 +25,9 @@ export interface ErrorEvent {
   readonly status: Status
   readonly frame?: Uint8Array
 }
+
+/**
+ * client-go takes a watch that ends within a second without an event for a failure, and lists again (tools/cache/reflector.go): no watch
+ * is ended sooner, in milliseconds.
+ */
+export const shortestWatchMs = 1_100

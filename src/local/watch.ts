@@ -1,7 +1,7 @@
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed, every, jitter } from '../base/clock.ts'
 import { objectKind } from '../codec/list.ts'
-import type { WatchEvent } from '../codec/watch.ts'
+import { shortestWatchMs, type WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
@@ -9,9 +9,6 @@ import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders, neverCached, storedCollection } from './answers.ts'
-
-/** client-go takes a watch that ends within a second without an event for a failure, and lists again. */
-const shortestMs = 1_100
 
 /** The API server's own, where a client names no end (--min-request-timeout), spread over as much again. */
 const defaultMs = 30 * 60_000
@@ -109,7 +106,7 @@ async function* ticksUntilOver(
   using _left = onAbort(exchange.signal, end)
   using _deadline = after(lifetimeOf(info), end)
   using _back = onAbort(recovered, () => {
-    ending = after(Math.max(shortestMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
+    ending = after(Math.max(shortestWatchMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
   })
   using _bookmarks = every(bookmarkMs, () => wake())
   try {

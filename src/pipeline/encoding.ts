@@ -1,7 +1,9 @@
 import { joined, lengthOf } from '../base/bytes.ts'
+import { elapsed, sleep } from '../base/clock.ts'
 import type { ListBatch } from '../codec/list.ts'
 import { objectBody } from '../codec/object.ts'
 import { listItems, listJoint } from '../codec/render.ts'
+import { shortestWatchMs } from '../codec/watch.ts'
 import { eventFrame } from '../codec/event-frame.ts'
 import type {
   ByteSource,
@@ -99,8 +101,14 @@ function writeList({ form, list }: ListReply): Writer {
 const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
   batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
+/**
+ * A watch that its server ends at once, as one does that is being stopped, is given its second: its client then goes on from its version
+ * instead of listing again.
+ */
 function writeWatch({ form, events, gvk, extra }: WatchReply): Writer {
   return async (write) => {
+    const began = elapsed()
+    let silent = true
     let definitions = extra
     for await (const group of events) {
       const frames = group.map((event) => {
@@ -111,6 +119,8 @@ function writeWatch({ form, events, gvk, extra }: WatchReply): Writer {
       })
       // What arrived together leaves in one write.
       if (lengthOf(frames) > 0) await write([joined(frames)])
+      silent = false
     }
+    if (silent) await sleep(Math.max(shortestWatchMs - (elapsed() - began), 0))
   }
 }
