@@ -3,10 +3,10 @@ import type { ListBatch, ListEnd, ListStream } from '../codec/list.ts'
 import type { Cut, CutEnd, ListCutter } from '../codec/list-cutter.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import { isNews, type Asked } from './news.ts'
 import type { RecorderHooks } from './recorder.ts'
 
 interface RecordedListParts {
@@ -17,6 +17,7 @@ interface RecordedListParts {
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly key: CollectionKey
   readonly info: ResourceRequest
+  readonly asked: Asked
   readonly store: ObjectStore
   readonly pages: Pages
   readonly hooks: RecorderHooks
@@ -33,12 +34,14 @@ export class RecordedList implements ListStream {
   readonly batches: AsyncIterable<ListBatch>
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
+  #asked: Asked
   #cut: CutEnd | undefined
 
   constructor(parts: RecordedListParts) {
     this.gvk = parts.head.gvk
     this.head = parts.head.bytes
     this.#parts = parts
+    this.#asked = parts.asked
     this.batches = this.#cutting()
   }
 
@@ -72,7 +75,10 @@ export class RecordedList implements ListStream {
   #begin(): Replacement | undefined {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
-    return token ? pages.take(key, token) : store.replace(key)
+    if (!token) return store.replace(key)
+    const begun = pages.take(key, token)
+    if (begun) this.#asked = begun.asked
+    return begun?.replacement
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -93,10 +99,11 @@ export class RecordedList implements ListStream {
   async end(): Promise<ListEnd> {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
     const { meta, extra, gvk } = this.#cut
+    const { pages, key, store } = this.#parts
     if (meta.continue !== '') {
-      const { pages, key } = this.#parts
-      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
-    } else if (this.#isNews(meta.resourceVersion)) {
+      const [replacement, asked] = [this.#replacement, this.#asked]
+      if (replacement) pages.put(key, meta.continue, { replacement, asked })
+    } else if (isNews(meta.resourceVersion, this.#asked, store.version(key))) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
@@ -115,47 +122,41 @@ export class RecordedList implements ListStream {
       await this.#drop()
     }
   }
-
-  /**
-   * A server that lags may answer "any version" with one older than what is kept, which then stays. Asked for the most recent, an older
-   * version means that the cluster was restored, and counts.
-   */
-  #isNews(version: string): boolean {
-    const { store, key, info } = this.#parts
-    const given = resourceVersion(version)
-    if (given === undefined) return false
-    const kept = resourceVersion(store.list(key)?.resourceVersion)
-    const mostRecent = (info.query.get('resourceVersion') ?? '') === ''
-    return kept === undefined || mostRecent || compareVersions(given, kept) >= 0
-  }
 }
 
 /** How many lists may wait for their next page, and for how long: a client that stops paging is not told apart from a slow one. */
 const waitingLists = 64
 const waitingMs = 5 * 60_000
 
+/** A list of which there are more pages to come. */
+export interface Begun {
+  readonly replacement: Replacement
+  /** What its first page was asked for with; further ones name no version. */
+  readonly asked: Asked
+}
+
 /**
  * What the pages so far of lists in pages have staged, by collection and the token that asks for the next: a token says where a list goes
  * on, not whose it is nor in which form.
  */
 export class Pages {
-  readonly #waiting = new Map<string, { replacement: Replacement; since: number }>()
+  readonly #waiting = new Map<string, Begun & { readonly since: number }>()
 
-  put(key: CollectionKey, token: string, replacement: Replacement): void {
+  put(key: CollectionKey, token: string, begun: Begun): void {
     const place = placeOf(key, token)
     this.#drop(place)
-    this.#waiting.set(place, { replacement, since: now() })
+    this.#waiting.set(place, { ...begun, since: now() })
     for (const [oldest, { since }] of this.#waiting) {
       if (this.#waiting.size <= waitingLists && now() - since < waitingMs) break
       this.#drop(oldest)
     }
   }
 
-  take(key: CollectionKey, token: string): Replacement | undefined {
+  take(key: CollectionKey, token: string): Begun | undefined {
     const place = placeOf(key, token)
     const found = this.#waiting.get(place)
     this.#waiting.delete(place)
-    return found?.replacement
+    return found
   }
 
   #drop(place: string): void {

@@ -5,12 +5,13 @@ import { readObject } from '../codec/object.ts'
 import { Chunks } from '../exchange/chunks.ts'
 import type { BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import type { Encoding, Shape } from '../kube/media-type.ts'
-import type { Form } from '../request/form.ts'
+import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { saysAbsent } from './absence.ts'
 import { RecordedList, Pages } from './list.ts'
+import { askedFor } from './news.ts'
 import { recordable, type Recordable } from './policy.ts'
 import { recordedEvents } from './watch.ts'
 
@@ -22,6 +23,11 @@ export interface RecorderHooks {
   /** An answer that could not be understood. */
   readonly onMalformed: (cause: unknown, exchange: Exchange) => void
 }
+
+/** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
+export type Wanted = Recordable & { readonly kept?: ReadonlyMap<FormKey, string | undefined> }
+
+type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
 
 /** An answer broke off before anything of it was passed on: it may be asked for again, or given from elsewhere. */
 export class BrokenAnswer extends Error {
@@ -53,12 +59,19 @@ export class Recorder {
     this.#hooks = hooks
   }
 
-  wants(exchange: Exchange): Recordable | undefined {
-    return this.#isRecorded(exchange) ? recordable(exchange) : undefined
+  /** To be asked before the exchange is forwarded. */
+  wants(exchange: Exchange): Wanted | undefined {
+    const what = this.#isRecorded(exchange) ? recordable(exchange) : undefined
+    if (what?.kind !== 'list' && what?.kind !== 'watch') return what
+    const { info } = what
+    const kept = exchange.forms.map(
+      (form) => [form.key, this.#store.version(collectionKey(exchange, info, form))] as const,
+    )
+    return { ...what, kept: new Map(kept) }
   }
 
   /** Throws a `BrokenAnswer`. */
-  async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async record(what: Wanted, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined) return reply
     if (reply.status === 404 && what.kind === 'object') {
       return this.#absence(exchange, what.info, reply)
@@ -72,9 +85,9 @@ export class Recorder {
       case 'object':
         return this.#object(exchange, what.info, reply, encoding)
       case 'list':
-        return this.#list(exchange, what.info, reply, encoding)
+        return this.#list(exchange, what, reply, encoding)
       case 'watch':
-        return this.#watch(exchange, what.info, reply, expected)
+        return this.#watch(exchange, what, reply, expected)
     }
   }
 
@@ -144,7 +157,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    info: ResourceRequest,
+    { info, kept }: WantedCollection,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -167,6 +180,7 @@ export class Recorder {
             chunks,
             key: collectionKey(exchange, info, form),
             info,
+            asked: askedFor(info, kept?.get(form.key)),
             store: this.#store,
             pages: this.#pages,
             hooks: this.#hooks,
@@ -188,11 +202,17 @@ export class Recorder {
     }
   }
 
-  #watch(exchange: Exchange, info: ResourceRequest, reply: BytesReply, form: Form): Reply {
+  #watch(
+    exchange: Exchange,
+    { info, kept }: WantedCollection,
+    reply: BytesReply,
+    form: Form,
+  ): Reply {
     const { events, gvk } = recordedEvents({
       chunks: new Chunks(reply.source),
       form,
       info,
+      asked: askedFor(info, kept?.get(form.key)),
       key: collectionKey(exchange, info, form),
       store: this.#store,
       hooks: this.#hooks,

@@ -9,12 +9,14 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import { isNews, type Asked } from './news.ts'
 import type { RecorderHooks } from './recorder.ts'
 
 interface RecordedWatchParts {
   readonly chunks: Chunks
   readonly form: Form
   readonly info: ResourceRequest
+  readonly asked: Asked
   readonly key: CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
@@ -74,7 +76,7 @@ class Changes implements Keeper {
 
   constructor(parts: RecordedWatchParts, from: ResourceVersion | undefined) {
     this.#parts = parts
-    const kept = resourceVersion(parts.store.list(parts.key)?.resourceVersion)
+    const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
     this.#known = joins ? kept : undefined
   }
@@ -83,7 +85,7 @@ class Changes implements Keeper {
     const news = events.filter((event) => this.#isNews(event))
     if (news.length === 0) return events
     try {
-      const previous = await this.#parts.store.apply(this.#parts.key, news)
+      const previous = await this.#parts.store.apply(this.#parts.key, news, this.#known)
       this.#parts.hooks.onRecorded('watch')
       this.#known = versionOf(news.at(-1)) ?? this.#known
       return events.map((event) => withPrevious(event, previous[news.indexOf(event)]))
@@ -162,6 +164,9 @@ class InitialEvents implements Keeper {
   }
 
   async #commit(version: string): Promise<void> {
+    const { store, key, asked } = this.#parts
+    // What is kept is newer, and its changes are told apart from what this watch repeats.
+    if (!isNews(version, asked, store.version(key))) return this[Symbol.asyncDispose]()
     const gvk = listKind(this.#gvk())
     await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })
     this.#parts.hooks.onRecorded('watch')

@@ -93,6 +93,8 @@ export interface ObjectStore extends AsyncDisposable {
   get(key: ObjectKey): StoredObject | 'absent' | undefined
   /** `undefined`: never listed, which is not the same as listed and empty. */
   list(key: CollectionKey): StoredList | undefined
+  /** What the list is at, with what is accepted and still being written. Reads no object. */
+  version(key: CollectionKey): string | undefined
   /** An older version than what is stored changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
@@ -108,12 +110,14 @@ export interface ObjectStore extends AsyncDisposable {
   /**
    * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for
    * bookmarks and errors, and where nothing was held). What is not newer than the collection was before the first of them was told by
-   * a faster watch, and changes nothing in it. Bookmarks advance the collection's version; errors change nothing. DELETED
+   * a faster watch, and changes nothing in it. `since` is the version at which the watch takes the collection to be: one that is older,
+   * as a list of a restored cluster makes it, does not follow such a watch, which would leave a hole in it. Bookmarks advance the collection's version; errors change nothing. DELETED
    * removes the object from the collection and its own record.
    */
   apply(
     key: CollectionKey,
     events: readonly WatchEvent[],
+    since?: string,
   ): Promise<readonly (ApiObject | undefined)[]>
   putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
   document(key: DocumentKey): StoredDocument | undefined

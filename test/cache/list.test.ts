@@ -26,19 +26,20 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
 }
 
 const pods = keyOf('/api/v1/pods')
+const asked = { kept: undefined, mostRecent: true }
 
 void t.test('a token leads to what was staged for it, once', async (t) => {
   const pages = new Pages()
   const replacement = staged()
-  pages.put(pods, 'next', replacement)
-  t.equal(pages.take(pods, 'next'), replacement)
+  pages.put(pods, 'next', { replacement, asked })
+  t.equal(pages.take(pods, 'next')?.replacement, replacement)
   t.equal(pages.take(pods, 'next'), undefined)
   t.notOk(replacement.dropped())
 })
 
 void t.test('a token of another collection leads nowhere', async (t) => {
   const pages = new Pages()
-  pages.put(pods, 'next', staged())
+  pages.put(pods, 'next', { replacement: staged(), asked })
   const others = [
     keyOf('/api/v1/services'),
     keyOf('/api/v1/namespaces/default/pods'),
@@ -57,16 +58,17 @@ void t.test('a token of another collection leads nowhere', async (t) => {
 void t.test('what a repeated page displaces is dropped', async (t) => {
   const pages = new Pages()
   const [first, second] = [staged(), staged()]
-  pages.put(pods, 'next', first)
-  pages.put(pods, 'next', second)
+  pages.put(pods, 'next', { replacement: first, asked })
+  pages.put(pods, 'next', { replacement: second, asked })
   t.ok(first.dropped())
-  t.equal(pages.take(pods, 'next'), second)
+  t.equal(pages.take(pods, 'next')?.replacement, second)
 })
 
 void t.test('so many lists may wait, and the oldest makes room', async (t) => {
   const pages = new Pages()
   const waiting = Array.from({ length: 70 }, staged)
-  for (const [i, replacement] of waiting.entries()) pages.put(pods, `next-${i}`, replacement)
+  for (const [i, replacement] of waiting.entries())
+    pages.put(pods, `next-${i}`, { replacement, asked })
   t.strictSame(
     waiting.map((each) => each.dropped()),
     waiting.map((_, i) => i < 70 - 64),
@@ -78,12 +80,12 @@ void t.test('a list whose next page nobody asks for is let go', async (t) => {
   t.teardown(() => mock.timers.reset())
   const pages = new Pages()
   const [old, young] = [staged(), staged()]
-  pages.put(pods, 'old', old)
+  pages.put(pods, 'old', { replacement: old, asked })
   mock.timers.tick(5 * 60_000 - 1)
-  pages.put(pods, 'young', young)
+  pages.put(pods, 'young', { replacement: young, asked })
   t.notOk(old.dropped())
   mock.timers.tick(1)
-  pages.put(pods, 'new', staged())
+  pages.put(pods, 'new', { replacement: staged(), asked })
   t.ok(old.dropped())
   t.notOk(young.dropped())
 })

@@ -484,6 +484,41 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), ['x at 106', 'y at 104'], 'where it catches up')
   })
 
+  promise('a watch from before the cluster was restored does not move it', async (t, store) => {
+    await replace(store, collection(), head(106), [object('a', 90), object('b', 106)])
+    await replace(store, collection(), head(101), [object('a', 90)])
+    t.equal(store.list(collection())?.resourceVersion, '101')
+    const ahead = [changed('MODIFIED', object('a', 107)), bookmark(108)]
+    t.strictSame(await store.apply(collection(), ahead, '106'), [undefined, undefined])
+    t.strictSame(listed(store, collection()), ['a at 90'])
+    t.equal(store.list(collection())?.resourceVersion, '101')
+    {
+      await using replacement = store.replace(collection())
+      await store.apply(collection(), ahead, '106')
+      await replacement.add({ objects: [object('a', 90), object('c', 102)] })
+      await replacement.commit(head(102))
+    }
+    t.strictSame(listed(store, collection()), ['a at 90', 'c at 102'])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 103))], '102')
+    t.strictSame(listed(store, collection()), ['a at 103', 'c at 102'], 'its own watch does')
+  })
+
+  promise(
+    'the version of a collection is known before its events are committed',
+    async (t, store) => {
+      t.equal(store.version(collection()), undefined)
+      await replace(store, collection(), head(5), [object('a', 1)])
+      t.equal(store.version(collection()), '5')
+      const applied = store.apply(collection(), [changed('MODIFIED', object('a', 7))], '5')
+      t.equal(store.version(collection()), '7')
+      const refused = store.apply(collection(), [bookmark(10)], '9')
+      t.equal(store.version(collection()), '7')
+      await Promise.all([applied, refused])
+      t.equal(store.version(collection()), '7')
+      t.equal(store.version(collection({ namespace: 'default' })), undefined)
+    },
+  )
+
   promise('a bookmark moves the version forward, never back', async (t, store) => {
     await replace(store, collection(), head(5), [object('a', 1)])
     await store.apply(collection(), [bookmark(10)])

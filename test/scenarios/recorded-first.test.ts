@@ -28,6 +28,7 @@ class Gate {
 const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   get: (key) => store.get(key),
   list: (key) => store.list(key),
+  version: (key) => store.version(key),
   put: async (key, gvk, object) => {
     await gate.pass()
     await store.put(key, gvk, object)
@@ -44,9 +45,9 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
       [Symbol.asyncDispose]: () => replacement[Symbol.asyncDispose](),
     }
   },
-  apply: async (key, events) => {
+  apply: async (key, events, since) => {
     await gate.pass()
-    return store.apply(key, events)
+    return store.apply(key, events, since)
   },
   putDocument: (key, document) => store.putDocument(key, document),
   document: (key) => store.document(key),
@@ -126,7 +127,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       upstream: cloud,
       wrap: (store) => ({
         ...held(store, gate),
-        apply: (key, events) => (holding ? held(store, gate) : store).apply(key, events),
+        apply: (key, events, since) =>
+          (holding ? held(store, gate) : store).apply(key, events, since),
         replace: (key) => store.replace(key),
       }),
     })

@@ -2,7 +2,7 @@ import type { WatchEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { CollectionAddress, NamePair } from './messages.ts'
 import type { Reads } from './reads.ts'
-import { isPast, mayFollow, newest } from './versions.ts'
+import { isNewer, isPast, mayFollow, newest } from './versions.ts'
 
 /** What a collection holds of one object, as far as telling a change needs it. */
 export interface Entry {
@@ -21,6 +21,15 @@ export interface CollectionVersion {
   readonly gvk: GVK
   readonly version: string
   readonly extra: string
+}
+
+/** What one `apply` brings. */
+export interface Batch {
+  readonly changes: readonly Change[]
+  /** The newest that it names; '' for none. */
+  readonly version: string
+  /** At which its watch takes the collection to be; '' where it does not say. */
+  readonly since: string
 }
 
 /** Names may hold any character, so that a separator would not do. */
@@ -54,7 +63,7 @@ export class CollectionState {
   #entries: Map<string, Entry> | undefined
   #head: CollectionVersion | undefined
   /** Changes accepted and not yet known to be committed, in order. */
-  readonly #accepted = new Set<{ readonly changes: readonly Change[]; readonly version: string }>()
+  readonly #accepted = new Set<Batch>()
   #flips = 0
   #last: Promise<unknown> = Promise.resolve()
 
@@ -87,6 +96,18 @@ export class CollectionState {
     return this.#follows ? this.#head : undefined
   }
 
+  /** The version of what `head` tells, found without reading the entries. */
+  version(reads: Reads): string | undefined {
+    if (this.#entries) return this.#follows ? this.#head?.version : undefined
+    const head = this.unfit ? undefined : reads.head(this.address)
+    if (!head?.whole) return undefined
+    let { version } = head
+    for (const batch of this.#accepted) {
+      if (!isNewer(batch.since, version)) version = newest(version, batch.version)
+    }
+    return version
+  }
+
   /** What it holds, read when first needed and brought up to what was accepted since. */
   entries(reads: Reads): ReadonlyMap<string, Entry> {
     return this.#entries ?? this.#load(reads)
@@ -104,16 +125,13 @@ export class CollectionState {
   }
 
   /** Events were accepted; the result is to be called when it is known how that went. */
-  accepted(changes: readonly Change[], version: string): (failed: boolean) => void {
-    const record = { changes, version }
-    if (!this.unfit || this.#flips > 0) this.#accepted.add(record)
-    for (const change of changes) {
-      if (this.#follows && !this.#note(change)) continue
+  accepted(batch: Batch): (failed: boolean) => void {
+    if (!this.unfit || this.#flips > 0) this.#accepted.add(batch)
+    for (const change of this.#follows ? this.#follow(batch) : batch.changes) {
       for (const witness of this.witnesses) witness.changed(entryKey(change), change)
     }
-    this.#advance(version)
     return (failed) => {
-      this.#accepted.delete(record)
+      this.#accepted.delete(batch)
       if (failed) this.failed()
     }
   }
@@ -166,7 +184,17 @@ export class CollectionState {
     return this.#head !== undefined && (!this.unfit || this.#flips > 0)
   }
 
-  /** As the writer does it: returns false for what the collection was told before, or what is older than what it holds. */
+  /** As the writer does it: returns what changed. */
+  #follow({ changes, version, since }: Batch): readonly Change[] {
+    if (this.#head && isNewer(since, this.#head.version)) return []
+    const followed = changes.filter((change) => this.#note(change))
+    if (this.#head) {
+      this.#head = { ...this.#head, version: newest(this.#head.version, version) }
+    }
+    return followed
+  }
+
+  /** Returns false for what the collection was told before, or what is older than what it holds. */
   #note({ deleted, ...entry }: Change): boolean {
     if (!this.#entries || !this.#head) return true
     if (isPast(entry.version, this.#head.version)) return false
@@ -176,12 +204,6 @@ export class CollectionState {
     if (deleted) this.#entries.delete(key)
     else this.#entries.set(key, entry)
     return true
-  }
-
-  #advance(version: string): void {
-    if (this.#head && this.#follows) {
-      this.#head = { ...this.#head, version: newest(this.#head.version, version) }
-    }
   }
 
   #load(reads: Reads): Map<string, Entry> {
@@ -197,10 +219,7 @@ export class CollectionState {
     this.#head = head?.whole ? head : undefined
     this.holes ||= head?.holes ?? false
     // Committed already or not: to go through them again leads to the same.
-    for (const { changes, version } of this.#head ? this.#accepted : []) {
-      for (const change of changes) this.#note(change)
-      this.#advance(version)
-    }
+    for (const batch of this.#head ? this.#accepted : []) this.#follow(batch)
     return entries
   }
 }

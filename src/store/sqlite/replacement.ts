@@ -56,6 +56,12 @@ export class StagedReplacement implements Replacement {
     this.#missed = missed
     state.witnesses.add(this)
     this.#generation = state.generation
+    try {
+      // What happens from now on can only be told from what happened before when it is known what there was.
+      this.#held()
+    } catch {
+      // Whoever adds is told.
+    }
   }
 
   changed(key: string, change: Change): void {

@@ -105,6 +105,17 @@ export class SqliteStore implements ObjectStore {
     return this.#read(() => this.#list(key))
   }
 
+  version(key: CollectionKey): string | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#read(() => {
+      const address = addressOf(key)
+      const state = this.#collections.known(address)
+      if (state) return state.version(this.#reads)
+      const head = this.#reads.head(address)
+      return head?.whole ? head.version : undefined
+    })
+  }
+
   document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
     this.#sweep.used(identity)
     return this.#read(() => this.#reads.document([identity, url, accept]))
@@ -144,14 +155,15 @@ export class SqliteStore implements ObjectStore {
   async apply(
     key: CollectionKey,
     events: readonly WatchEvent[],
+    since = '',
   ): Promise<readonly (ApiObject | undefined)[]> {
     this.#sweep.used(key.audience.identity)
     const state = this.#collections.of(addressOf(key))
     const changes = changesOf(events)
     const version = newestIn(events)
     if (changes.length === 0 && version === '') return events.map(() => undefined)
-    const settle = state.accepted(changes, version)
-    const operation = toApply(state, events, version)
+    const settle = state.accepted({ changes, version, since })
+    const operation = { ...toApply(state, events, version), since }
     const displaced = await state.track(
       this.#queue.push({
         operation: () => ({ ...operation, whole: !state.misses }),
@@ -334,7 +346,11 @@ const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
 const none = new Uint8Array()
 
 /** A deletion needs no body. */
-function toApply(state: CollectionState, events: readonly WatchEvent[], version: string): Apply {
+function toApply(
+  state: CollectionState,
+  events: readonly WatchEvent[],
+  version: string,
+): Omit<Apply, 'since'> {
   const objects = events.flatMap((event) => {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
     return event.type === 'DELETED' ? [{ ...event.object, bytes: none }] : [event.object]

@@ -20,7 +20,7 @@ import {
 } from './messages.ts'
 import type { Held, Objects } from './objects.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
-import { isPast, mayFollow, newest } from './versions.ts'
+import { isNewer, isPast, mayFollow, newest } from './versions.ts'
 
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
@@ -239,7 +239,7 @@ export class Writes {
   #apply(apply: Apply): Displaced {
     const { scope } = apply.collection
     const found = apply.whole ? this.#collection(apply.collection) : undefined
-    const collection = found?.whole ? found : undefined
+    const collection = found?.whole && !isNewer(apply.since, found.version) ? found : undefined
     const positions: number[] = []
     const previous: ApiObject[] = []
     const damaged: Damaged[] = []

@@ -1,0 +1,86 @@
+import t from 'tap'
+import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
+
+const from = (version: number): string => `${pods}?watch=1&resourceVersion=${version}`
+const watchList = (version: string): string =>
+  `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan${version}`
+
+void t.test('a list that comes late does not undo what came meanwhile', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(100, { a: 90 }))
+  const late = cache.ask(pods)
+  await cache.list(from(100), event('ADDED', 'b', 106))
+  await late.answer(page(101, { a: 90 }))
+  t.equal(cache.version(), '106')
+  await cache.list(from(106), event('ADDED', 'c', 107))
+  t.strictSame(cache.names(), ['a at 90', 'b at 106', 'c at 107'], 'and nothing is missing')
+  t.strictSame(cache.failures, [])
+})
+
+void t.test('nor one that was asked for before anything was kept', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const late = cache.ask(pods)
+  await cache.list(pods, page(106, { b: 106 }))
+  await late.answer(page(101, { a: 90 }))
+  t.strictSame([cache.version(), cache.names()], ['106', ['b at 106']])
+})
+
+void t.test('nor the last page of one, which names no version itself', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(100, { a: 90 }))
+  await cache.list(`${pods}?limit=1`, page(101, { a: 90 }, 'next'))
+  await cache.list(from(100), event('ADDED', 'c', 106))
+  await cache.list(`${pods}?limit=1&continue=next`, page(101, { b: 91 }))
+  t.strictSame([cache.version(), cache.names()], ['106', ['a at 90', 'c at 106']])
+  await cache.list(`${pods}?limit=1&resourceVersion=0`, page(99, { a: 90 }, 'more'))
+  await cache.list(`${pods}?limit=1&continue=more`, page(99, { b: 91 }))
+  t.equal(cache.version(), '106', 'whatever its first page named holds for all')
+})
+
+void t.test('the most recent list of a cluster that was restored counts', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(106, { a: 90, b: 106 }))
+  await cache.list(`${pods}?resourceVersion=0`, page(101, { a: 90 }))
+  t.equal(cache.version(), '106', 'any version may be an old one')
+  const other = cache.ask(pods)
+  await cache.list(pods, page(101, { a: 90 }))
+  t.strictSame([cache.version(), cache.names()], ['101', ['a at 90']])
+  await other.answer(page(100, {}))
+  t.equal(cache.version(), '101', 'once')
+})
+
+void t.test('a watch that began before the restore leaves no hole', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(106, { a: 90 }))
+  const { store, key } = cache
+  await cache.list(pods, page(101, { a: 90 }))
+  const object = { name: 'b', namespace: 'default', uid: 'b', resourceVersion: '107' }
+  await store.apply(
+    key,
+    [{ type: 'ADDED', object: { ...object, bytes: Buffer.from('{}') } }],
+    '106',
+  )
+  t.strictSame([cache.version(), cache.names()], ['101', ['a at 90']])
+})
+
+void t.test('a WatchList is news where a list would be', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(106, { a: 106 }))
+  const initial = (version: number): string[] => [
+    event('ADDED', 'a', 90),
+    initialEventsEnd(version),
+  ]
+  await cache.list(
+    watchList('&resourceVersion=0'),
+    ...initial(101),
+    event('MODIFIED', 'a', 106),
+    event('ADDED', 'b', 107),
+  )
+  t.strictSame(
+    [cache.version(), cache.names()],
+    ['107', ['a at 106', 'b at 107']],
+    'one that lags replaces nothing, and is followed when it has caught up',
+  )
+  await cache.list(watchList(''), ...initial(102))
+  t.strictSame([cache.version(), cache.names()], ['102', ['a at 90']], 'a restored one does')
+})
