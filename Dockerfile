@@ -3,8 +3,8 @@
 #   npm run build
 #   buildah bud -t nodehub .
 #
-# Nothing is fetched while the image is built but the base, and that only if it is not at hand. What goes in is what `npm ci` has
-# installed here, less what is for development, so the image holds what was tested.
+# Nothing is fetched while the image is built but the base, and that only if it is not at hand. What goes in is what `npm install`
+# has installed here by the lock file, less what is for development, so the image holds what was tested.
 #
 # Where no base can be pulled, any root filesystem serves that has Node 26 as /usr/local/bin/node with the libraries it is linked to;
 # neither a shell nor npm is needed. From a folder ./rootfs, say:

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { brokenFloors, repository } from './floors.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { brokenFloors, floors, repository } from './floors.ts'
 
 const broken = (path: string, source: string) => brokenFloors([{ path, source }])
 
@@ -7,6 +8,26 @@ void t.test('the repository keeps to its floors', async (t) => {
   const files = repository()
   t.ok(files.length > 50, 'the files are found at all')
   t.strictSame(brokenFloors(files), [])
+})
+
+void t.test('ARCHITECTURE.md draws the floors that are checked, from the top down', async (t) => {
+  const drawn = [...readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^(\d) {2}(.*)$/gm)].map(
+    ([, number, line = '']) => ({
+      number: Number(number),
+      names: [...line.replaceAll(/\(.*?\)/g, '').matchAll(/[\w-]+(?:\/|\.ts)/g)].map(([name]) =>
+        name.replace('/', ''),
+      ),
+    }),
+  )
+  const checked = floors.map((names, number) => ({ number, names: [...names].toSorted() }))
+  t.strictSame(
+    drawn.toReversed().map(({ number, names }) => ({ number, names: names.toSorted() })),
+    checked,
+  )
+})
+
+void t.test('nothing stands on a floor that is not there', async (t) => {
+  for (const name of floors.flat()) t.ok(existsSync(`src/${name}`), name)
 })
 
 void t.test('a folder may import from below and from itself', async (t) => {

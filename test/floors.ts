@@ -6,15 +6,15 @@ import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 
 /** The folders of src/, and its single files, from the ground up. */
-const floors: readonly (readonly string[])[] = [
+export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['kube'],
   ['request', 'codec', 'metrics', 'config'],
   ['exchange'],
   ['client', 'store'],
-  ['filter', 'identity', 'access', 'cache', 'local', 'remote', 'server'],
-  ['pipeline', 'cluster', 'page'],
-  ['hub.ts', 'cluster.ts', 'sandbox'],
+  ['filter', 'identity', 'cache', 'local', 'remote', 'server'],
+  ['pipeline'],
+  ['hub.ts', 'sandbox'],
   ['cli'],
   ['main.ts'],
 ]

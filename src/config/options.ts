@@ -152,9 +152,9 @@ export const options = {
   'proxy-secure-port': option({
     type: is.port,
     group: 'Listeners',
-    help: 'Port of the TLS proxy, and the one that pods are told.',
+    help: 'Port of the TLS proxy, and the port of --hub-address where that names none.',
     default: 10268,
-    remark: later(noTls),
+    remark: later(`${noTls}; the number is only told to pods, with --hub-address`),
   }),
   'plain-proxy': option({
     type: is.optional(is.boolean),
@@ -251,14 +251,16 @@ export const options = {
     group: 'Cache',
     help: 'Collections shared by all components, besides v1/services and discovery.k8s.io/v1/endpointslices.',
     default: [],
-    remark: later('each component has collections of its own'),
+    remark: later('only components of one identity that ask for one form share a collection'),
   }),
   'gc-frequency': option({
     type: is.count(1, 1_000_000, 'MINUTES'),
     group: 'Cache',
-    help: 'How often what no one uses is swept from the store.',
+    help: 'Minutes between two sweeps of what no one uses from the store.',
     default: 120,
-    remark: later('the store is not swept on a schedule'),
+    remark: later(
+      'once a day, whatever is given, what is kept for tokens that nobody used for 30 days is swept, and nothing else',
+    ),
   }),
   'min-request-timeout': option({
     type: is.duration,
@@ -292,7 +294,10 @@ export const options = {
     group: 'Filters',
     help: 'Whether pods of a host-network pool are shown on the host network.',
     default: 'off',
-    remark: laterUnless((mode) => mode === 'off', 'pods are shown as they are'),
+    remark: laterUnless(
+      (mode) => mode === 'off',
+      'pods are shown as they are; all it does is that the plain proxy has to be asked for',
+    ),
   }),
   'access-server-through-hub': option({
     type: is.boolean,

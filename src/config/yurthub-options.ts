@@ -16,7 +16,7 @@ const list = (help: string, remark: () => string): Option<readonly string[]> =>
   option({ type: is.listOf(is.text('TEXT')), group, help, default: [], remark })
 
 const noBootstrap = later('the hub asks for no certificates of its own')
-const noDummy = later('the hub makes no interface; --dummy-if-ip says where one stands')
+const noDummy = later('the hub makes no interface; --hub-address says where pods reach it')
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
 const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
@@ -69,10 +69,7 @@ export const yurthubOptions = {
     later('there is no local mode'),
   ),
   profiling: boolean('Profiles over HTTP.', later('no profiles are served')),
-  'enable-node-pool': boolean(
-    'Whether NodePools are watched.',
-    gone('they are asked for when a filter needs them'),
-  ),
+  'enable-node-pool': boolean('Whether NodePools are watched.', later('no filter asks for them')),
   'enable-pool-service-topology': boolean(
     'Whether pools are found by label.',
     later('no filter goes by topology'),

@@ -15,13 +15,13 @@ export const metricTable = {
   requests: {
     name: 'nodehub_requests_total',
     type: 'counter',
-    help: 'Requests answered, by where the answer came from: cloud, cache or hub.',
+    help: 'Requests answered, by where the answer came from: cloud, cache or hub. Left out are those refused before their sender was known (401, malformed paths). An upgrade that reached an API server is 101, even if it was refused there.',
     labels: ['verb', 'resource', 'component', 'code', 'source'],
   },
   requestDuration: {
     name: 'nodehub_request_duration_seconds',
     type: 'histogram',
-    help: 'Time from a request to the end of its answer, watches and upgrades left out.',
+    help: 'Time from a request to the end of its answer; watches, logs, exec, proxied and upgraded requests left out.',
     labels: ['verb', 'source'],
   },
   requestsInFlight: {
@@ -51,7 +51,7 @@ export const metricTable = {
   upstreamRequests: {
     name: 'nodehub_upstream_requests_total',
     type: 'counter',
-    help: 'Requests sent to an API server, by what became of them.',
+    help: 'Requests sent to an API server, by what became of them; upgrades left out.',
     labels: ['upstream', 'outcome'],
   },
   online: {
@@ -63,7 +63,7 @@ export const metricTable = {
   storeCommits: {
     name: 'nodehub_store_commits_total',
     type: 'counter',
-    help: 'Commits to the store.',
+    help: 'Commits to the store. Not counted yet: 0 in this release.',
     labels: [],
   },
   storeFailures: {
@@ -75,7 +75,7 @@ export const metricTable = {
   storeWrittenBytes: {
     name: 'nodehub_store_written_bytes_total',
     type: 'counter',
-    help: 'Bytes of objects and documents written to the store.',
+    help: 'Bytes of objects and documents written to the store. Not counted yet: 0 in this release.',
     labels: [],
   },
   filterErrors: {
@@ -87,13 +87,13 @@ export const metricTable = {
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',
-    help: 'Answers recorded: objects, lists, watch events, documents.',
+    help: 'What was recorded: objects, lists, documents, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
   },
   malformed: {
     name: 'nodehub_malformed_total',
     type: 'counter',
-    help: 'Answers of API servers that could not be understood, and were passed on without being recorded.',
+    help: 'Answers of API servers that could not be understood. Found before anything was passed on, an answer passes unrecorded; found later, it is broken off.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, MetricRow>>
