@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { builtInFilters } from '../filters/index.ts'
+import { makeFolder } from './base/folder.ts'
 import { keptKey } from './base/kept-key.ts'
 import { Recorder, type IsRecorded } from './cache/recorder.ts'
 import { Connections } from './client/connections.ts'
@@ -57,7 +57,8 @@ export async function startHub(
   await using parts = new AsyncDisposableStack()
   const metrics = createMetrics({ components: config.cacheComponents })
   const health = { store: undefined as string | undefined }
-  mkdirSync(config.rootDir, { recursive: true, mode: 0o700 })
+  makeFolder(config.rootDir, 0o700)
+  makeFolder(config.cachePath, 0o700)
 
   const credentials = loadCredentials(config.credentials)
   const connections = parts.use(new Connections(credentials))

@@ -20,7 +20,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   if (impersonates(exchange.headers)) return undefined
   const { info } = exchange
   if (!info.isResource) return isDocument(info) ? { kind: 'document' } : undefined
-  if (exchange.forms.length === 0 || info.subresource !== undefined || info.query.has('pretty')) {
+  if (exchange.forms.length === 0 || info.subresource !== undefined || isIndented(exchange)) {
     return undefined
   }
   if (neverKept.has(`${info.gvr.resource}.${info.gvr.group}`)) return undefined
@@ -36,6 +36,15 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return undefined
   }
 }
+
+/**
+ * Indented answers are for people, and for some programs without being asked for (apiserver pkg/endpoints/handlers/negotiation): they
+ * pass as they are.
+ */
+const isIndented = ({ info, headers }: Exchange): boolean =>
+  info.query.has('pretty') ||
+  /;\s*pretty/i.test(headers.get('accept') ?? '') ||
+  /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
 
 /** With any other parameter a caller could have as many documents kept as it likes. */
 const documentParameters = new Set(['timeout', 'hash'])

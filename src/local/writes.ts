@@ -1,9 +1,21 @@
+import { Readable } from 'node:stream'
 import { asBuffer, joined } from '../base/bytes.ts'
+import { readObject } from '../codec/object.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
-import { alreadyExists, notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
+import type { ApiObject } from '../kube/object.ts'
+import {
+  alreadyExists,
+  badRequest,
+  notFound,
+  requestEntityTooLarge,
+  serviceUnavailable,
+  StatusError,
+  unsupportedMediaType,
+} from '../kube/status.ts'
+import { objectForm } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
@@ -24,11 +36,12 @@ interface Facts {
 const answers: Record<string, Answer> = {
   // A kubelet that starts registers itself: told that its node exists, it goes on with a get.
   'create nodes': async (exchange, info, { store, nodeName }) => {
-    known(exchange, info, store, nodeName)
-    throw new StatusError(alreadyExists({ ...info.gvr, name: nodeName }))
+    const { object } = await sent(exchange)
+    known(exchange, info, store, object.name)
+    throw new StatusError(alreadyExists({ ...info.gvr, name: object.name || nodeName }))
   },
-  'patch nodes/status': async (exchange, info, { store }) => localObject(exchange, info, store),
-  'patch pods/status': async (exchange, info, { store }) => localObject(exchange, info, store),
+  'patch nodes/status': acceptedPatch,
+  'patch pods/status': acceptedPatch,
   'create leases.coordination.k8s.io': heartbeat(201),
   'update leases.coordination.k8s.io': heartbeat(200),
   'create events': echo(201),
@@ -37,14 +50,8 @@ const answers: Record<string, Answer> = {
   'patch events': async (_exchange, info) => unknownEvent(info),
   'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
   // Fatal to a kubelet when refused for long; true only of what the cloud has confirmed before.
-  'create csinodes.storage.k8s.io': async (exchange, info, { store, nodeName }) => {
-    known(exchange, info, store, nodeName)
-    return echo(201)(exchange, info, { store, nodeName })
-  },
-  'update csinodes.storage.k8s.io': async (exchange, info, facts) => {
-    known(exchange, info, facts.store, facts.nodeName)
-    return echo(200)(exchange, info, facts)
-  },
+  'create csinodes.storage.k8s.io': confirmed(echo(201)),
+  'update csinodes.storage.k8s.io': confirmed(echo(200)),
 }
 
 /** Answers a write, or throws the 503 that says that it cannot be done now. */
@@ -69,7 +76,8 @@ const resourceOf = ({ group, resource }: GVR): string =>
 /** Throws 503 unless the cloud has shown the object before, in whatever form. */
 function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, name: string): void {
   const named = { ...info, name }
-  const shown = exchange.forms.some((form) => {
+  const forms = [...exchange.forms, objectForm('json'), objectForm('protobuf')]
+  const shown = forms.some((form) => {
     const found = store.get(objectKey(exchange, named, form))
     return found !== undefined && found !== 'absent'
   })
@@ -80,38 +88,58 @@ function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, na
   }
 }
 
+/** The same answer, for an object that the cloud has shown before. */
+function confirmed(answer: Answer): Answer {
+  return async (exchange, info, facts) => {
+    known(exchange, info, facts.store, facts.nodeName)
+    return answer(exchange, info, facts)
+  }
+}
+
 function unknownEvent(info: ResourceRequest): never {
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+}
+
+/** A patch is answered with what is known of the object; it has to be one, all the same. */
+async function acceptedPatch(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { store }: Facts,
+): Promise<Reply> {
+  const body = await bodyOf(exchange)
+  try {
+    JSON.parse(body.toString())
+  } catch (cause) {
+    throw new StatusError(badRequest('the patch is not JSON'), { cause })
+  }
+  return localObject(exchange, info, store)
 }
 
 /** What was sent is what is stored, as far as its sender can tell; its resource version stays the one it came with. */
 function echo(status: number): Answer {
   return async (exchange) => {
-    const encoding = encodingOf(exchange.headers)
-    if (encoding === undefined || !exchange.forms.some((form) => form.encoding === encoding)) {
+    const { encoding, body } = await sent(exchange)
+    if (!exchange.forms.some((form) => form.encoding === encoding)) {
       throw new StatusError(
         serviceUnavailable(
           'the cloud cannot be reached, and this form cannot be answered without it',
         ),
       )
     }
-    const reply: BodyReply = {
-      kind: 'body',
-      from: 'cache',
-      status,
-      headers: answerHeaders(mediaType(encoding)),
-      body: await bodyOf(exchange),
-    }
+    const headers = answerHeaders(mediaType(encoding))
+    const reply: BodyReply = { kind: 'body', from: 'cache', status, headers, body }
     return reply
   }
 }
 
-/** The lease by which a node says that it lives. Any other elects a leader, and nobody is elected alone. */
+/** The lease by which this node says that it lives. Any other elects a leader, or is another node's. */
 function heartbeat(status: number): Answer {
   const accept = echo(status)
   return async (exchange, info, facts) => {
-    if (info.namespace !== 'kube-node-lease') throw neverCached()
-    return accept(exchange, info, facts)
+    const { body, object } = await sent(exchange)
+    const name = info.name ?? object.name
+    if (info.namespace !== 'kube-node-lease' || name !== facts.nodeName) throw neverCached()
+    return accept({ ...exchange, body: Readable.from([body]) }, info, facts)
   }
 }
 
@@ -121,14 +149,39 @@ function encodingOf(headers: HeaderList): Encoding | undefined {
   return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
 }
 
+interface Sent {
+  readonly encoding: Encoding
+  readonly body: Buffer
+  readonly object: ApiObject
+}
+
+/** The object in the body of a request. Throws what the API server answers to a body that is none. */
+async function sent(exchange: Exchange): Promise<Sent> {
+  const encoding = encodingOf(exchange.headers)
+  if (encoding === undefined) {
+    throw new StatusError(
+      unsupportedMediaType(
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf',
+      ),
+    )
+  }
+  const body = await bodyOf(exchange)
+  try {
+    return { encoding, body, object: readObject(encoding, 'object', body).object }
+  } catch (cause) {
+    throw new StatusError(badRequest('the object provided is unrecognized'), { cause })
+  }
+}
+
 async function bodyOf({ body }: Exchange): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of body ?? []) {
     const chunk = asBuffer(part as Uint8Array)
     bytes += chunk.byteLength
-    if (bytes > bodyBytes)
-      throw new StatusError(serviceUnavailable('the body is too large to be accepted offline'))
+    if (bytes > bodyBytes) {
+      throw new StatusError(requestEntityTooLarge(`limit is ${bodyBytes}`))
+    }
     parts.push(chunk)
   }
   return joined(parts)

@@ -37,6 +37,8 @@ const cases: readonly (readonly [kind: string, url: string, described?: Describe
   ['nothing', `${pods}/a/exec?command=ls`, { upgrade: true }],
   ['nothing', `${pods}?watch=true`, { upgrade: true }],
   ['nothing', `${pods}?pretty=true`],
+  ['nothing', pods, { headers: { Accept: 'application/json;pretty=1' } }],
+  ['nothing', pods, { headers: { 'User-Agent': 'curl/8.0' } }],
   ['nothing', `${pods}?labelSelector=a%20b`],
   ['nothing', `${pods}?fieldSelector=a`],
   ['nothing', pods, { headers: { Accept: 'application/yaml' } }],

@@ -184,6 +184,24 @@ void t.test('a body larger than an API server takes is refused', async (t) => {
   const body = { ...event, message }
   const sent = hub.as('kubelet').send('/api/v1/namespaces/default/events', { method: 'POST', body })
   const answer = await sent.catch(() => undefined)
-  t.ok(answer === undefined || answer.status === 503)
+  t.ok(answer === undefined || answer.status === 413)
   t.equal((await hub.ops.get('/livez')).status, 200)
+})
+
+void t.test('what is no object, or not this node’s, is refused', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await cloud.unplug()
+  await hub.offline()
+  const kubelet = hub.as('kubelet')
+  const code = async (method: string, url: string, body: string): Promise<number> =>
+    (await kubelet.send(url, { method, body: Buffer.from(body) })).status
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+  const foreign =
+    '{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"edge-2"}}'
+  t.equal(await code('POST', '/api/v1/namespaces/default/events', '[1'), 400)
+  t.equal(await code('PUT', `${leases}/edge-1`, '{bad'), 400)
+  t.equal(await code('PUT', `${leases}/edge-2`, foreign), 503)
+  t.equal(await code('PATCH', '/api/v1/nodes/edge-1/status', '{nonsense'), 400)
 })
