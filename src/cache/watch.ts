@@ -1,10 +1,11 @@
-import { listKind, type ListBatch } from '../codec/list.ts'
+import { listKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { watchCutter } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Chunks } from '../exchange/chunks.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
+import type { ApiObject } from '../kube/object.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
@@ -117,10 +118,7 @@ function versionOf(event: WatchEvent | undefined): ResourceVersion | undefined {
   )
 }
 
-function withPrevious(
-  event: WatchEvent,
-  previous: ListBatch['objects'][number] | undefined,
-): WatchEvent {
+function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
   if (previous === undefined || event.type === 'BOOKMARK' || event.type === 'ERROR') return event
   return { ...event, previous }
 }
@@ -158,8 +156,20 @@ class InitialEvents implements Keeper {
     ]
   }
 
+  /** Servers send what happens meanwhile among the objects that there were. */
   async #stage(events: readonly WatchEvent[]): Promise<void> {
-    const objects = events.flatMap((event) => (event.type === 'ADDED' ? [event.object] : []))
+    let objects: ApiObject[] = []
+    for (const event of events) {
+      if (event.type === 'ADDED' || event.type === 'MODIFIED') objects.push(event.object)
+      if (event.type !== 'DELETED') continue
+      await this.#add(objects)
+      objects = []
+      this.#replacement?.remove(event.object)
+    }
+    await this.#add(objects)
+  }
+
+  async #add(objects: readonly ApiObject[]): Promise<void> {
     if (objects.length > 0) await this.#replacement?.add({ objects })
   }
 

@@ -74,6 +74,8 @@ export interface CollectionHead {
 export interface Replacement extends AsyncDisposable {
   /** Resolves when the store can take more; what is unchanged by resource version costs no write. */
   add(batch: ListBatch): Promise<void>
+  /** What was added under this name is gone again before the list is whole; may be added anew. */
+  remove(of: { readonly namespace: string; readonly name: string }): void
   /** Resolves when it is durable. */
   commit(head: CollectionHead): Promise<void>
 }

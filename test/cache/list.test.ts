@@ -17,6 +17,7 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
   let dropped = false
   return {
     add: async () => undefined,
+    remove: () => undefined,
     commit: async () => undefined,
     dropped: () => dropped,
     [Symbol.asyncDispose]: async () => {

@@ -38,6 +38,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
     const replacement = store.replace(key)
     return {
       add: (batch) => replacement.add(batch),
+      remove: (of) => replacement.remove(of),
       commit: async (head) => {
         await gate.pass()
         await replacement.commit(head)
@@ -163,6 +164,7 @@ void t.test(
         putDocument: fails,
         replace: () => ({
           add: fails,
+          remove: () => undefined,
           commit: fails,
           [Symbol.asyncDispose]: async () => undefined,
         }),

@@ -73,7 +73,7 @@ export interface Flip {
   readonly kind: 'flip'
   readonly collection: CollectionAddress
   readonly replacement: number
-  /** Staged, but overtaken by events meanwhile. */
+  /** Staged, but overtaken by events meanwhile, or gone again. */
   readonly overtaken: readonly NamePair[]
   readonly removed: readonly NamePair[]
   readonly gvk: GVK

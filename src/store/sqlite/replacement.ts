@@ -98,6 +98,11 @@ export class StagedReplacement implements Replacement {
     this.#check()
   }
 
+  remove(of: { readonly namespace: string; readonly name: string }): void {
+    this.#check()
+    this.#listed.delete(entryKey(of))
+  }
+
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
     const held = this.#held()
@@ -166,7 +171,7 @@ export class StagedReplacement implements Replacement {
       collection: this.#state.address,
       replacement: this.#replacement,
       overtaken: [...this.#staged].flatMap(([key, entry]) =>
-        standing.has(key) ? [pairOf(entry)] : [],
+        standing.has(key) || !this.#listed.has(key) ? [pairOf(entry)] : [],
       ),
       removed: [...held].flatMap(([key, entry]) =>
         this.#listed.has(key) || standing.has(key) ? [] : [pairOf(entry)],

@@ -1,0 +1,17 @@
+import t from 'tap'
+import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
+
+void t.test('what happens among the initial events of a watch is kept with them', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90, b: 91, old: 92 }))
+  const events = await cache.list(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+    event('ADDED', 'a', 90) + event('ADDED', 'b', 91) + event('ADDED', 'c', 92),
+    event('MODIFIED', 'a', 101) + event('DELETED', 'b', 102) + event('ADDED', 'd', 103),
+    event('DELETED', 'c', 104) + event('ADDED', 'c', 105) + event('DELETED', 'd', 106),
+    initialEventsEnd(107),
+  )
+  t.equal(events.length, 10, 'and all of it is passed on')
+  t.strictSame([cache.version(), cache.names()], ['107', ['a at 101', 'c at 105']])
+  t.strictSame(cache.failures, [])
+})
