@@ -38,12 +38,20 @@ class Silence extends Error {
   }
 }
 
+/** Something between here and the API server answered in its place. */
+class GatewayAnswer extends Error {
+  readonly code = 'GATEWAY_ANSWER'
+  constructor(origin: string, status: number) {
+    super(`a gateway before ${origin} answered ${status}`)
+  }
+}
+
 export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
 
 /**
  * Sends a request upstream and resolves with the head of the answer. What may be repeated (get, list, watch and their like) goes to the
- * next upstream when one gives no answer; anything else only where the first provably never saw it. Rejects with `Unreachable`
- * when nobody is left to ask.
+ * next upstream when one gives no answer, or a gateway says that there is none; anything else only where the first provably never saw it.
+ * Rejects with `Unreachable` when nobody is left to ask.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -58,6 +66,10 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
       try {
         const reply = await patiently(exchange, options, upstream, connections, repeatable)
+        if (repeatable && isGateways(reply)) {
+          discard(reply)
+          throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
+        }
         options.onOutcome(upstream.origin, 'answered')
         return reply
       } catch (error) {
@@ -72,6 +84,26 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
     }
     throw new Unreachable(sent, failure)
   }
+}
+
+/**
+ * A failure without the marks of an API server, which gives each of its answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go)
+ * and tells of failures in a Status.
+ */
+const isGateways = ({ status, headers }: BytesReply): boolean =>
+  status >= 502 &&
+  status <= 504 &&
+  headers.get('audit-id') === undefined &&
+  !/json|protobuf/i.test(headers.get('content-type') ?? '')
+
+function discard({ source }: BytesReply): void {
+  const giveUp = source({
+    write: () => true,
+    drained: () => Promise.resolve(),
+    end: () => undefined,
+    fail: () => undefined,
+  })
+  giveUp()
 }
 
 /**

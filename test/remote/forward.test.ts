@@ -194,6 +194,63 @@ void t.test('a failure brings the next probe forward', async (t) => {
   await hub.probes.sent(before + 1)
 })
 
+const gateways = (status: number): string =>
+  answerOf('<html>no backend</html>', `HTTP/1.1 ${status} Said\r\nContent-Type: text/html`)
+
+void t.test(
+  'a gateway that finds no API server has not answered what may be repeated',
+  async (t) => {
+    for (const status of [502, 503, 504]) {
+      const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+      const hub = await relay(t, [first.origin, second.origin])
+      const client = await hub.dial()
+      client.write(get)
+      const before = await first.next()
+      await before.head()
+      before.write(gateways(status))
+      const wire = await second.next()
+      await wire.head()
+      wire.write(answerOf('from the other'))
+      t.equal((await client.answer()).body, 'from the other')
+      t.strictSame(hub.outcomes, ['failed 0', 'answered 1'])
+    }
+  },
+)
+
+void t.test('where there is but a gateway, nobody has answered', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write(get)
+  for (let i = 0; i < 2; i++) {
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(gateways(502))
+  }
+  t.match(await client.answer(), { status: 503, body: 'sent: true' })
+})
+
+void t.test('what an API server says is an answer, and so is what a write was told', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const marks = [
+    'Audit-Id: 1\r\nContent-Type: text/plain',
+    'Content-Type: application/json',
+    'Content-Type: application/vnd.kubernetes.protobuf',
+  ]
+  for (const [request, field] of [
+    ...marks.map((mark) => [get, mark] as const),
+    [post, 'Content-Type: text/html'] as const,
+  ]) {
+    const client = await hub.dial()
+    client.write(request)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(answerOf('said', `HTTP/1.1 503 Said\r\nConnection: close\r\n${field}`))
+    t.match(await client.answer(), { status: 503, body: 'said' }, field)
+  }
+})
+
 void t.test('a reset before the head: a get is repeated at the next upstream', async (t) => {
   for (const method of ['GET', 'HEAD']) {
     const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
@@ -289,7 +346,12 @@ void t.test('an answer is an answer, whatever its code', async (t) => {
     client.write(get)
     const wire = await first.next()
     await wire.head()
-    wire.write(answerOf('said', `HTTP/1.1 ${code} Said\r\nRetry-After: 1\r\nConnection: close`))
+    wire.write(
+      answerOf(
+        'said',
+        `HTTP/1.1 ${code} Said\r\nAudit-Id: 1\r\nRetry-After: 1\r\nConnection: close`,
+      ),
+    )
     const answer = await client.answer()
     t.match(answer, { status: code, body: 'said' })
     t.strictSame(valuesOf(answer, 'retry-after'), ['1'])
