@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
+import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
@@ -36,9 +37,11 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
       kind: 'upgrade',
       from: 'cloud',
       take: (socket, head) => {
-        const over = onAbort(upstream.tenure, () => socket.destroy())
+        const links = [upstream.tenure, exchange.signal].map((signal) =>
+          onAbort(signal, () => socket.destroy()),
+        )
         socket.once('close', () => {
-          over[Symbol.dispose]()
+          for (const link of links) link[Symbol.dispose]()
           gone[Symbol.dispose]()
           upstreamSocket.destroy()
         })
@@ -79,6 +82,7 @@ async function connect(
 ): Promise<{ socket: Socket; upstream: Upstream }> {
   let failure: unknown
   for (const upstream of cloud.candidates()) {
+    exchange.signal.throwIfAborted()
     try {
       const socket = await connections.connect(exchange.credential, upstream.origin)
       return { socket, upstream }
@@ -151,11 +155,20 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
       lines.push('Connection: close', '', '')
       socket.write(lines.join('\r\n'), 'latin1')
       response.pipe(socket)
+      socket.once('finish', () => letGo(socket))
       response.once('close', () => {
         if (!response.complete) breakOff(socket)
       })
     })
   })
+}
+
+/** How long a client that was told all may take to close its end too. */
+const lingerMs = 1_000
+
+function letGo(socket: Duplex): void {
+  const patience = after(lingerMs, () => socket.destroy())
+  socket.once('close', () => patience[Symbol.dispose]())
 }
 
 /** Where the end of the connection is the end of the body, only a reset can say that some of it is missing. */

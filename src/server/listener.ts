@@ -7,7 +7,7 @@ import { HeaderList } from '../exchange/headers.ts'
 import { onAbort } from '../base/abort.ts'
 import { after, every } from '../base/clock.ts'
 import { listening } from './listening.ts'
-import { refuse } from './refusal.ts'
+import { endWith, refuse } from './refusal.ts'
 import { responseSink } from './sink.ts'
 
 export interface ListenerOptions {
@@ -160,7 +160,7 @@ async function answerUpgrade(
   }
   lines.push('Connection: close', '', '')
   socket.write(lines.join('\r\n'), 'latin1')
-  socket.end(reply.body)
+  endWith(socket, reply.body)
 }
 
 const reasonPhrase = (status: number): string => (status < 400 ? 'OK' : 'Refused')

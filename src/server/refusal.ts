@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { after } from '../base/clock.ts'
 import { badRequest, type Status } from '../kube/status.ts'
 
 const tooLarge: Status = {
@@ -25,7 +26,19 @@ export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
             : 'the request could not be parsed',
         )
   const body = `${JSON.stringify(status)}\n`
-  socket.end(
+  endWith(
+    socket,
     `HTTP/1.1 ${status.code} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
+}
+
+/** How long a client that was told all may take to close its end too. */
+const lingerMs = 1_000
+
+/** Writes the last bytes of a connection, and closes it though its client may not. */
+export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
+  socket.end(bytes, () => {
+    const patience = after(lingerMs, () => socket.destroy())
+    socket.once('close', () => patience[Symbol.dispose]())
+  })
 }

@@ -1,7 +1,8 @@
 import { getEventListeners, once } from 'node:events'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { Secret } from '../../src/base/secret.ts'
+import { upgrader } from '../../src/remote/upgrade.ts'
 import { rawUpstream, refusingOrigin, type RawUpstream } from '../kit/wire/upstream.ts'
 import { valuesOf, type Teardown, type Wire } from '../kit/wire/wire.ts'
 import { relay, type Relay, type RelayOptions } from './relay.ts'
@@ -134,6 +135,9 @@ void t.test('a refusal goes back as it came: code, fields in order and case, bod
     ])
     t.equal(answer.body, '{"a":"b"}')
     await client.ended
+    const signal = hub.exchanges.at(-1)?.signal ?? AbortSignal.abort()
+    if (!signal.aborted) await once(signal, 'abort')
+    t.notOk(client.socket.writableEnded, 'its connection goes though the client keeps its end')
   }
 })
 
@@ -288,6 +292,29 @@ void t.test('the end of a tenure cuts it, and nothing stays on a tenure afterwar
   await hub.cloud.upstreams[0]?.probe()
   await hub.cloud.upstreams[0]?.probe()
   await Promise.all([client.ended, wire.ended])
+})
+
+void t.test('an exchange that ends ends its tunnel at both ends, and begins none', async (t) => {
+  const upstream = await rawUpstream(t)
+  const { hub, wire: first } = await joined(t, upstream)
+  const upgrade = upgrader(hub.cloud, hub.connections)
+  const [exchange] = hub.exchanges
+  if (!exchange) throw new Error('nothing was asked')
+  const clients = await rawUpstream(t)
+  const socket = connect(clients.port, '127.0.0.1')
+  const client = await clients.next()
+  const time = new AbortController()
+  const reply = await upgrade({ ...exchange, signal: time.signal })
+  reply.take(socket, Buffer.alloc(0))
+  const wire = await upstream.next()
+  await wire.head()
+  wire.write(switching('SPDY/3.1'))
+  await client.head()
+  time.abort(new Error('its time is over'))
+  await Promise.all([client.ended, wire.ended])
+  await t.rejects(upgrade({ ...exchange, signal: time.signal }), { message: 'its time is over' })
+  t.equal(upstream.connections.length, 2)
+  first.destroy()
 })
 
 void t.test('who does not read is not read for', async (t) => {

@@ -536,12 +536,19 @@ void t.test(
 )
 
 void t.test('an upgrade can be refused with a body', async (t) => {
-  const { dial } = await listening(t, async () => ({ ...said('no', 'X-b', '1'), status: 503 }))
+  const { dial, seen } = await listening(t, async () => ({
+    ...said('no', 'X-b', '1'),
+    status: 503,
+  }))
   const client = await dial()
   const answer = await client.write(upgrading).answer()
   t.match(answer, { status: 503, body: 'no' })
   t.strictSame(valuesOf(answer, 'X-b'), ['1'])
   await client.ended
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  await aborted(seen[0]?.signal ?? AbortSignal.abort())
+  t.notOk(client.socket.writableEnded, 'though the client keeps its end open')
 })
 
 void t.test(
