@@ -1,4 +1,4 @@
-/** Bodies that may be kept for lists still being read, before the slowest readers lose theirs. */
+/** Bodies that may be kept for lists still being read, before the slowest reader loses its own. */
 const keptForReaders = 20_000
 
 /** A list being read: bodies that were its members when it began are kept until it is done. */
@@ -24,18 +24,22 @@ export class Snapshots {
   /** `group` has been committed, and `unreferenced` bodies are waiting to be swept. */
   committed(group: number, unreferenced: number): void {
     this.#group = group
-    if (unreferenced > keptForReaders) this.#giveUp()
+    if (unreferenced > keptForReaders) this.#giveUp(this.sweepable())
   }
 
   /** Another writer begins, which counts its groups anew and drops what nobody refers to. */
   restart(): void {
-    this.#giveUp()
+    this.#giveUp(this.#group)
     this.#group = 0
   }
 
-  #giveUp(): void {
-    for (const reader of this.#readers) reader.valid = false
-    this.#readers.clear()
+  /** On those that began up to `group`. */
+  #giveUp(group: number): void {
+    for (const reader of this.#readers) {
+      if (reader.since > group) continue
+      reader.valid = false
+      this.#readers.delete(reader)
+    }
   }
 
   /** Bodies that became unreferenced in groups up to this one are read by nobody. */
