@@ -9,9 +9,10 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
+import { keptKey } from '../../base/kept-key.ts'
 import { StoreFailure } from '../store.ts'
-import { loadKey } from './key-file.ts'
 import { lock, Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { Reads } from './reads.ts'
@@ -68,8 +69,19 @@ async function openHeld(
     report('resealed', new StoreFailure('the key is another one: what was sealed is forgotten'))
   }
   const snapshots = new Snapshots()
-  const reads = new Reads(path, new Seal(sealingKey))
-  return new SqliteStore({ worker: opened.worker, options, reads, snapshots, held, report })
+  const { worker } = opened
+  const reads = await readsOf(options, worker)
+  return new SqliteStore({ worker, options, reads, snapshots, held, report })
+}
+
+/** A writer without a reader is of no use, and would keep what the next attempt needs. */
+async function readsOf({ path, sealingKey }: WriterOptions, worker: Worker): Promise<Reads> {
+  try {
+    return new Reads(path, new Seal(sealingKey))
+  } catch (cause) {
+    await worker.terminate()
+    throw new StoreFailure('the store cannot be opened', { cause })
+  }
 }
 
 /** Before anything else is touched: what lies there may be in use. */
@@ -87,7 +99,7 @@ function take(directory: string): Disposable {
 function prepare(directory: string, keyFile: string): Uint8Array {
   try {
     createClosed(join(directory, file))
-    return loadKey(keyFile)
+    return keptKey(keyFile)
   } catch (cause) {
     throw new StoreFailure('the store cannot be opened', { cause })
   }

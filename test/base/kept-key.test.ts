@@ -1,0 +1,31 @@
+import t from 'tap'
+import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+void t.test('a key is made once, closed to others, with the folder it lies in', async (t) => {
+  const folder = join(t.testdir(), 'made')
+  const file = join(folder, 'a.key')
+  const key = keptKey(file)
+  t.equal(key.byteLength, 32)
+  t.strictSame([modeOf(folder), modeOf(file)], [0o700, 0o600])
+  t.strictSame(keptKey(file), key)
+  t.strictSame(readdirSync(folder), ['a.key'])
+  t.notSame(keptKey(join(folder, 'b.key')), key)
+})
+
+void t.test('a key that stood open is closed to others', async (t) => {
+  const file = join(t.testdir(), 'a.key')
+  const key = keptKey(file)
+  chmodSync(file, 0o644)
+  t.strictSame(keptKey(file), key)
+  t.equal(modeOf(file), 0o600)
+})
+
+void t.test('a key of another length is replaced', async (t) => {
+  const file = join(t.testdir(), 'a.key')
+  writeFileSync(file, 'short')
+  t.equal(keptKey(file).byteLength, 32)
+})
