@@ -84,9 +84,16 @@ export async function startHub(
       directory: config.cachePath,
       keyFile: join(config.rootDir, 'seal.key'),
       report: (kind, err) => {
-        if (kind === 'write') health.store = err.message
-        metrics.storeFailures.add()
+        if (kind === 'write') {
+          health.store = err.message
+          metrics.storeFailures.add()
+        }
         log.error({ err, kind }, 'the store failed')
+      },
+      onCommitted: (bytes) => {
+        health.store = undefined
+        metrics.storeCommits.add()
+        metrics.storeWrittenBytes.add(bytes)
       },
     }),
   )
@@ -145,10 +152,7 @@ export async function startHub(
       forward: forwarder(cloud, connections),
       upgrade: upgrader(cloud, connections),
       recorder: new Recorder(store, recordedBy(config, filters), {
-        onRecorded: (kind) => {
-          health.store = undefined
-          metrics.recorded.add({ kind })
-        },
+        onRecorded: (kind) => metrics.recorded.add({ kind }),
         onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
         onMalformed: (err, { method, info }) => {
           metrics.malformed.add()

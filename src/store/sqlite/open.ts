@@ -30,6 +30,8 @@ export interface StoreOptions {
   readonly maxBytes?: number
   /** Told of everything that went wrong, for logs and metrics. */
   readonly report: ReportTrouble
+  /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
+  readonly onCommitted?: (bytes: number) => void
 }
 
 const file = 'objects.db'
@@ -51,7 +53,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
 }
 
 async function openHeld(
-  { directory, keyFile, maxBytes, report }: StoreOptions,
+  { directory, keyFile, maxBytes, report, onCommitted = () => undefined }: StoreOptions,
   held: Disposable,
 ): Promise<SqliteStore> {
   const path = join(directory, file)
@@ -71,7 +73,7 @@ async function openHeld(
   const snapshots = new Snapshots()
   const { worker } = opened
   const reads = await readsOf(options, worker)
-  return new SqliteStore({ worker, options, reads, snapshots, held, report })
+  return new SqliteStore({ worker, options, reads, snapshots, held, report, onCommitted })
 }
 
 /** A writer without a reader is of no use, and would keep what the next attempt needs. */

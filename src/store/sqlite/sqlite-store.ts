@@ -35,7 +35,7 @@ import type { Snapshots } from './snapshots.ts'
 import { newestOf, verdictOn, type Standing } from './standing.ts'
 import { Sweep } from './sweep.ts'
 import { mayFollow, newest } from './versions.ts'
-import { WriteQueue } from './write-queue.ts'
+import { WriteQueue, type OnCommitted } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
 
 /** What went wrong that no caller is told, or that more than the caller should know. */
@@ -51,6 +51,7 @@ export interface Parts {
   /** Keeps the directory from others; let go when all is closed. */
   readonly held: Disposable
   readonly report: ReportTrouble
+  readonly onCommitted: OnCommitted
 }
 
 /** Reads on this thread, writes through the queue to the other. */
@@ -71,8 +72,8 @@ export class SqliteStore implements ObjectStore {
   #forgetting = 0
   #closed: Promise<void> | undefined
 
-  constructor({ worker, options, reads, snapshots, held, report }: Parts) {
-    this.#queue = new WriteQueue(worker, snapshots)
+  constructor({ worker, options, reads, snapshots, held, report, onCommitted }: Parts) {
+    this.#queue = new WriteQueue(worker, snapshots, onCommitted)
     this.#writer = new WriterThread(worker, options, {
       onEnded: (failure) => this.#interrupted(failure),
       onStarting: () => snapshots.restart(),

@@ -16,6 +16,9 @@ export interface Write {
   readonly settled?: (failure?: StoreFailure) => void
 }
 
+/** Told of what has been committed together: how many bytes of objects and documents. Not of the store's own housekeeping. */
+export type OnCommitted = (bytes: number) => void
+
 interface Waiting extends Write {
   readonly done: PromiseWithResolvers<Displaced | undefined>
 }
@@ -27,8 +30,9 @@ interface Waiting extends Write {
 export class WriteQueue {
   #worker: Worker
   readonly #snapshots: Snapshots
+  readonly #onCommitted: OnCommitted
   readonly #waiting: Waiting[] = []
-  #committing: Waiting[] = []
+  #committing: (Waiting & { readonly kind: Operation['kind'] })[] = []
   #scheduled = false
   #bytes = 0
   #roomier: PromiseWithResolvers<void> | undefined
@@ -36,7 +40,8 @@ export class WriteQueue {
   #refusal: StoreFailure | undefined
   #closed = false
 
-  constructor(worker: Worker, snapshots: Snapshots) {
+  constructor(worker: Worker, snapshots: Snapshots, onCommitted: OnCommitted) {
+    this.#onCommitted = onCommitted
     this.#worker = worker
     this.#snapshots = snapshots
     this.attach(worker)
@@ -110,7 +115,7 @@ export class WriteQueue {
       if (operation) {
         bytes += next.bytes
         operations.push(operation)
-        this.#committing.push(next)
+        this.#committing.push({ ...next, kind: operation.kind })
       } else {
         this.#settle(next, new StoreFailure('an earlier write of the collection was not taken'))
       }
@@ -126,6 +131,9 @@ export class WriteQueue {
     this.#committing = []
     this.#worker.unref()
     this.#snapshots.committed(group, unreferenced)
+    const taken = committed.filter(({ kind }, index) => outcomes[index]?.ok && !isOwn(kind))
+    if (taken.length > 0) this.#onCommitted(taken.reduce((sum, { bytes }) => sum + bytes, 0))
+    // Failures come after, as the last word.
     committed.forEach((write, index) => {
       const outcome = outcomes[index]
       if (outcome?.ok) this.#settle(write, undefined, outcome.displaced)
@@ -148,6 +156,26 @@ export class WriteQueue {
       this.#roomier = undefined
     }
     if (this.#waiting.length + this.#committing.length === 0) this.#drained?.resolve()
+  }
+}
+
+/** What the store does for itself, and may be able to do on a disk that takes nothing else. */
+function isOwn(kind: Operation['kind']): boolean {
+  switch (kind) {
+    case 'stage':
+    case 'flip':
+    case 'apply':
+    case 'put':
+    case 'forget':
+    case 'document':
+      return false
+    case 'discard':
+    case 'quarantine':
+    case 'disown':
+    case 'age':
+    case 'used':
+    case 'forget-audience':
+      return true
   }
 }
 

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+void t.test('commits and their bytes are counted, and nothing that was not written', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { status } = await kubelet.get('/api/v1/namespaces/default/pods/a')
+  t.equal(status, 200)
+  const written = await hub.metric('nodehub_store_written_bytes_total')
+  const commits = await hub.metric('nodehub_store_commits_total')
+  t.ok(commits >= 1, 'a commit')
+  t.ok(written > 50, 'of an object')
+  await kubelet.get('/api/v1/namespaces/default/pods/a')
+  t.equal(await hub.metric('nodehub_store_commits_total'), commits, 'it was there already')
+  await kubelet.list(podsOfNode)
+  t.ok((await hub.metric('nodehub_store_commits_total')) > commits)
+  t.ok((await hub.metric('nodehub_store_written_bytes_total')) > written)
+  t.equal(await hub.metric('nodehub_store_failures_total'), 0)
+})
