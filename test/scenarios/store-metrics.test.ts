@@ -1,4 +1,6 @@
 import t from 'tap'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
@@ -20,4 +22,22 @@ void t.test('commits and their bytes are counted, and nothing that was not writt
   t.ok((await hub.metric('nodehub_store_commits_total')) > commits)
   t.ok((await hub.metric('nodehub_store_written_bytes_total')) > written)
   t.equal(await hub.metric('nodehub_store_failures_total'), 0)
+})
+
+void t.test('a store that fails is not well because an answer was stored before', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  await kubelet.get('/api/v1/namespaces/default/pods/b')
+  const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
+  t.teardown(() => busy.close())
+  busy.exec('BEGIN IMMEDIATE')
+  await kubelet.get('/api/v1/namespaces/default/pods/a')
+  await kubelet.get('/api/v1/namespaces/default/pods/b')
+  t.equal((await hub.ops.get('/readyz')).status, 503)
+  busy.exec('ROLLBACK')
+  await kubelet.get('/api/v1/namespaces/default/pods/a')
+  t.equal((await hub.ops.get('/readyz')).status, 200)
 })
