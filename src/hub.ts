@@ -138,6 +138,7 @@ export async function startHub(
     },
   )
 
+  const stopping = new AbortController()
   const handler = pipeline({
     callers: {
       anonymousLoopback: config.anonymousLoopback,
@@ -147,6 +148,8 @@ export async function startHub(
     metrics,
     filters,
     maxRequestsInFlight: config.maxRequestsInFlight,
+    stopping: stopping.signal,
+    ownHosts: ownHosts(config),
     dispatch: {
       cloud,
       forward: forwarder(cloud, connections),
@@ -181,8 +184,15 @@ export async function startHub(
     host: config.ops.address,
     port: config.ops.port,
     metrics,
-    checks: [{ name: 'store', check: () => health.store }],
+    checks: [
+      { name: 'store', check: () => health.store },
+      {
+        name: 'shutdown',
+        check: () => (stopping.signal.aborted ? 'the hub is stopping' : undefined),
+      },
+    ],
     remarks: () => [spellRemark(cloud)],
+    onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   parts.defer(() => ops.close(0))
   const proxy: Listener | undefined = config.proxy.plain
@@ -195,6 +205,7 @@ export async function startHub(
       })
     : undefined
   parts.defer(() => proxy?.close(grace))
+  parts.defer(() => stopping.abort())
 
   const running = parts.move()
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
@@ -206,6 +217,12 @@ export async function startHub(
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
   }
+}
+
+/** By what names, besides loopback's, the node's programs may have been told to call the hub. */
+function ownHosts({ proxy, pods, nodeName }: HubConfig): ReadonlySet<string> {
+  const names = [proxy.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
+  return new Set(names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()])))
 }
 
 /** Answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */

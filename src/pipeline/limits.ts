@@ -1,7 +1,7 @@
 import { onAbort, follow } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
-import { StatusError, timeout, tooManyRequests } from '../kube/status.ts'
+import { serviceUnavailable, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
 import { isLongRunning } from '../request/request-info.ts'
 
 /** Short requests are shed before they queue; watches, of which there are as many as the node needs, are not. */
@@ -26,28 +26,39 @@ export function withInFlightLimit(limit: number, onRejected: () => void) {
 /** A watch that its server forgot to end is ended this long after its time. */
 const graceMs = 15_000
 
+/** The reasons for which a watch ends that nobody else has ended. */
+const overTime = new Error('a watch was over its time')
+const stopped = new Error('the hub is stopping')
+
 /**
- * Watches end at the latest fifteen seconds after the time they asked for, one that has not begun by then with a 504; nothing else is
- * timed out.
+ * Watches end at the latest fifteen seconds after the time they asked for (of a day at most), and when `stopping` aborts: they would last
+ * longer than any grace period, and their clients go on from their version with the hub that comes next. One that has not begun by
+ * then is answered 504, or 503. Nothing else is timed out.
  */
-export function withDeadline(next: Handler<Exchange>): Handler<Exchange> {
-  return async (exchange) => {
-    const { info } = exchange
-    const seconds =
-      info.isResource && info.verb === 'watch' ? Number(info.query.get('timeoutSeconds')) : 0
-    if (!(seconds > 0) || seconds > 86_400) return next(exchange)
-    const deadline = new AbortController()
-    const over = new Error('a watch was over its time')
-    const links = [
-      follow(exchange.signal, deadline),
-      after(seconds * 1000 + graceMs, () => deadline.abort(over)),
-    ]
-    onAbort(exchange.signal, () => links.forEach((link) => link[Symbol.dispose]()))
-    try {
-      return await next({ ...exchange, signal: deadline.signal })
-    } catch (error) {
-      if (deadline.signal.reason !== over) throw error
-      throw new StatusError(timeout('the watch did not begin within the time it asked for'))
+export function withDeadline(stopping: AbortSignal) {
+  return (next: Handler<Exchange>): Handler<Exchange> =>
+    async (exchange) => {
+      const { info } = exchange
+      if (!info.isResource || info.verb !== 'watch') return next(exchange)
+      const seconds = Number(info.query.get('timeoutSeconds'))
+      const ending = new AbortController()
+      const links = [
+        follow(exchange.signal, ending),
+        onAbort(stopping, () => ending.abort(stopped)),
+        ...(seconds > 0 && seconds <= 86_400
+          ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
+          : []),
+      ]
+      onAbort(exchange.signal, () => links.forEach((link) => link[Symbol.dispose]()))
+      try {
+        return await next({ ...exchange, signal: ending.signal })
+      } catch (error) {
+        const { reason } = ending.signal as { reason: unknown }
+        if (reason === overTime) {
+          throw new StatusError(timeout('the watch did not begin within the time it asked for'))
+        }
+        if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
+        throw error
+      }
     }
-  }
 }

@@ -9,6 +9,7 @@ import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
 import { withDeadline, withInFlightLimit } from './limits.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
+import { withOwnHost } from './own-host.ts'
 import { withTrace, type OnAnswer } from './trace.ts'
 
 export interface PipelineParts {
@@ -16,6 +17,10 @@ export interface PipelineParts {
   readonly metrics: HubMetrics
   readonly filters: FilterChain
   readonly maxRequestsInFlight: number
+  /** Aborts when the hub is told to stop. */
+  readonly stopping: AbortSignal
+  /** Names and addresses of this host by which callers may call it, besides those of loopback. */
+  readonly ownHosts: ReadonlySet<string>
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
   readonly onAnswer: OnAnswer
@@ -25,6 +30,7 @@ export interface PipelineParts {
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   return stack<Incoming, WireReply>()
     .through(withLastResort(parts.onUnforeseen)) // whatever no one else caught becomes a Status in JSON
+    .through(withOwnHost(parts.ownHosts)) // nobody is led here by a page or a name of somebody else's
     .through(withRequestInfo) // what is asked
     .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
     .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
@@ -33,7 +39,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(
       withInFlightLimit(parts.maxRequestsInFlight, () => parts.metrics.requestsRejected.add()),
     ) // shed before anything is queued
-    .through(withDeadline) // a watch ends when its time is over, whoever answers it
+    .through(withDeadline(parts.stopping)) // a watch ends when its time is over or the hub stops, whoever answers it
     .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers
     .to(dispatcher(parts.dispatch))
 }

@@ -65,6 +65,8 @@ export async function startHubParts(
       tokenKey: keptKey(join(rootDir, 'token.key')),
       owners: new SocketOwners(),
     },
+    stopping: new AbortController().signal,
+    ownHosts: new Set(),
     metrics: createMetrics(),
     filters: filterChain(
       filters,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mock } from 'node:test'
-import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
+import type { BodyReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { StatusError } from '../../src/kube/status.ts'
 import { withDeadline, withInFlightLimit } from '../../src/pipeline/limits.ts'
@@ -15,6 +15,9 @@ const reply: BodyReply = {
 }
 
 const pods = '/api/v1/namespaces/default/pods'
+
+/** A hub that nobody has told to stop. */
+const running = new AbortController().signal
 
 void t.test('watches and what streams to a person may last and are never shed', async (t) => {
   const lasting = [
@@ -35,7 +38,7 @@ void t.test('a watch is ended fifteen seconds after its time, and not before', a
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   let signal: AbortSignal | undefined
-  const handle = withDeadline(async (exchange) => {
+  const handle = withDeadline(running)(async (exchange) => {
     signal = exchange.signal
     return reply
   })
@@ -50,7 +53,7 @@ void t.test('a watch that has not begun by then is answered that it took too lon
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const client = new AbortController()
-  const given = withDeadline(
+  const given = withDeadline(running)(
     ({ signal }) =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(new Error('given up')))
@@ -72,7 +75,7 @@ void t.test('a watch that is over leaves no deadline behind', async (t) => {
   t.teardown(() => mock.timers.reset())
   const client = new AbortController()
   const reasons: unknown[] = []
-  const handle = withDeadline(async ({ signal }) => {
+  const handle = withDeadline(running)(async ({ signal }) => {
     signal.addEventListener('abort', () => reasons.push(signal.reason))
     return reply
   })
@@ -92,14 +95,16 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
     `${pods}?watch=true&timeoutSeconds=x`,
     `${pods}?watch=true&timeoutSeconds=99999999999`,
   ]
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
   for (const url of urls) {
-    const exchange = exchangeOf(url)
-    let seen: Exchange | undefined
-    await withDeadline(async (inner) => {
-      seen = inner
+    let signal: AbortSignal | undefined
+    await withDeadline(running)(async (exchange) => {
+      signal = exchange.signal
       return reply
-    })(exchange)
-    t.equal(seen, exchange, url)
+    })(exchangeOf(url))
+    mock.timers.tick(100_000_000)
+    t.equal(signal?.aborted, false, url)
   }
 })
 
@@ -124,4 +129,16 @@ void t.test('a short request counts until its answer is over', async (t) => {
   clients[0]?.abort()
   t.equal(await shed(), reply)
   t.match(await shed(), { status: { code: 429 } })
+})
+
+void t.test('a watch ends when the hub stops, whatever time it asked for', async (t) => {
+  const stopping = new AbortController()
+  let signal: AbortSignal | undefined
+  await withDeadline(stopping.signal)(async (exchange) => {
+    signal = exchange.signal
+    return reply
+  })(exchangeOf(`${pods}?watch=true`))
+  t.equal(signal?.aborted, false)
+  stopping.abort()
+  t.equal(signal?.aborted, true)
 })

@@ -21,7 +21,10 @@ void t.test('it is alive and ready, online and offline, on every path of that', 
     (await hub.ops.get('/readyz?verbose')).body.toString()
   await hub.online()
   await healthy()
-  t.match(await verbose(), /^\[\+\]store ok\n\[\+\]cloud online since .*Z\nreadyz check passed\n$/)
+  t.match(
+    await verbose(),
+    /^\[\+\]store ok\n\[\+\]shutdown ok\n\[\+\]cloud online since .*Z\nreadyz check passed\n$/,
+  )
   await cloud.unplug()
   await hub.offline()
   await healthy()
@@ -72,6 +75,32 @@ void t.test('a hub that stops finishes what is under way, and takes no more', as
   frozen[Symbol.dispose]()
   t.equal((await underWay).status, 200)
   await stopped
+})
+
+void t.test('a hub that stops ends its watches cleanly, and does not wait for them', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { shutdownGracePeriodMs: 600_000 },
+  })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const forwarded = await kubelet.watch(podsOfNode, { resourceVersion })
+  await cloud.unplug()
+  await hub.offline()
+  await forwarded.rest()
+  t.equal(await forwarded.over, 'ended')
+  const fromTheCache = await kubelet.watch(podsOfNode, { resourceVersion })
+  await cloud.plug()
+  await hub.online()
+  const again = await kubelet.watch(podsOfNode, { resourceVersion })
+  const ends = [again.rest(), fromTheCache.rest()]
+  await hub.stop()
+  await Promise.all(ends)
+  t.equal(await again.over, 'ended')
+  t.equal(await fromTheCache.over, 'ended')
 })
 
 void t.test('a hub that stops does not wait for ever', async (t) => {
