@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Command } from './command.ts'
+import { refuse, type Command } from './command.ts'
 
 /** What this is and what it runs on, a line each. */
 export const version: Command = {
@@ -8,7 +8,8 @@ export const version: Command = {
 
 Prints the versions of nodehub, of Node and of SQLite.
 `,
-  async run(_argv, terminal) {
+  async run(argv, terminal) {
+    if (argv.length > 0) return refuse(terminal, 'version', ['it takes no words behind it'])
     terminal.out(versionText())
     return 0
   },

@@ -10,7 +10,7 @@ import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy
 import { configOf, type HubConfig } from './hub-config.ts'
 import type { Option } from './option.ts'
 import { optionList, type OptionName, type Values } from './options.ts'
-import { objectName } from './value.ts'
+import { objectName, shown } from './value.ts'
 
 export type { HubConfig, LogLevel } from './hub-config.ts'
 
@@ -108,8 +108,8 @@ function settle(
   const parsed = option.type.parse(given.text)
   if ('value' in parsed)
     return { name, option, value: parsed.value, text: given.text, origin: given.origin }
-  const shown = option.secret ? 'the value' : JSON.stringify(given.text)
-  mistakes.push(`${given.origin}: ${shown} ${parsed.wrong}`)
+  const text = option.secret ? 'the value' : shown(given.text)
+  mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
   return fallback
 }
 

@@ -15,6 +15,10 @@ export interface ValueType<T> {
   parse(text: string): Parsed<T>
 }
 
+/** A text as messages show it: without the password that a URL may carry. */
+export const shown = (text: string): string =>
+  JSON.stringify(text.replace(/\/\/[^/@,\s]*@/g, '//[redacted]@'))
+
 const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
 
 /** Any text but an empty one. */
@@ -84,14 +88,14 @@ export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   adds: true,
   parse(text) {
     const values: T[] = []
+    const mistakes: string[] = []
     for (const part of text.split(',')) {
       if (part.trim() === '') continue
       const parsed = item.parse(part.trim())
-      if ('wrong' in parsed)
-        return wrong(`has ${JSON.stringify(part.trim())}, which ${parsed.wrong}`)
-      values.push(parsed.value)
+      if ('wrong' in parsed) mistakes.push(`${shown(part.trim())}, which ${parsed.wrong}`)
+      else values.push(parsed.value)
     }
-    return { value: values }
+    return mistakes.length > 0 ? wrong(`has ${mistakes.join(', and ')}`) : { value: values }
   },
 })
 

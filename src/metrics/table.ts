@@ -63,7 +63,7 @@ export const metricTable = {
   storeCommits: {
     name: 'nodehub_store_commits_total',
     type: 'counter',
-    help: 'Commits to the store. Not counted yet: 0 in this release.',
+    help: 'Commits to the store.',
     labels: [],
   },
   storeFailures: {
@@ -75,7 +75,7 @@ export const metricTable = {
   storeWrittenBytes: {
     name: 'nodehub_store_written_bytes_total',
     type: 'counter',
-    help: 'Bytes of objects and documents written to the store. Not counted yet: 0 in this release.',
+    help: 'Bytes of objects and documents written to the store.',
     labels: [],
   },
   filterErrors: {

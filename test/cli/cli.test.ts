@@ -179,3 +179,7 @@ void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
   const { out } = await nodehub('manifests --part=configmap --namespace=edge')
   t.match(parse(out), { kind: 'ConfigMap', metadata: { name: 'yurt-hub-cfg', namespace: 'edge' } })
 })
+
+void t.test('version takes no words behind it', async (t) => {
+  t.match(await nodehub('version extra'), { code: 2, out: '' })
+})

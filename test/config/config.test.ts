@@ -291,3 +291,14 @@ void t.test('the configuration cannot be changed', async (t) => {
   t.throws(() => Object.assign(config, { nodeName: 'b' }))
   t.throws(() => Object.assign(config.heartbeat, { intervalMs: 1 }))
 })
+
+void t.test('every address that is none is named, and no password', async (t) => {
+  const [mistake = '', ...others] = wrong([
+    '--server-addr=ftp://x,https://u:secret@a:1,https://b:1/p',
+  ])
+  t.strictSame(others, [])
+  for (const part of ['"ftp://x"', '"https://[redacted]@a:1"', '"https://b:1/p"']) {
+    t.match(mistake, part)
+  }
+  t.notMatch(mistake, 'secret')
+})
