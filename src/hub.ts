@@ -58,7 +58,6 @@ export async function startHub(
   const metrics = createMetrics({ components: config.cacheComponents })
   const health = { store: undefined as string | undefined }
   makeFolder(config.rootDir, 0o700)
-  makeFolder(config.cachePath, 0o700)
 
   const credentials = loadCredentials(config.credentials)
   const connections = parts.use(new Connections(credentials))

@@ -3,13 +3,13 @@ import {
   chmodSync,
   closeSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from './folder.ts'
 
 const keyBytes = 32
 
@@ -33,7 +33,7 @@ export function keptKey(file: string): Buffer {
 function makeKey(file: string): Buffer {
   const key = randomBytes(keyBytes)
   const folder = dirname(file)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const beside = `${file}.new`
   synced(beside, 'w', (handle) => writeSync(handle, key))
   renameSync(beside, file)

@@ -4,7 +4,7 @@ import { MalformedBody } from '../codec/malformed-body.ts'
 import { readObject } from '../codec/object.ts'
 import { Chunks } from '../exchange/chunks.ts'
 import type { BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import { encodingOf, type Encoding, type Shape } from '../kube/media-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
@@ -78,7 +78,7 @@ export class Recorder {
     }
     if (reply.status !== 200) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
-    const encoding = encodingOf(reply)
+    const encoding = encodingOf(reply.headers.get('content-type'))
     const expected = exchange.forms.find((form) => form.encoding === encoding)
     if (encoding === undefined || expected === undefined) return reply
     switch (what.kind) {
@@ -119,7 +119,7 @@ export class Recorder {
 
   /** That there is no such object is so in every form. The answer itself is not kept. */
   async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
-    const encoding = encodingOf(reply)
+    const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply
     const whole = await gather(reply)
     if ('rest' in whole) return whole.rest
@@ -220,12 +220,6 @@ export class Recorder {
     })
     return { ...reply, kind: 'watch', form, events, gvk }
   }
-}
-
-function encodingOf(reply: BytesReply): Encoding | undefined {
-  const [type] = (reply.headers.get('content-type') ?? '').split(';')
-  if (type === 'application/json') return 'json'
-  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
 }
 
 /** The client's own form that fits what was answered; servers without tables or metadata answer with whole objects. */

@@ -9,3 +9,10 @@ export const mediaType = (encoding: Encoding, stream = false): string =>
   encoding === 'json'
     ? 'application/json'
     : `application/vnd.kubernetes.protobuf${stream ? ';stream=watch' : ''}`
+
+/** The reverse: the encoding of a body by its Content-Type, whatever its parameters; `undefined` where it is none that is read here. */
+export function encodingOf(contentType: string | undefined): Encoding | undefined {
+  const [type] = (contentType ?? '').split(';')
+  if (type === 'application/json') return 'json'
+  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
+}

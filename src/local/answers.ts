@@ -47,10 +47,10 @@ export function localObject(
   throw neverCached()
 }
 
-const objectReply = (form: Form, gvk: GVK, object: ApiObject, status = 200): ObjectReply => ({
+const objectReply = (form: Form, gvk: GVK, object: ApiObject): ObjectReply => ({
   kind: 'object',
   from: 'cache',
-  status,
+  status: 200,
   headers: answerHeaders(mediaType(form.encoding)),
   form,
   gvk,

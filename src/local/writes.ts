@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream'
 import { asBuffer, joined } from '../base/bytes.ts'
 import { readObject } from '../codec/object.ts'
-import type { HeaderList } from '../exchange/headers.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
 import type { GVR } from '../kube/gvk.ts'
-import { mediaType, type Encoding } from '../kube/media-type.ts'
+import { encodingOf, mediaType, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import {
   alreadyExists,
@@ -117,36 +115,28 @@ async function acceptedPatch(
 
 /** What was sent is what is stored, as far as its sender can tell; its resource version stays the one it came with. */
 function echo(status: number): Answer {
-  return async (exchange) => {
-    const { encoding, body } = await sent(exchange)
-    if (!exchange.forms.some((form) => form.encoding === encoding)) {
-      throw new StatusError(
-        serviceUnavailable(
-          'the cloud cannot be reached, and this form cannot be answered without it',
-        ),
-      )
-    }
-    const headers = answerHeaders(mediaType(encoding))
-    const reply: BodyReply = { kind: 'body', from: 'cache', status, headers, body }
-    return reply
+  return async (exchange) => echoed(exchange, await sent(exchange), status)
+}
+
+function echoed({ forms }: Exchange, { encoding, body }: Sent, status: number): BodyReply {
+  if (!forms.some((form) => form.encoding === encoding)) {
+    throw new StatusError(
+      serviceUnavailable(
+        'the cloud cannot be reached, and this form cannot be answered without it',
+      ),
+    )
   }
+  return { kind: 'body', from: 'cache', status, headers: answerHeaders(mediaType(encoding)), body }
 }
 
 /** The lease by which this node says that it lives. Any other elects a leader, or is another node's. */
 function heartbeat(status: number): Answer {
-  const accept = echo(status)
-  return async (exchange, info, facts) => {
-    const { body, object } = await sent(exchange)
-    const name = info.name ?? object.name
-    if (info.namespace !== 'kube-node-lease' || name !== facts.nodeName) throw neverCached()
-    return accept({ ...exchange, body: Readable.from([body]) }, info, facts)
+  return async (exchange, info, { nodeName }) => {
+    const lease = await sent(exchange)
+    const name = info.name ?? lease.object.name
+    if (info.namespace !== 'kube-node-lease' || name !== nodeName) throw neverCached()
+    return echoed(exchange, lease, status)
   }
-}
-
-function encodingOf(headers: HeaderList): Encoding | undefined {
-  const [type] = (headers.get('content-type') ?? 'application/json').split(';')
-  if (type === 'application/json') return 'json'
-  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
 }
 
 interface Sent {
@@ -157,7 +147,7 @@ interface Sent {
 
 /** The object in the body of a request. Throws what the API server answers to a body that is none. */
 async function sent(exchange: Exchange): Promise<Sent> {
-  const encoding = encodingOf(exchange.headers)
+  const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
   if (encoding === undefined) {
     throw new StatusError(
       unsupportedMediaType(

@@ -2,7 +2,6 @@ import {
   chmodSync,
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -11,6 +10,7 @@ import {
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
+import { makeFolder } from '../../base/folder.ts'
 import { keptKey } from '../../base/kept-key.ts'
 import { StoreFailure } from '../store.ts'
 import { lock, Taken } from './lock.ts'
@@ -89,7 +89,7 @@ async function readsOf({ path, sealingKey }: WriterOptions, worker: Worker): Pro
 /** Before anything else is touched: what lies there may be in use. */
 function take(directory: string): Disposable {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeFolder(directory, 0o700)
     chmodSync(directory, 0o700)
     return lock(join(directory, lockFile))
   } catch (cause) {
