@@ -23,6 +23,9 @@ export interface OpsOptions {
 
 const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
 
+/** yurthub's own word, and no other: `yurtadm` compares the whole answer with it (pkg/yurtadm/util/yurthub/yurthub.go). */
+const yurthubOk = 'OK'
+
 /** livez, readyz, healthz and yurthub's paths of them, and metrics. Nothing of any API object is to be had here. */
 export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
@@ -36,13 +39,16 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
     switch (path) {
       case '/livez':
       case '/healthz':
-      case '/v1/healthz':
         response.writeHead(200, plain).end('ok')
+        return
+      case '/v1/healthz':
+        response.writeHead(200, plain).end(yurthubOk)
         return
       case '/readyz':
       case '/v1/readyz': {
         const { ready, text } = readiness(options)
-        const body = new URLSearchParams(query).has('verbose') || !ready ? text : 'ok'
+        const ok = path === '/readyz' ? 'ok' : yurthubOk
+        const body = new URLSearchParams(query).has('verbose') || !ready ? text : ok
         response.writeHead(ready ? 200 : 503, plain).end(body)
         return
       }

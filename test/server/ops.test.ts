@@ -26,8 +26,16 @@ async function asking(
 
 void t.test('a hub that runs is alive, under each name for it', async (t) => {
   const ask = await asking(t, { checks: [{ name: 'store', check: () => 'broken' }] })
-  for (const path of ['/livez', '/healthz', '/v1/healthz', '/livez?verbose']) {
+  for (const path of ['/livez', '/healthz', '/livez?verbose']) {
     t.match(await ask(path), { status: 200, body: 'ok' }, path)
+  }
+})
+
+void t.test('what asks for yurthub’s health is answered in yurthub’s word', async (t) => {
+  const ask = await asking(t)
+  for (const path of ['/v1/healthz', '/v1/readyz']) {
+    const { status, body } = await ask(path)
+    t.strictSame({ status, body }, { status: 200, body: 'OK' }, path)
   }
 })
 
@@ -39,8 +47,7 @@ void t.test('a hub is ready when every check is well', async (t) => {
     ],
     remarks: () => ['[i]offline since then'],
   })
-  for (const path of ['/readyz', '/v1/readyz'])
-    t.match(await ask(path), { status: 200, body: 'ok' })
+  t.match(await ask('/readyz'), { status: 200, body: 'ok' })
   const { body } = await ask('/readyz?verbose')
   t.equal(body, '[+]store ok\n[+]disk ok\n[i]offline since then\nreadyz check passed\n')
 })
