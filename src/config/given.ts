@@ -19,15 +19,15 @@ export interface GivenBy {
 const names = optionList.map(([name]) => name)
 
 /**
- * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone; underscores count as dashes. Lists given again grow;
- * of anything else the last one counts.
+ * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's verbosity; underscores count as
+ * dashes. Lists given again grow; of anything else the last one counts.
  */
 export function givenByFlags(argv: readonly string[]): GivenBy {
   const settings = new Map<OptionName, Given>()
   const mistakes: string[] = []
   const words = argv.values()
   for (const word of words) {
-    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word)
+    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
     const name = match?.[1]?.replaceAll('_', '-')
     if (name === undefined || (!word.startsWith('--') && name !== 'v')) {
       mistakes.push(`${JSON.stringify(word)} is not a flag`)

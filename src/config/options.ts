@@ -183,7 +183,7 @@ export const options = {
     defaultShown: "$NODE_NAME, else the host's name",
   }),
   'nodepool-name': option({
-    type: is.optional(is.objectName),
+    type: is.orEmpty(is.objectName),
     group: 'Node',
     help: 'The NodePool of this node.',
     default: undefined,
@@ -204,7 +204,7 @@ export const options = {
     default: false,
   }),
   'dummy-if-ip': option({
-    type: is.optional(is.dummyAddress),
+    type: is.orEmpty(is.dummyAddress),
     group: 'Node',
     help: 'Address of the interface at which pods reach the hub.',
     default: undefined,

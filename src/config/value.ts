@@ -111,6 +111,12 @@ export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly
 /** What may be left out. */
 export const optional = <T>(type: ValueType<T>): ValueType<T | undefined> => type
 
+/** The same, where an empty text leaves it out: templates of yurthub's charts write flags whose values may be empty. */
+export const orEmpty = <T>(type: ValueType<T>): ValueType<T | undefined> => ({
+  ...type,
+  parse: (text) => (text === '' ? { value: undefined } : type.parse(text)),
+})
+
 const unitMs = new Map([
   ['ms', 1],
   ['s', 1000],

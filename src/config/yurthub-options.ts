@@ -4,10 +4,23 @@ import * as is from './value.ts'
 const group = 'Accepted from yurthub, without effect here' as const
 
 const text = (help: string, remark: () => string): Option<string | undefined> =>
-  option({ type: is.optional(is.text('TEXT')), group, help, default: undefined, remark })
+  option({
+    type: is.orEmpty(is.text('TEXT')),
+    group,
+    help,
+    default: undefined,
+    remark: (value) => (value === undefined ? undefined : remark()),
+  })
 
+/** `false` asks for nothing that is missing here. */
 const boolean = (help: string, remark: () => string): Option<boolean | undefined> =>
-  option({ type: is.optional(is.boolean), group, help, default: undefined, remark })
+  option({
+    type: is.optional(is.boolean),
+    group,
+    help,
+    default: undefined,
+    remark: (value) => (value === false ? undefined : remark()),
+  })
 
 const duration = (help: string, remark: () => string): Option<number | undefined> =>
   option({ type: is.optional(is.duration), group, help, default: undefined, remark })
@@ -20,6 +33,7 @@ const noDummy = later('the hub makes no interface; --hub-address says where pods
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
 const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
+const oneLog = gone('the log goes to standard error, in JSON, a line an event')
 
 /**
  * What yurthub 1.4 to 1.7 takes on its command line and this release reads only to say that it does nothing, so that a node's
@@ -27,12 +41,12 @@ const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
  */
 export const yurthubOptions = {
   'join-token': option<string | undefined>({
-    type: is.optional(is.text('TOKEN')),
+    type: is.orEmpty(is.text('TOKEN')),
     group,
     help: 'Bootstrap token.',
     default: undefined,
     secret: true,
-    remark: noBootstrap,
+    remark: (token) => (token === undefined ? undefined : noBootstrap()),
   }),
   'bootstrap-file': text('Bootstrap kubeconfig.', noBootstrap),
   'discovery-token-ca-cert-hash': list('Pins the CA at bootstrap.', noBootstrap),
@@ -76,6 +90,29 @@ export const yurthubOptions = {
   ),
   vmodule: list('klog verbosity by file.', gone('--log-level is for the whole hub')),
   'log-flush-frequency': duration('klog flushing.', gone('every line is written at once')),
+  'add-dir-header': boolean('klog: folders in the heads of lines.', oneLog),
+  alsologtostderr: boolean('klog: to standard error, too.', oneLog),
+  'log-backtrace-at': text('klog: stack traces at a line of code.', oneLog),
+  'log-dir': text('klog: folder of log files.', oneLog),
+  'log-file': text('klog: a log file.', oneLog),
+  'log-file-max-size': option<number | undefined>({
+    type: is.optional(is.count(0, Number.MAX_SAFE_INTEGER, 'MB')),
+    group,
+    help: 'klog: size of a log file.',
+    default: undefined,
+    remark: oneLog,
+  }),
+  logtostderr: option<boolean | undefined>({
+    type: is.optional(is.boolean),
+    group,
+    help: 'klog: to standard error.',
+    default: undefined,
+    remark: (value) => (value === false ? oneLog() : undefined),
+  }),
+  'one-output': boolean('klog: each line once.', oneLog),
+  'skip-headers': boolean('klog: lines without heads.', oneLog),
+  'skip-log-headers': boolean('klog: files without heads.', oneLog),
+  stderrthreshold: text('klog: what goes to standard error, too.', oneLog),
   'enable-coordinator': boolean('Pool coordinator.', noCoordinator),
   'coordinator-server-addr': text('Pool coordinator.', noCoordinator),
   'coordinator-storage-addr': text('Pool coordinator.', noCoordinator),
