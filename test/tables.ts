@@ -1,4 +1,4 @@
-/** The rows that README.md must have, made of the code's own tables. */
+/** The rows that documents must have, made of the code's own tables. */
 import { defaultOf } from '../src/cli/flag-help.ts'
 import type { Option } from '../src/config/option.ts'
 import { optionList } from '../src/config/options.ts'
@@ -6,8 +6,22 @@ import { metricTable } from '../src/metrics/table.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
 
+interface DocumentTable {
+  readonly file: string
+  /** Under which the table stands. */
+  readonly heading: string
+  readonly rows: () => string[][]
+}
+
+/** Every table that is made of code; `test/write-tables.ts` writes them. */
+export const tables: readonly DocumentTable[] = [
+  { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows(false) },
+  { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
+  { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
+]
+
 /** Flag, default, meaning; `foreign` are those that are only accepted. */
-export const flagRows = (foreign: boolean): string[][] =>
+const flagRows = (foreign: boolean): string[][] =>
   optionList
     .filter(([, { group }]) => group.startsWith('Accepted') === foreign)
     .map(([name, option]) => [
@@ -33,27 +47,30 @@ function notYet(option: Option<unknown>): string {
 }
 
 /** Name, type, labels, meaning. */
-export const metricRows = (): string[][] =>
-  Object.values(metricTable).map(({ name, type, labels, help }) => [
-    quoted(name),
-    type,
-    labels.map(quoted).join(' '),
-    help,
-  ])
+const metricRows = (prefix: string): string[][] =>
+  Object.values(metricTable)
+    .filter(({ name }) => name.startsWith(prefix))
+    .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
 
 /** What Markdown would take for something else. */
 const cell = (text: string): string => text.replaceAll(/[*|<]/g, String.raw`\$&`)
 
-/** The rows of the Markdown table under `heading` whose first cell matches, trimmed. */
-export function rowsIn(markdown: string, first: RegExp): string[][] {
-  return markdown
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .map((line) =>
-      line
-        .split(/(?<!\\)\|/)
-        .slice(1, -1)
-        .map((text) => text.trim()),
-    )
-    .filter(([name = '']) => first.test(name))
+/** Where in a document's lines the rows of the first table under the heading stand: from one line to before another. */
+export function rowLines(lines: readonly string[], heading: string): [from: number, to: number] {
+  const under = lines.indexOf(heading)
+  const head = lines.findIndex((line, i) => i > under && line.startsWith('|'))
+  if (under < 0 || head < 0) throw new Error(`there is no table under ${heading}`)
+  const end = lines.findIndex((line, i) => i > head && !line.startsWith('|'))
+  return [head + 2, end < 0 ? lines.length : end]
+}
+
+/** The cells of the first table under the heading, trimmed. */
+export function rowsUnder(markdown: string, heading: string): string[][] {
+  const lines = markdown.split('\n')
+  return lines.slice(...rowLines(lines, heading)).map((line) =>
+    line
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((text) => text.trim()),
+  )
 }

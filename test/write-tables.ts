@@ -1,0 +1,10 @@
+/** Brings the tables of docs/ in line with the code: `node test/write-tables.ts && npx prettier --write docs`. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { rowLines, tables } from './tables.ts'
+
+for (const { file, heading, rows } of tables) {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const [from, to] = rowLines(lines, heading)
+  lines.splice(from, to - from, ...rows().map((cells) => `| ${cells.join(' | ')} |`))
+  writeFileSync(file, lines.join('\n'))
+}
