@@ -21,7 +21,7 @@ import type { Upstream } from './upstream/upstream.ts'
 const usage = `Usage: npm run bench -- [--only ROW,...] [--runs N] [--seconds N] [--json FILE] [--upstream real|sandbox]
 
 Rows: ${scenarios.map(({ name }) => name).join(', ')}
-      A word before a dash names all that begin with it: get, list, watch, offline.
+      A word before a dash names all that begin with it: get, list, watch, outage, offline.
 Of each figure the median of the runs, (least-most), and x the ratio to the peer named at the head.
 `
 
@@ -73,7 +73,8 @@ async function bench(
   await using load = new LoadProcess()
   await using writer = new LoadProcess()
   const { node: direct, admin } = upstream
-  const setting: Setting = { load, writer, direct, admin, seconds }
+  const { outage } = upstream
+  const setting: Setting = { load, writer, direct, admin, ...(outage && { outage }), seconds }
   const results: RowResult[] = []
   const done = (scenario: Scenario, samples: Samples): void => {
     const series = [...samples].map(([{ name }, each]) => ({ peer: name, samples: each }))
@@ -82,8 +83,13 @@ async function bench(
     say(tableOf(result))
   }
 
-  for (const scenario of rows.filter(({ needs }) => needs === 'online')) {
-    done(scenario, await measureAll(scenario, running, runs, setting))
+  for (const scenario of rows.filter(({ needs }) => needs !== 'offline')) {
+    if (scenario.needs === 'outage' && outage === undefined) {
+      say(`${scenario.name} is left out: this API server would forget everything\n`)
+      continue
+    }
+    const some = running.filter((peer) => scenario.takes?.(peer) ?? true)
+    done(scenario, await measureAll(scenario, some, runs, setting))
   }
   await offline(
     rows.filter(({ needs }) => needs === 'offline'),
@@ -110,15 +116,15 @@ async function offline(
   { setting, runs, upstream, done }: Outage,
 ): Promise<void> {
   if (rows.length === 0) return
-  const lost = running.filter((peer) => peer.offline === undefined)
-  const left = running.filter((peer) => peer.offline !== undefined)
+  const lost = running.filter((peer) => peer.whenOffline === undefined)
+  const left = running.filter((peer) => peer.whenOffline !== undefined)
   const before = new Map<Scenario, Samples>()
   for (const scenario of rows) {
     await primeAll(scenario, left, setting)
     before.set(scenario, await measureAll(scenario, lost, runs, setting))
   }
   await upstream.stop()
-  for (const peer of left) await peer.offline?.()
+  for (const peer of left) await peer.whenOffline?.()
   say('the API server was killed; peers without answers of their own were measured before\n')
   for (const scenario of rows) {
     const after = await interleave(left, runs, (peer) =>

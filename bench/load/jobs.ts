@@ -1,9 +1,20 @@
-import { fetchOnce, read, sizesOf } from './read-load.ts'
+import { crowd, crowdSeen } from './crowd-load.ts'
+import { countItems, fetchOnce, read, sizesOf } from './read-load.ts'
 import { watch, watched } from './watch-load.ts'
 import { write } from './write-load.ts'
 
 /** What a load process can be asked to do, by name. */
-export const jobs = { fetchOnce, read, sizesOf, watch, watched, write } as const
+export const jobs = {
+  countItems,
+  crowd,
+  crowdSeen,
+  fetchOnce,
+  read,
+  sizesOf,
+  watch,
+  watched,
+  write,
+} as const
 
 export type JobName = keyof typeof jobs
 export type JobOf<Name extends JobName> = Parameters<(typeof jobs)[Name]>[0]

@@ -1,6 +1,7 @@
 import { percentile } from '../measure/statistics.ts'
 import { Connection, requestOf } from './connection.ts'
 import { Failures, startShare } from './failures.ts'
+import { readList } from './list-body.ts'
 import type { Target } from './target.ts'
 
 /** Asks for `paths`, one after the other and over again, on each of `connections` at a time, for `seconds`. */
@@ -87,14 +88,23 @@ export async function fetchOnce({
   target,
   path,
   headers,
-}: FetchJob): Promise<{ status: number; body: Uint8Array }> {
+}: FetchJob): Promise<{ status: number; body: Uint8Array; ms: number }> {
   const connection = await Connection.to(target)
   const chunks: Buffer[] = []
-  const { status } = await connection.ask(requestOf('GET', path, headers), {
+  const { status, ms } = await connection.ask(requestOf('GET', path, headers), {
     onBody: (bytes) => chunks.push(Buffer.from(bytes)),
   })
   connection.close()
-  return { status, body: Buffer.concat(chunks) }
+  return { status, body: Buffer.concat(chunks), ms }
+}
+
+/** What a list comes to, without handing it over. Throws where the answer is no whole list. */
+export async function countItems(
+  job: FetchJob,
+): Promise<{ status: number; bytes: number; items: number }> {
+  const { status, body } = await fetchOnce(job)
+  const items = status === 200 ? readList(job.headers['Accept'] ?? '', body).items : 0
+  return { status, bytes: body.length, items }
 }
 
 export interface SizesJob {

@@ -3,8 +3,6 @@ import { forgetPeak, usageOf } from './process-usage.ts'
 /** What a process took for something that was done meanwhile. Nothing is known where there is no process. */
 export interface Cost {
   readonly cpuSeconds?: number
-  /** Resident at the end. */
-  readonly residentMegabytes?: number
   /** The most that was resident meanwhile. */
   readonly peakMegabytes?: number
 }
@@ -23,11 +21,14 @@ export async function costOf<Result>(
     result,
     cost: {
       cpuSeconds: after.cpuSeconds - before.cpuSeconds,
-      residentMegabytes: after.residentBytes / 1e6,
       peakMegabytes: after.peakBytes / 1e6,
     },
   }
 }
+
+/** What is resident now. Nothing is known where there is no process. */
+export const residentMegabytes = (id: number | undefined): number | undefined =>
+  id === undefined ? undefined : usageOf(id).residentBytes / 1e6
 
 /** `total` for each of `count` things; `undefined` where either is not known. */
 export const each = (total: number | undefined, count: number): number | undefined =>

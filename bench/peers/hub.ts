@@ -15,6 +15,8 @@ export const hub: Peer = {
   async start({ node, kubeconfig }, workspace) {
     const [proxyPort, servePort] = [await freePort(), await freePort()]
     const ops = new ApiClient(`http://127.0.0.1:${servePort}`)
+    const says = async (line: string): Promise<boolean> =>
+      (await ops.get('/metrics')).body.includes(line)
     const daemon = new Daemon(workspace, 'hub', {
       command: process.execPath,
       args: [
@@ -29,7 +31,7 @@ export const hub: Peer = {
         `--root-dir=${workspace.file('hub')}`,
         '--anonymous-loopback=node',
       ],
-      ready: async () => (await ops.get('/metrics')).body.includes('nodehub_online 1'),
+      ready: () => says('nodehub_online 1'),
       seconds: 30,
     })
     await daemon.start()
@@ -38,10 +40,10 @@ export const hub: Peer = {
       target: { url: `http://127.0.0.1:${proxyPort}` },
       description: `built, on Node ${process.versions.node} with --max-semi-space-size=2`,
       processId: daemon.id,
-      offline: () =>
-        until('the hub to be offline', async () =>
-          (await ops.get('/metrics')).body.includes('nodehub_online 0'),
-        ).then(() => undefined),
+      whenOffline: () => until('the hub to be offline', () => says('nodehub_online 0')).then(done),
+      whenOnline: () => until('the hub to be online', () => says('nodehub_online 1')).then(done),
     }
   },
 }
+
+const done = (): void => undefined

@@ -19,5 +19,7 @@ export interface RunningPeer {
   /** Whose CPU and memory count; absent where there is no process between. */
   readonly processId?: number
   /** Resolves once it knows that the API server is gone. Absent where it has no answers of its own. */
-  readonly offline?: () => Promise<void>
+  readonly whenOffline?: () => Promise<void>
+  /** Resolves once it knows that the API server is back. */
+  readonly whenOnline?: () => Promise<void>
 }

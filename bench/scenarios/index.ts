@@ -1,5 +1,8 @@
+import { bigList } from './big-list.ts'
+import { crowd } from './crowd.ts'
 import { getPassed, getRecorded, offlineGet } from './get.ts'
-import { listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
+import { listGzip, listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
+import { frozen, killed } from './outage.ts'
 import type { Scenario } from './scenario.ts'
 import { watchJson, watchProtobuf } from './watch.ts'
 
@@ -9,8 +12,13 @@ export const scenarios: readonly Scenario[] = [
   getRecorded,
   listJson,
   listProtobuf,
+  listGzip,
+  bigList,
   watchJson,
   watchProtobuf,
+  crowd,
+  frozen,
+  killed,
   offlineListJson,
   offlineListProtobuf,
   offlineGet,

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { readList } from '../load/list-body.ts'
 import { costOf, each } from '../measure/cost.ts'
 import type { Metric } from '../measure/row.ts'
@@ -13,22 +14,37 @@ const metrics: readonly Metric[] = [
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
+/** Whether it was compressed is to be seen. */
+const compressedMetrics: readonly Metric[] = [
+  ...metrics,
+  { key: 'size', title: 'body kB', digits: 0 },
+]
+
 /** As a kubelet's reflector lists. */
 const path = `${podsOfNode}&limit=500&resourceVersion=0`
 
 /** The list's own version may grow by digits while it is asked for again and again. */
 const slack = 4
+const compressedSlack = 512
 
 /** Lists of all pods of the node, one at a time. Each has to be as long as one whose items were counted. */
-function lists(row: Pick<Scenario, 'name' | 'title' | 'needs'>, mediaType: string): Scenario {
-  const headers = { ...recorded, Accept: mediaType }
+function lists(
+  row: Pick<Scenario, 'name' | 'title' | 'needs'>,
+  mediaType: string,
+  compression?: 'gzip',
+): Scenario {
+  const headers = {
+    ...recorded,
+    Accept: mediaType,
+    ...(compression && { 'Accept-Encoding': compression }),
+  }
   /** How long a whole list is, as each peer gives it. */
   const bytes = new Map<string, number>()
   const bytesOf = async ({ name, target }: RunningPeer, { load }: Setting): Promise<number> => {
     const known = bytes.get(name)
     if (known !== undefined) return known
     const { status, body } = await load.run('fetchOnce', { target, path, headers })
-    const { items } = status === 200 ? readList(mediaType, body) : { items: 0 }
+    const { items } = status === 200 ? readList(mediaType, plain(body)) : { items: 0 }
     if (items !== podCount)
       throw new Error(`${name}: a list of ${items} instead of ${podCount} pods, status ${status}`)
     bytes.set(name, body.length)
@@ -40,20 +56,21 @@ function lists(row: Pick<Scenario, 'name' | 'title' | 'needs'>, mediaType: strin
       headers,
       paths: [path],
       bytes: [await bytesOf(peer, setting)],
-      slack,
+      // Other digits in the version are other bytes in all of a compressed list.
+      slack: compression ? compressedSlack : slack,
       connections: 1,
       seconds,
     })
   return {
     ...row,
-    metrics,
+    metrics: compression ? compressedMetrics : metrics,
     async prime(peer, setting) {
       await ask(peer, setting, 1)
       // Offline it may be written otherwise, and is counted again.
-      if (row.needs === 'offline' && peer.offline) bytes.delete(peer.name)
+      if (row.needs === 'offline' && peer.whenOffline) bytes.delete(peer.name)
     },
     async measure(peer, setting) {
-      await bytesOf(peer, setting)
+      const size = await bytesOf(peer, setting)
       const { result, cost } = await costOf(peer.processId, () =>
         ask(peer, setting, setting.seconds),
       )
@@ -63,6 +80,7 @@ function lists(row: Pick<Scenario, 'name' | 'title' | 'needs'>, mediaType: strin
           firstByte: result.firstByteP50Ms,
           cpu: each(cost.cpuSeconds, result.answers / 1000),
           memory: cost.peakMegabytes,
+          size: size / 1000,
         },
         failures: result.failures,
         loadShare: result.loadShare,
@@ -70,6 +88,10 @@ function lists(row: Pick<Scenario, 'name' | 'title' | 'needs'>, mediaType: strin
     },
   }
 }
+
+/** A proxy may leave a list as it is although it was asked to compress it. */
+const plain = (body: Uint8Array): Uint8Array =>
+  body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body
 
 export const listJson = lists(
   { name: 'list-json', title: 'LIST 500 pods in JSON, as a kubelet', needs: 'online' },
@@ -79,6 +101,12 @@ export const listJson = lists(
 export const listProtobuf = lists(
   { name: 'list-protobuf', title: 'LIST 500 pods in protobuf, as a kubelet', needs: 'online' },
   protobuf,
+)
+
+export const listGzip = lists(
+  { name: 'list-gzip', title: 'LIST 500 pods in JSON, gzip asked for', needs: 'online' },
+  json,
+  'gzip',
 )
 
 export const offlineListJson = lists(

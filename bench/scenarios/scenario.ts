@@ -2,6 +2,7 @@ import type { LoadProcess } from '../load/load-process.ts'
 import type { Target } from '../load/target.ts'
 import type { Metric, Sample } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
+import type { Outage } from '../upstream/upstream.ts'
 
 /** What rows have at hand. */
 export interface Setting {
@@ -12,6 +13,8 @@ export interface Setting {
   readonly direct: Target
   /** The API server, as one who may write. */
   readonly admin: Target
+  /** For rows that need an outage, which is over when they are done. */
+  readonly outage?: Outage
   /** How long one measurement lasts. */
   readonly seconds: number
 }
@@ -22,11 +25,13 @@ export interface Scenario {
   readonly name: string
   readonly title: string
   /**
-   * `online`: the API server is there. `offline`: it is gone; peers that have no answers of their own are measured before it goes, for
-   * comparison.
+   * `online`: the API server is there. `outage`: it can be taken away and given back. `offline`: it is gone; peers that have no answers
+   * of their own are measured before it goes, for comparison.
    */
-  readonly needs: 'online' | 'offline'
+  readonly needs: 'online' | 'outage' | 'offline'
   readonly metrics: readonly Metric[]
+  /** Which peers it can be measured of; absent: all. */
+  takes?(peer: RunningPeer): boolean
   /** Brings a peer to where it is to be measured, while the API server is there: warm, and with everything recorded that is asked for later. */
   prime(peer: RunningPeer, setting: Setting): Promise<void>
   /** One measurement. */

@@ -13,6 +13,7 @@ export const noRealUpstream = noControlPlane
 /** A kube-apiserver and its etcd. */
 export async function realUpstream(scope: Scope): Promise<Upstream> {
   const plane = await startControlPlane(scope)
+  const { daemon } = plane.first
   const ca = plane.pki.ca.certificate
   const version = (await plane.admin.get('/version')).json() as unknown as { gitVersion: string }
   return {
@@ -20,6 +21,12 @@ export async function realUpstream(scope: Scope): Promise<Upstream> {
     node: { url: plane.url, ca, ...plane.credentials(nodeSubject(nodeName)) },
     admin: { url: plane.url, ca, ...plane.credentials(administrator) },
     kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    stop: () => plane.first.daemon.kill(),
+    stop: () => daemon.kill(),
+    outage: {
+      freeze: () => Promise.resolve(daemon.freeze()),
+      thaw: () => Promise.resolve(daemon.thaw()),
+      kill: () => daemon.kill(),
+      start: () => daemon.start().then(() => undefined),
+    },
   }
 }

@@ -2,21 +2,38 @@ import { ApiClient } from '../../test/kit/cluster/api-client.ts'
 import type { Target } from '../load/target.ts'
 import { nodeName } from './upstream.ts'
 
-const namespace = 'seed'
+export const podNamespace = 'seed'
 
 /** Enough for a list of 4 MB in JSON. */
 export const podCount = 500
 
 export const podPaths: readonly string[] = Array.from(
   { length: podCount },
-  (_, at) => `/api/v1/namespaces/${namespace}/pods/seed-${at}`,
+  (_, at) => `/api/v1/namespaces/${podNamespace}/pods/seed-${at}`,
 )
 
 /** What the kubelet lists and watches. */
 export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
 
 /** Makes the node and its pods, of about 8 KB each in JSON. */
-export async function seed({ url, ca, certificate, key }: Target): Promise<void> {
+export async function seed(admin: Target): Promise<void> {
+  const { create, close } = creator(admin)
+  await create('/api/v1/nodes', { metadata: { name: nodeName } })
+  await create('/api/v1/namespaces', { metadata: { name: podNamespace } })
+  // Pods are refused until their service account is there.
+  await create(`/api/v1/namespaces/${podNamespace}/serviceaccounts`, {
+    metadata: { name: 'default' },
+  })
+  for (let at = 0; at < podCount; at += 1)
+    await create(`/api/v1/namespaces/${podNamespace}/pods`, pod(at))
+  close()
+}
+
+/** Makes objects at the API server, one after the other. `create` throws where one is refused. */
+export function creator({ url, ca, certificate, key }: Target): {
+  create: (path: string, object: unknown) => Promise<void>
+  close: () => void
+} {
   const client = new ApiClient(url, {
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && key !== undefined && { credentials: { certificate, key } }),
@@ -25,13 +42,7 @@ export async function seed({ url, ca, certificate, key }: Target): Promise<void>
     const { status, body } = await client.post(path, object)
     if (status !== 201) throw new Error(`POST ${path}: ${status} ${body.toString().slice(0, 300)}`)
   }
-  await create('/api/v1/nodes', { metadata: { name: nodeName } })
-  await create('/api/v1/namespaces', { metadata: { name: namespace } })
-  // Pods are refused until their service account is there.
-  await create(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } })
-  for (let at = 0; at < podCount; at += 1)
-    await create(`/api/v1/namespaces/${namespace}/pods`, pod(at))
-  client.close()
+  return { create, close: () => client.close() }
 }
 
 /** With many variables, as real pods have them: each also makes a managed field. */

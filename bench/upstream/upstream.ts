@@ -10,8 +10,20 @@ export interface Upstream {
   readonly admin: Target
   /** The node's credentials, as a proxy is given them. */
   readonly kubeconfig: string
-  /** Kills it. */
+  /** Kills it for good. */
   stop(): Promise<void>
+  /** Absent where it would have forgotten everything. */
+  readonly outage?: Outage
+}
+
+/** Two ways in which an API server goes, and how it comes back. Each resolves when that has happened. */
+export interface Outage {
+  /** It takes connections and answers none. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  kill(): Promise<void>
+  /** With what it knew; resolves when it is ready. */
+  start(): Promise<void>
 }
 
 /** The node whose pods are listed and watched. */

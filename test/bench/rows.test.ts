@@ -6,7 +6,8 @@ import { LoadProcess } from '../../bench/load/load-process.ts'
 import { haproxy } from '../../bench/peers/haproxy.ts'
 import type { RunningPeer } from '../../bench/peers/peer.ts'
 import { getRecorded } from '../../bench/scenarios/get.ts'
-import { listProtobuf } from '../../bench/scenarios/list.ts'
+import { crowd } from '../../bench/scenarios/crowd.ts'
+import { listGzip, listProtobuf } from '../../bench/scenarios/list.ts'
 import type { Setting } from '../../bench/scenarios/scenario.ts'
 import { watchJson } from '../../bench/scenarios/watch.ts'
 import { sandboxUpstream } from '../../bench/upstream/sandbox.ts'
@@ -66,6 +67,21 @@ void t.test('rows run against the API server in memory and give sane figures', a
     t.strictSame(others, {}, 'no event is lost')
     t.ok(positive(figures['delayP50']))
     t.ok(Number(figures['addedP99']) >= Number(figures['addedP50']))
+  })
+
+  await t.test('LIST compressed', async (t) => {
+    await listGzip.prime(direct, setting)
+    const { figures, failures } = await listGzip.measure(direct, setting)
+    t.strictSame(failures, {})
+    t.ok(positive(figures['size']))
+  })
+
+  await t.test('WATCH six hundredfold', async (t) => {
+    const { figures, failures } = await crowd.measure(direct, setting)
+    const { ['the API server did not take the writes in time']: slow, ...others } = failures
+    t.comment(`a slow machine: ${slow ?? 0}`)
+    t.strictSame(others, {}, 'no event is lost')
+    t.equal(figures['connections'], 600, 'each has a connection of its own')
   })
 
   const missing = haproxy.missing()

@@ -1,0 +1,96 @@
+import { costOf, each, residentMegabytes } from '../measure/cost.ts'
+import type { Metric } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import { bigListCount, bigListPath, seedBigList } from '../upstream/big-list.ts'
+import { podPaths } from '../upstream/seed.ts'
+import { json, passed, recorded } from './callers.ts'
+import type { Scenario, Setting } from './scenario.ts'
+
+const metrics: readonly Metric[] = [
+  { key: 'time', title: 'ms', digits: 0, against: 'direct' },
+  { key: 'added', title: 'added MB', digits: 0 },
+  { key: 'others', title: 'others p99 ms', digits: 1, against: 'direct' },
+  { key: 'cpu', title: 'cpu ms', digits: 0, against: 'haproxy' },
+]
+
+const headers = { ...recorded, Accept: json }
+const otherPaths = podPaths.slice(0, 16)
+const otherHeaders = { ...passed, Accept: json }
+
+/** Other clients meanwhile: few, so that it is not their own number that makes them wait. */
+const otherConnections = 2
+
+/** The list's own version may grow by digits. */
+const slack = 4
+
+/** What was resident before the first such list. */
+const before = new Map<string, number>()
+
+/** A list of 50 MB over and over, and beside it others who want one pod. */
+export const bigList: Scenario = {
+  name: 'list-big',
+  title: 'LIST 50 MB in JSON, as a kubelet; two other clients GET meanwhile',
+  needs: 'online',
+  metrics,
+  async prime(peer, setting) {
+    await seedBigList(setting.admin)
+    const resident = residentMegabytes(peer.processId)
+    if (resident !== undefined) before.set(peer.name, resident)
+    await sizeOf(peer, setting)
+  },
+  async measure(peer, setting) {
+    const { load, writer, seconds } = setting
+    const bytes = await sizeOf(peer, setting)
+    const others = await writer.run('sizesOf', {
+      target: peer.target,
+      paths: otherPaths,
+      headers: otherHeaders,
+    })
+    const { result, cost } = await costOf(peer.processId, async () => {
+      const meanwhile = writer.run('read', {
+        target: peer.target,
+        headers: otherHeaders,
+        paths: otherPaths,
+        bytes: others,
+        slack: 0,
+        connections: otherConnections,
+        seconds,
+      })
+      const lists = await load.run('read', {
+        target: peer.target,
+        headers,
+        paths: [bigListPath],
+        bytes: [bytes],
+        slack,
+        connections: 1,
+        seconds,
+      })
+      return { lists, others: await meanwhile }
+    })
+    return {
+      figures: {
+        time: result.lists.p50Ms,
+        added: more(cost.peakMegabytes, before.get(peer.name)),
+        others: result.others.p99Ms,
+        cpu: each(cost.cpuSeconds, result.lists.answers / 1000),
+      },
+      failures: { ...result.others.failures, ...result.lists.failures },
+      loadShare: result.lists.loadShare,
+    }
+  },
+}
+
+/** How long the whole list is. Throws where it has not all its items. */
+async function sizeOf({ name, target }: RunningPeer, { load }: Setting): Promise<number> {
+  const { status, bytes, items } = await load.run('countItems', {
+    target,
+    path: bigListPath,
+    headers,
+  })
+  if (items !== bigListCount)
+    throw new Error(`${name}: a list of ${items} instead of ${bigListCount}, status ${status}`)
+  return bytes
+}
+
+const more = (now: number | undefined, before: number | undefined): number | undefined =>
+  now === undefined || before === undefined ? undefined : now - before
