@@ -54,6 +54,7 @@ const jobs = {
     run(join(tools, 'knip'), [])
     run(node, [join(root, 'test', 'floors.ts')])
   },
+  fuzz: () => run(node, [join(root, 'test', 'fuzz', 'main.ts'), ...args]),
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
 }

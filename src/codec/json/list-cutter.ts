@@ -64,7 +64,7 @@ export class JsonListCutter implements ListCutter {
   }
 
   #guess(first: ApiObject | undefined): GVK | undefined {
-    const gvk = first && this.#shape === 'object' ? gvkIn(asBuffer(first.bytes)) : undefined
+    const gvk = first && this.#shape === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
     return gvk && listKind(gvk)
   }
 
@@ -137,5 +137,15 @@ export class JsonListCutter implements ListCutter {
     this.#headWhole = true
     this.#inside = false
     this.#envelope.close()
+  }
+}
+
+/** Only asked where the list has not said its kind yet: a bad object must not be refused or not by how the body was split. */
+function kindOf(object: Buffer): GVK | undefined {
+  try {
+    return gvkIn(object)
+  } catch (error) {
+    if (error instanceof MalformedBody) return undefined
+    throw error
   }
 }

@@ -141,7 +141,8 @@ export class ProtobufListCutter implements ListCutter {
       if (this.#rawSeen) throw new MalformedBody('an envelope with two objects')
       this.#rawSeen = true
       this.#rawLeft = header.end - header.valueStart
-    } else if (header.number === typeMetaNumber && header.type === lengthType) {
+    } else if (header.number === rawNumber || header.number === typeMetaNumber) {
+      if (header.type !== lengthType) throw new MalformedBody('an envelope of no messages')
       this.#gvk = readTypeMeta(value)
     }
     this.#aside(whole, over)

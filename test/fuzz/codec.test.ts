@@ -1,0 +1,19 @@
+import t from 'tap'
+import { fuzz } from './run.ts'
+import { targets } from './targets/index.ts'
+
+/** Rounds that take the targets without sockets some twenty seconds together. */
+const rounds = (name: string): number => (name.startsWith('watch-json') ? 300 : 3_000)
+
+const readers = targets.filter(({ name }) => /^(list|watch|object|request|label|field)-/.test(name))
+
+for (const target of readers) {
+  void t.test(
+    `hostile input of every kind is read rightly or refused: ${target.name}`,
+    async (t) => {
+      const { taken, growth } = await fuzz(target, 1, (round) => round < rounds(target.name))
+      t.ok(taken > 0, 'some of it is taken')
+      t.ok(growth < 4 * 1024 * 1024, `${growth} bytes are kept of what is over`)
+    },
+  )
+}

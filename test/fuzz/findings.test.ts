@@ -1,0 +1,20 @@
+import t from 'tap'
+import { finding } from './corpus.ts'
+import { Random } from './random.ts'
+import { listRound } from './targets/lists.ts'
+
+const draws = 200
+
+void t.test(
+  'a list whose kind stands behind an object that is no JSON is the same however it is split',
+  async (t) => {
+    const body = finding('findings-list-kind-after-bad-object.json')
+    for (let seed = 0; seed < draws; seed++) listRound('json', 'object', body, new Random(seed))
+    t.pass()
+  },
+)
+
+void t.test('an envelope that holds a number where its object belongs is refused', async (t) => {
+  const body = finding('findings-list-envelope-of-a-number.pb')
+  t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
+})

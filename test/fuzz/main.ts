@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { FailedRound, fuzz } from './run.ts'
+import { targets } from './targets/index.ts'
+
+/**
+ * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME]... [--round N]`: every target in turn for its share of the time, a slice at a
+ * time; `--round` repeats one round. The input of a round that goes wrong is written to fuzz-<target>.bin, to become a file of the corpus.
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: '1' },
+    target: { type: 'string', multiple: true },
+    round: { type: 'string' },
+  },
+})
+
+const chosen = targets.filter(({ name }) => values.target?.includes(name) ?? true)
+const seed = Number(values.seed)
+const shareMs = (Number(values.seconds) * 1000) / chosen.length
+let failed = false
+
+for (const target of chosen) {
+  const began = performance.now()
+  const only = values.round === undefined ? undefined : Number(values.round)
+  const goes = (round: number): boolean =>
+    only === undefined ? performance.now() - began < shareMs : round === only
+  try {
+    const { rounds, taken, growth } = await fuzz(target, seed, goes, only ?? 0)
+    const rss = process.memoryUsage.rss()
+    const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
+    process.stdout.write(
+      `${target.name}: ${rounds} rounds, ${taken} taken, grew by ${megabytes(growth)} MB, process ${megabytes(rss)} MB\n`,
+    )
+  } catch (error) {
+    if (!(error instanceof FailedRound)) throw error
+    failed = true
+    process.stdout.write(`${error.message}\n`)
+    if (error.cause instanceof Error && error.cause.cause) {
+      process.stdout.write(`${String((error.cause.cause as Error).stack)}\n`)
+    }
+    if (error.input) writeFileSync(`fuzz-${target.name}.bin`, error.input)
+  }
+}
+process.exitCode = failed ? 1 : 0

@@ -1,0 +1,87 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { roundOf } from './random.ts'
+import { Finding, type Opening } from './target.ts'
+
+/** How a target did. */
+export interface Report {
+  readonly name: string
+  readonly rounds: number
+  readonly taken: number
+  /** Bytes the heap and what is held outside it (buffers) grew by between the first tenth of the rounds and the last, after collecting. */
+  readonly growth: number
+}
+
+/** A round that went wrong: what it takes to see it again. */
+export class FailedRound extends Error {
+  readonly code = 'FAILED_ROUND'
+  readonly input: Buffer | undefined
+  constructor(target: string, seed: number, round: number, cause: unknown) {
+    const what = cause instanceof Error ? cause.message : String(cause)
+    super(`${target}: ${what} (--target ${target} --seed ${seed} --round ${round})`, { cause })
+    this.input = cause instanceof Finding ? cause.input : undefined
+  }
+}
+
+/** Gives a target inputs for as long as `goes` says so, and throws a `FailedRound` at the first that goes wrong. */
+export async function fuzz(
+  opening: Opening,
+  seed: number,
+  goes: (round: number) => boolean,
+  from = 0,
+): Promise<Report> {
+  using unseen = new Unseen()
+  await using target = await opening.open()
+  let taken = 0
+  let round = from
+  let early: number | undefined
+  for (; goes(round); round++) {
+    try {
+      if ((await target.round(roundOf(seed, round))) === 'taken') taken++
+      unseen.throwIfAny()
+    } catch (error) {
+      throw new FailedRound(target.name, seed, round, error)
+    }
+    if (round - from === warmRounds) early = held()
+    // A target without sockets would otherwise never let the process do anything else.
+    if (round % 256 === 0) await new Promise(setImmediate)
+  }
+  const growth = early === undefined ? 0 : held() - early
+  return { name: target.name, rounds: round - from, taken, growth }
+}
+
+/** After so many rounds, code is compiled and caches that are bounded are full. */
+const warmRounds = 200
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+function held(): number {
+  collect()
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+/** What nobody caught while it is there. */
+class Unseen implements Disposable {
+  #caught: unknown[] = []
+  readonly #see = (cause: unknown): void => void this.#caught.push(cause)
+
+  constructor() {
+    process.on('unhandledRejection', this.#see)
+    process.on('uncaughtException', this.#see)
+    process.on('warning', this.#see)
+  }
+
+  throwIfAny(): void {
+    const [cause] = this.#caught
+    if (this.#caught.length > 0) throw new Error('nobody caught it', { cause })
+  }
+
+  [Symbol.dispose](): void {
+    process.off('unhandledRejection', this.#see)
+    process.off('uncaughtException', this.#see)
+    process.off('warning', this.#see)
+  }
+}

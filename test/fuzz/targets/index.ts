@@ -1,0 +1,13 @@
+import type { Opening } from '../target.ts'
+import { listTargets } from './lists.ts'
+import { objectTargets } from './objects.ts'
+import { requestTargets } from './requests.ts'
+import { watchTargets } from './watches.ts'
+
+/** Everything that is given hostile input. */
+export const targets: readonly Opening[] = [
+  ...listTargets,
+  ...watchTargets,
+  ...objectTargets,
+  ...requestTargets,
+]
