@@ -7,6 +7,7 @@ import { Recorder, type IsRecorded } from './cache/recorder.ts'
 import { Connections } from './client/connections.ts'
 import { followCredentials, loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
+import type { ListenerName } from './config/passed-sockets.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
@@ -17,6 +18,7 @@ import { forwarder } from './remote/forward.ts'
 import { upgrader } from './remote/upgrade.ts'
 import { Upstream } from './remote/upstream.ts'
 import { listen, type Listener } from './server/listener.ts'
+import type { Place } from './server/listening.ts'
 import { listenOps } from './server/ops.ts'
 import { openStore } from './store/sqlite/open.ts'
 
@@ -180,8 +182,7 @@ export async function startHub(
 
   const grace = config.shutdownGracePeriodMs
   const ops = await listenOps({
-    host: config.ops.address,
-    port: config.ops.port,
+    ...placeOf(config, 'ops', config.ops),
     metrics,
     checks: [
       { name: 'store', check: () => health.store },
@@ -196,8 +197,7 @@ export async function startHub(
   parts.defer(() => ops.close(0))
   const proxy: Listener | undefined = config.proxy.plain
     ? await listen({
-        host: config.proxy.address,
-        port: config.proxy.port,
+        ...placeOf(config, 'proxy', config.proxy),
         handler,
         maxConnections,
         onBroken: (err) => log.debug({ err }, 'an answer broke off'),
@@ -216,6 +216,16 @@ export async function startHub(
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
   }
+}
+
+/** The socket that was passed for a listener, else its own address. */
+function placeOf(
+  { sockets }: HubConfig,
+  listener: ListenerName,
+  { address, port }: { readonly address: string; readonly port: number },
+): Place {
+  const fd = sockets[listener]
+  return fd === undefined ? { host: address, port } : { fd }
 }
 
 /** By what names, besides loopback's, the node's programs may have been told to call the hub. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { readConfig, type HubConfig } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
+import { CannotListen } from '../server/listening.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
@@ -87,7 +88,10 @@ export async function superviseHub(
     const late = await stopped(hub, config.shutdownGracePeriodMs + closingMs, log)
     return failed || late ? 1 : 0
   } catch (err) {
-    log.fatal({ err }, 'the hub cannot run')
+    // What an operator can mend is said in a line; a stack is for what nobody foresaw.
+    if (err instanceof CannotListen)
+      log.fatal({ code: err.code }, `the hub cannot run: ${err.message}`)
+    else log.fatal({ err }, 'the hub cannot run')
     return 1
   } finally {
     signals.off('SIGTERM', onSignal)

@@ -10,6 +10,7 @@ import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy
 import { configOf, type HubConfig } from './hub-config.ts'
 import type { Option } from './option.ts'
 import { optionList, type OptionName, type Values } from './options.ts'
+import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { objectName, shown } from './value.ts'
 
 export type { HubConfig, LogLevel } from './hub-config.ts'
@@ -31,6 +32,8 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: ReadFile
   readonly hostname: string
+  /** Sockets that were opened for this process; absent: none. */
+  readonly passed?: readonly PassedSocket[]
 }
 
 export type ConfigResult =
@@ -47,7 +50,7 @@ export type ConfigResult =
  * everything is right, or every mistake is named.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
-  const { argv, env, readFile, hostname } = sources
+  const { argv, env, readFile, hostname, passed = [] } = sources
   const flags = givenByFlags(argv)
   const environment = givenByEnvironment(env)
   const file = fileNamedBy(flags, environment, readFile)
@@ -61,13 +64,16 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentials = credentialFiles(values)
+  const assigned = assignSockets(passed, values)
   mistakes.push(
+    ...assigned.mistakes,
     ...contradictions(values, (name) => given.some((source) => source.settings.has(name))),
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes }
   notes.push(...remarks(settings), ...observations(values, credentials))
-  return { config: configOf(values, nodeName, credentials), notes, settings }
+  const { sockets } = assigned
+  return { config: configOf(values, { nodeName, credentials, sockets }), notes, settings }
 }
 
 /** The name the node gave itself where none was given; that must be one, too. */

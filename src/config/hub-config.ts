@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { GVR } from '../kube/gvk.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { poolScopeDefaults, type Values } from './options.ts'
+import type { SocketsByListener } from './passed-sockets.ts'
 
 /** Everything the hub was told, understood once. Frozen; times are in milliseconds. */
 export interface HubConfig {
@@ -17,6 +18,8 @@ export interface HubConfig {
     readonly securePort: number
     readonly plain: boolean
   }
+  /** Listeners whose sockets were passed to this process listen there, whatever their addresses above. */
+  readonly sockets: SocketsByListener
   readonly anonymousLoopback: Values['anonymous-loopback']
   readonly rootDir: string
   readonly cachePath: string
@@ -62,12 +65,15 @@ export interface HubConfig {
 
 export type LogLevel = NonNullable<Values['log-level']>
 
+/** What was found out besides what was set. */
+export interface Found {
+  readonly nodeName: string
+  readonly credentials: CredentialFiles
+  readonly sockets: SocketsByListener
+}
+
 /** Settings, each understood by itself and checked against the others, as the parts of the hub want them. */
-export function configOf(
-  values: Values,
-  nodeName: string,
-  credentials: CredentialFiles,
-): HubConfig {
+export function configOf(values: Values, { nodeName, credentials, sockets }: Found): HubConfig {
   const hub = values['hub-address']
   const securePort = values['proxy-secure-port']
   const disabled = new Set(values['disabled-resource-filters'])
@@ -83,6 +89,7 @@ export function configOf(
       securePort,
       plain: plainProxyOf(values),
     },
+    sockets,
     anonymousLoopback: values['anonymous-loopback'],
     rootDir: values['root-dir'],
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),

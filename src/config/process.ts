@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { ConfigSources } from './config.ts'
+import { passedSockets } from './listen-fds.ts'
 
 /** Configuration and credentials are small; what is larger was named by mistake. */
 const largest = 4 * 1024 * 1024
@@ -17,4 +18,5 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
   env: process.env,
   readFile,
   hostname: hostname(),
+  passed: passedSockets(process.env, process),
 })

@@ -6,14 +6,11 @@ import type { Handler, Incoming, Peer, WireReply } from '../exchange/exchange.ts
 import { HeaderList } from '../exchange/headers.ts'
 import { onAbort } from '../base/abort.ts'
 import { after, every } from '../base/clock.ts'
-import { listening } from './listening.ts'
+import { listening, type Bound, type Place } from './listening.ts'
 import { endWith, refuse } from './refusal.ts'
 import { responseSink } from './sink.ts'
 
-export interface ListenerOptions {
-  readonly host: string
-  /** 0: any free port. */
-  readonly port: number
+export type ListenerOptions = Place & {
   readonly handler: Handler<Incoming, WireReply>
   /** How many connections are kept open at most; further ones are closed at once. */
   readonly maxConnections: number
@@ -21,8 +18,7 @@ export interface ListenerOptions {
   readonly onBroken: (cause: unknown) => void
 }
 
-export interface Listener {
-  readonly port: number
+export interface Listener extends Bound {
   /**
    * Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut.
    */
@@ -73,8 +69,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
   })
-  const port = await listening(server, options)
-  return { port, close: (graceMs) => close(server, tunnels, graceMs) }
+  const bound = await listening(server, options, options.onBroken)
+  return { ...bound, close: (graceMs) => close(server, tunnels, graceMs) }
 }
 
 const upgradeProtocols = /^(websocket|spdy\/)/i

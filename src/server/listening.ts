@@ -1,22 +1,68 @@
 import type { AddressInfo, Server } from 'node:net'
+import { isIPv6 } from 'node:net'
 
-export interface Place {
-  readonly host: string
-  /** 0: any free port. */
+/** Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this process as a file descriptor. */
+export type Place =
+  | {
+      readonly host: string
+      /** 0: any free port. */
+      readonly port: number
+    }
+  | { readonly fd: number }
+
+/** A server that listens. */
+export interface Bound {
   readonly port: number
-  /** Told of what goes wrong from then on: connections that could not be taken, as when file handles run out. */
-  readonly onBroken: (cause: unknown) => void
+  /** The listening socket, for a process that is to go on with it; -1 where the system has no such number. */
+  readonly fd: number
 }
 
-/** Resolves with the port when the server listens; rejects where it cannot. No later failure ends the process. */
-export async function listening(server: Server, { host, port, onBroken }: Place): Promise<number> {
+/** There is no listening there. The message is for an operator, and names the place. */
+export class CannotListen extends Error {
+  readonly code: string
+
+  constructor(place: Place, cause: NodeJS.ErrnoException) {
+    super(`${shown(place)} ${reasons[cause.code ?? ''] ?? `cannot be used: ${cause.message}`}`, {
+      cause,
+    })
+    this.code = cause.code ?? 'UNKNOWN'
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is taken: another program listens there',
+  EADDRNOTAVAIL: 'cannot be used: the address is not one of this host',
+  EACCES: 'cannot be used: this program is not allowed to listen there',
+}
+
+const shown = (place: Place): string =>
+  'fd' in place
+    ? `the socket passed as file descriptor ${place.fd}`
+    : `${isIPv6(place.host) ? `[${place.host}]` : place.host}:${place.port}`
+
+/**
+ * Resolves when the server listens; rejects with `CannotListen` where it cannot. No later failure ends the process: `onBroken` is told
+ * of it, as of connections that could not be taken when file handles run out. A passed socket is closed with the server, in this
+ * process: whoever else holds it keeps its place, and the connections that wait there.
+ */
+export async function listening(
+  server: Server,
+  place: Place,
+  onBroken: (cause: unknown) => void,
+): Promise<Bound> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
+    const failed = (cause: Error): void => reject(new CannotListen(place, cause))
+    server.once('error', failed)
+    const where = 'fd' in place ? { fd: place.fd } : { host: place.host, port: place.port }
+    server.listen(where, () => {
+      server.off('error', failed)
       resolve()
     })
   })
   server.on('error', onBroken)
-  return (server.address() as AddressInfo).port
+  return { port: (server.address() as AddressInfo).port, fd: descriptorOf(server) }
 }
+
+/** Node passes sockets on by this number, and offers it by no other name. */
+const descriptorOf = (server: Server): number =>
+  (server as { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Listener } from './listener.ts'
-import { listening } from './listening.ts'
+import { listening, type Place } from './listening.ts'
 
 /** One thing that readiness depends on; `undefined` is well, anything else says what is wrong. */
 export interface ReadinessCheck {
@@ -10,9 +10,7 @@ export interface ReadinessCheck {
   readonly check: () => string | undefined
 }
 
-export interface OpsOptions {
-  readonly host: string
-  readonly port: number
+export type OpsOptions = Place & {
   readonly metrics: HubMetrics
   readonly checks: readonly ReadinessCheck[]
   /** Lines for `?verbose` that are worth knowing and change nothing: whether the hub is offline, and since when. */
@@ -63,10 +61,9 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
         response.writeHead(404, plain).end('404 page not found\n')
     }
   })
-  const { host, port, onBroken = () => undefined } = options
-  const bound = await listening(server, { host, port, onBroken })
+  const bound = await listening(server, options, options.onBroken ?? (() => undefined))
   return {
-    port: bound,
+    ...bound,
     close: async (graceMs) => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()

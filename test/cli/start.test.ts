@@ -4,6 +4,7 @@ import { mock } from 'node:test'
 import { createLog } from '../../src/cli/log.ts'
 import { superviseHub, type RunningHub, type Supervision } from '../../src/cli/start.ts'
 import { readConfig, type HubConfig } from '../../src/config/config.ts'
+import { CannotListen } from '../../src/server/listening.ts'
 
 function configured(argv: readonly string[] = []): HubConfig {
   const result = readConfig({
@@ -81,6 +82,21 @@ void t.test('a hub that cannot start ends with 1 and says why', async (t) => {
   })
   t.equal(code, 1)
   t.match(lines.at(-1), /"level":"fatal".*EADDRINUSE.*the hub cannot run/)
+})
+
+void t.test('a taken port is said in a line that names it', async (t) => {
+  const { supervision, config, lines } = stage()
+  const cause = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
+  const code = await superviseHub(config, {
+    ...supervision,
+    startHub: () => Promise.reject(new CannotListen({ host: '::1', port: 10261 }, cause)),
+  })
+  t.equal(code, 1)
+  t.match(JSON.parse(lines.at(-1) ?? ''), {
+    code: 'EADDRINUSE',
+    msg: 'the hub cannot run: [::1]:10261 is taken: another program listens there',
+  })
+  t.notMatch(lines.at(-1), /stack/)
 })
 
 void t.test('a hub that cannot go on ends with 1, and is disposed of', async (t) => {

@@ -1,0 +1,77 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import type { PassedSocket } from './passed-sockets.ts'
+
+/** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
+const first = 3
+
+/** More than any unit passes: a larger number is no count. */
+const most = 64
+
+/** Who this process is. */
+export interface ProcessIds {
+  readonly pid: number
+  readonly ppid: number
+}
+
+/**
+ * What was passed to this process as sd_listen_fds(3) has it: LISTEN_FDS sockets, named by LISTEN_FDNAMES, for the process LISTEN_PID; or,
+ * from a hub that cannot know its successor's number beforehand, for the child of the process LISTEN_PPID. Meant for another process,
+ * they are none of ours.
+ */
+export function passedSockets(
+  env: Readonly<Record<string, string | undefined>>,
+  { pid, ppid }: ProcessIds,
+  listeningAt: (fd: number) => PassedSocket['at'] = listeningSocket,
+): readonly PassedSocket[] {
+  const ours =
+    env['LISTEN_PID'] === String(pid) ||
+    (env['LISTEN_PID'] === undefined && env['LISTEN_PPID'] === String(ppid))
+  const count = Number(env['LISTEN_FDS'] ?? 0)
+  if (!ours || !(count >= 1 && count <= most)) return []
+  const names = env['LISTEN_FDNAMES']?.split(':') ?? []
+  return Array.from({ length: count }, (_, i) => ({
+    fd: first + i,
+    name: names[i] ?? '',
+    at: listeningAt(first + i),
+  }))
+}
+
+/** Where a socket of this process listens, from the kernel's table (proc(5)): Node itself tells only of sockets it has taken over. */
+function listeningSocket(fd: number): PassedSocket['at'] {
+  try {
+    const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
+    if (inode === undefined) return undefined
+    return listeningAt(table('tcp'), inode) ?? listeningAt(table('tcp6'), inode)
+  } catch {
+    return undefined
+  }
+}
+
+/** A kernel without a family has no table of it. */
+function table(family: 'tcp' | 'tcp6'): string {
+  try {
+    return readFileSync(`/proc/self/net/${family}`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+const listen = '0A'
+
+function listeningAt(table: string, inode: string): PassedSocket['at'] {
+  for (const line of table.split('\n')) {
+    const [, local = '', , state, , , , , , its] = line.trim().split(/\s+/)
+    if (its !== inode) continue
+    const [address = '', port = ''] = local.split(':')
+    return state === listen ? { address: addressOf(address), port: parseInt(port, 16) } : undefined
+  }
+  return undefined
+}
+
+/** An address as the kernel prints it: 32-bit words in the host's byte order, in hexadecimal. */
+function addressOf(printed: string): string {
+  const words = printed.match(/.{8}/g) ?? []
+  const bytes = Buffer.concat(words.map((word) => Buffer.from(word, 'hex').reverse()))
+  if (bytes.length === 4) return bytes.join('.')
+  return (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')
+}

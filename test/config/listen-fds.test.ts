@@ -1,0 +1,54 @@
+import t from 'tap'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { passedSockets } from '../../src/config/listen-fds.ts'
+
+const ids = { pid: 7, ppid: 5 }
+const somewhere = { address: '127.0.0.1', port: 1 }
+const read = (env: Record<string, string>) => passedSockets(env, ids, () => somewhere)
+
+void t.test('sockets are passed from file descriptor 3 on, by name', async (t) => {
+  t.strictSame(read({ LISTEN_PID: '7', LISTEN_FDS: '2', LISTEN_FDNAMES: 'proxy:ops' }), [
+    { fd: 3, name: 'proxy', at: somewhere },
+    { fd: 4, name: 'ops', at: somewhere },
+  ])
+  t.strictSame(read({ LISTEN_PID: '7', LISTEN_FDS: '1' }), [{ fd: 3, name: '', at: somewhere }])
+  t.match(read({ LISTEN_PPID: '5', LISTEN_FDS: '1' }), [{ fd: 3 }], 'by the process before')
+})
+
+void t.test('sockets that were passed to another process are left alone', async (t) => {
+  t.strictSame(read({}), [])
+  t.strictSame(read({ LISTEN_FDS: '1' }), [])
+  t.strictSame(read({ LISTEN_PID: '5', LISTEN_FDS: '1' }), [])
+  t.strictSame(read({ LISTEN_PID: '9', LISTEN_PPID: '5', LISTEN_FDS: '1' }), [])
+  t.strictSame(read({ LISTEN_PPID: '7', LISTEN_FDS: '1' }), [])
+  for (const count of ['', '0', '-1', 'two', '65', '1e9'])
+    t.strictSame(read({ LISTEN_PID: '7', LISTEN_FDS: count }), [], count)
+})
+
+void t.test(
+  'where a passed socket listens is known before anyone listens on it',
+  { skip: process.platform !== 'linux' && 'no /proc here' },
+  async (t) => {
+    const child = join(import.meta.dirname, 'say-passed.ts')
+    for (const address of ['127.0.0.1', '::1']) {
+      const server = createServer().listen(0, address)
+      t.teardown(() => server.close())
+      await once(server, 'listening')
+      const { fd } = (server as unknown as { _handle: { fd: number } })._handle
+      const folder = openSync(import.meta.dirname, 'r')
+      const { stdout } = spawnSync(process.execPath, [child], {
+        env: { ...process.env, LISTEN_PPID: String(process.pid), LISTEN_FDS: '2' },
+        stdio: ['ignore', 'pipe', 'inherit', fd, folder],
+      })
+      const said = JSON.parse(stdout.toString()) as readonly { at?: { address: string } }[]
+      const { port } = server.address() as { port: number }
+      const printed = address === '::1' ? /^0+(:0+){6}:0*1$/ : /^127\.0\.0\.1$/
+      t.match(said, [{ fd: 3, at: { address: printed, port } }, { fd: 4 }])
+      t.equal(said[1]?.at, undefined, 'a folder listens nowhere')
+    }
+  },
+)
