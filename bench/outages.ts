@@ -1,0 +1,36 @@
+// npm run outages -- ROUNDS: two real API servers, one of which is always in trouble, for as long as one likes. README.md says more.
+import { sufferMisfortunes } from '../test/cluster/two-servers.ts'
+import { noControlPlane } from '../test/kit/control-plane.ts'
+import { Lifetime } from './lifetime.ts'
+import { percentile } from './measure/statistics.ts'
+
+const say = (line: string): void => console.log(line)
+
+async function main(): Promise<number> {
+  const rounds = Number(process.argv[2] ?? 100)
+  const reason = noControlPlane()
+  if (!Number.isSafeInteger(rounds) || rounds < 1 || reason !== undefined) {
+    console.error(`outages: ${reason ?? 'say how many rounds'}`)
+    return 2
+  }
+  await using lifetime = new Lifetime(say)
+  const suffered = await sufferMisfortunes(lifetime, rounds)
+  const { readErrors, writeErrors, lost, anomalies, unseen } = suffered
+  for (const line of [...readErrors, ...anomalies, ...lost, ...unseen]) say(`! ${line}`)
+  for (const [what, each] of Map.groupBy(writeErrors, (error) => error.slice(0, 160)))
+    say(`${each.length} writes: ${what}`)
+  say(`${rounds} outages, ${suffered.answers} answers, ${suffered.kubectlRuns} runs of kubectl`)
+  say(`errors on reads: ${readErrors.length}; writes not acknowledged: ${writeErrors.length}`)
+  say(`acknowledged and lost: ${lost.length}; time going backwards: ${anomalies.length}`)
+  say(`first answer after ${figures(suffered.nextMs)}`)
+  say(`slowest answer meanwhile ${figures(suffered.slowestMs)}`)
+  lifetime.failed = [readErrors, lost, anomalies, unseen].some(({ length }) => length > 0)
+  return lifetime.failed ? 1 : 0
+}
+
+const figures = (values: readonly number[]): string =>
+  [0.5, 0.99, 1]
+    .map((share) => `${percentile(values, share).toFixed(0)} ms (${share * 100} %)`)
+    .join(', ')
+
+process.exitCode = await main()
