@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from '../exchange/exchange.ts'
+import { drainedOf } from './drained.ts'
 
 /** A Sink over a response whose head has been set, which goes out with the first bytes. `onBroken` is told why it failed. */
 export function responseSink(
@@ -13,17 +14,7 @@ export function responseSink(
       started = true
       return response.write(chunk)
     },
-    drained: () =>
-      new Promise((resolve) => {
-        if (response.destroyed || !response.writableNeedDrain) return resolve()
-        const go = (): void => {
-          response.off('drain', go)
-          response.off('close', go)
-          resolve()
-        }
-        response.on('drain', go)
-        response.on('close', go)
-      }),
+    drained: drainedOf(response),
     end: (trailers) => {
       started = true
       if (trailers && trailers.length > 0) response.addTrailers(pairs(trailers))

@@ -1,0 +1,23 @@
+import type { Writable } from 'node:stream'
+
+/**
+ * Tells when a stream has room again, or is gone. Whoever asks while others wait waits with them: a source that is told to stop may still
+ * have a good many chunks on the way, and asks after each.
+ */
+export function drainedOf(stream: Writable): () => Promise<void> {
+  let waiting: Promise<void> | undefined
+  return () => {
+    if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
+    waiting ??= new Promise((resolve) => {
+      const go = (): void => {
+        stream.off('drain', go)
+        stream.off('close', go)
+        waiting = undefined
+        resolve()
+      }
+      stream.on('drain', go)
+      stream.on('close', go)
+    })
+    return waiting
+  }
+}
