@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { builtInFilters } from '../filters/index.ts'
@@ -6,12 +7,14 @@ import { keptKey } from './base/kept-key.ts'
 import { Recorder, type IsRecorded } from './cache/recorder.ts'
 import { Connections } from './client/connections.ts'
 import { followCredentials, loadCredentials } from './client/credential-follower.ts'
+import type { Credentials } from './config/credentials.ts'
 import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import { pipeline } from './pipeline/pipeline.ts'
+import { countingBytes } from './pipeline/traffic.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { Cloud } from './remote/cloud.ts'
 import { forwarder } from './remote/forward.ts'
@@ -63,6 +66,7 @@ export async function startHub(
 
   const credentials = loadCredentials(config.credentials)
   const connections = parts.use(new Connections(credentials))
+  showExpiry(metrics, credentials)
   parts.use(
     followCredentials(
       config.credentials,
@@ -71,6 +75,7 @@ export async function startHub(
       (changed) => {
         log.info('the credentials have changed')
         connections.replaceCredentials(changed)
+        showExpiry(metrics, changed)
       },
       (err) =>
         log.warn(
@@ -110,6 +115,7 @@ export async function startHub(
             () => {
               const healthy = upstream.verdict === 'healthy'
               metrics.upstreamHealthy.set({ upstream: origin }, healthy ? 1 : 0)
+              metrics.yurthubServerHealthy.set({ server: origin }, healthy ? 1 : 0)
               log.info(
                 { upstream: origin, verdict: upstream.verdict },
                 'an API server is judged anew',
@@ -139,6 +145,18 @@ export async function startHub(
     },
   )
 
+  metrics.onRead(() => {
+    for (const { origin, protocol, hostname, port } of config.serverAddresses) {
+      const open = connections.open(origin)
+      const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+      metrics.upstreamConnections.set({ upstream: origin }, open)
+      metrics.yurthubConnections.set({ server }, open)
+    }
+    metrics.unfitCollections.set(store.unfitCollections)
+    metrics.yurthubErrorKeys.set(store.unfitCollections)
+    metrics.yurthubErrorKeysStatus.set(health.store === undefined ? 1 : 0)
+  })
+
   const stopping = new AbortController()
   const handler = pipeline({
     callers: {
@@ -153,7 +171,7 @@ export async function startHub(
     ownHosts: ownHosts(config),
     dispatch: {
       cloud,
-      forward: forwarder(cloud, connections),
+      forward: countingBytes(forwarder(cloud, connections), metrics),
       upgrade: upgrader(cloud, connections),
       recorder: new Recorder(store, recordedBy(config, filters), {
         onRecorded: (kind) => metrics.recorded.add({ kind }),
@@ -226,6 +244,13 @@ function placeOf(
 ): Place {
   const fd = sockets[listener]
   return fd === undefined ? { host: address, port } : { fd }
+}
+
+/** The end of the certificate that the hub shows upstream; nothing where it shows none. */
+function showExpiry(metrics: HubMetrics, { certificate }: Credentials): void {
+  if (certificate === undefined) return
+  const { validToDate } = new X509Certificate(certificate.chain)
+  metrics.certificateExpiry.set({ certificate: 'client' }, validToDate.getTime() / 1000)
 }
 
 /** By what names, besides loopback's, the node's programs may have been told to call the hub. */

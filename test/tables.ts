@@ -18,6 +18,7 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows(false) },
   { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
+  { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
 ]
 
 /** Flag, default, meaning; `foreign` are those that are only accepted. */

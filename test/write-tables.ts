@@ -1,4 +1,4 @@
-/** Brings the tables of docs/ in line with the code: `node test/write-tables.ts && npx prettier --write docs`. */
+/** Brings the tables of docs/ in line with the code: `node test/write-tables.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { rowLines, tables } from './tables.ts'
 

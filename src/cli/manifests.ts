@@ -4,7 +4,7 @@ import { nearest } from '../config/suggestion.ts'
 import { atLeastOne, listOf, objectName, serverAddress } from '../config/value.ts'
 import { refuse, type Command } from './command.ts'
 import { staticPod } from './static-pod.ts'
-import { ownVersion } from './version.ts'
+import { ownVersion } from '../base/own-version.ts'
 
 const parts = ['static-pod', 'rbac', 'configmap'] as const
 

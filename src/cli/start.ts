@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
+import { ownVersion } from '../base/own-version.ts'
 import { readConfig, type HubConfig } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { CannotListen } from '../server/listening.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
-import { ownVersion, versionText } from './version.ts'
+import { versionText } from './version.ts'
 
 /** A hub at work. Disposing of it drains what is under way and lets go of everything. */
 export interface RunningHub extends AsyncDisposable {

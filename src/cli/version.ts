@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { ownVersion } from '../base/own-version.ts'
 import { refuse, type Command } from './command.ts'
 
 /** What this is and what it runs on, a line each. */
@@ -17,16 +16,3 @@ Prints the versions of nodehub, of Node and of SQLite.
 
 export const versionText = (): string =>
   `nodehub ${ownVersion()}\nnode ${process.versions.node}\nsqlite ${process.versions['sqlite'] ?? 'absent'}\n`
-
-/** From the package's own package.json, which stands above the sources and above what was built of them. */
-export function ownVersion(): string {
-  let folder = import.meta.dirname
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder)
-    if (parent === folder) return 'unknown'
-    folder = parent
-  }
-  const content: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const found = typeof content === 'object' && content && 'version' in content
-  return found ? String(content.version) : 'unknown'
-}

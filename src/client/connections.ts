@@ -61,6 +61,10 @@ class CredentialSet {
     return pool
   }
 
+  open(origin: string): number {
+    return this.#pools.get(origin)?.stats.connected ?? 0
+  }
+
   /** No more requests; resolves when those under way, watches among them, have come to their end. */
   async retire(): Promise<void> {
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.close()))
@@ -106,6 +110,14 @@ export class Connections implements AsyncDisposable {
     const { serverName } = set.credentials
     const named = { ...options, ...(serverName !== undefined && { servername: serverName }) }
     set.pool(origin).dispatch(named, handler)
+  }
+
+  /** How many connections to an upstream are open; those that serve an upgrade or a probe are not among them. */
+  open(origin: string): number {
+    return [this.#node, this.#caller, ...this.#retired].reduce(
+      (sum, set) => sum + set.open(origin),
+      0,
+    )
   }
 
   /** The node's own bearer token, where it has one instead of a certificate. */

@@ -40,6 +40,13 @@ const resources = new Set(
 `),
 )
 
+const subresources = new Set(
+  words(`
+  status scale log exec attach portforward proxy binding bindings eviction
+  token ephemeralcontainers resize finalize approval
+`),
+)
+
 type Bound = (value: string) => string
 
 const oneOf =
@@ -51,16 +58,24 @@ const any: Bound = (value) => value
 
 /** What each label's value is brought down to. `components` are known besides those known to everyone. */
 export function labelBounds(components: Iterable<string>): Readonly<Record<Label, Bound>> {
+  const component = oneOf(new Set([...knownComponents, ...components]))
   return {
     verb: oneOf(verbs),
     resource: oneOf(resources),
-    component: oneOf(new Set([...knownComponents, ...components])),
+    subresources: oneOf(subresources),
+    component,
+    // yurthub has the whole User-Agent here, with its versions.
+    client: component,
     code: (value) => (/^[1-5]\d\d$/.test(value) ? value : other),
     source: oneOf(new Set(['cloud', 'cache', 'hub'])),
     // As many as the configuration names, and words of our own.
     upstream: any,
+    server: any,
     outcome: any,
     filter: any,
     kind: any,
+    certificate: any,
+    version: any,
+    node: any,
   }
 }

@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { ownVersion } from '../base/own-version.ts'
 import { labelBounds } from './labels.ts'
 import { metricTable, type MetricRow, type MetricTable } from './table.ts'
+import { TrafficTable, type Traffic, type TrafficLabels } from './traffic.ts'
 
 type LabelsOf<Row extends MetricRow> = { readonly [Name in Row['labels'][number]]: string }
 
@@ -30,8 +32,14 @@ type MetricOf<Row extends MetricRow> = Row['type'] extends 'counter'
     ? GaugeOf<Row>
     : HistogramOf<Row>
 
+type Metrics = { readonly [Key in keyof MetricTable]: MetricOf<MetricTable[Key]> }
+
 /** One metric for each row of the table. Values of labels a client can choose are bounded here, so callers need not. */
-export type HubMetrics = { readonly [Key in keyof MetricTable]: MetricOf<MetricTable[Key]> } & {
+export type HubMetrics = Metrics & {
+  /** What requests of this kind amount to, to be counted by plain additions; bounded as labels are. */
+  traffic(labels: TrafficLabels): Traffic
+  /** What is called each time before metrics are read: for values that somebody else keeps. */
+  onRead(update: () => void): void
   /** All of them, and those of the process, as Prometheus reads them. */
   exposition(): Promise<{ readonly contentType: string; readonly body: string }>
 }
@@ -55,12 +63,41 @@ export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetr
       Object.fromEntries(row.labels.map((name) => [name, bounds[name](labels[name] ?? '')]))
     return [key, metricOf(row, registry, boundedLabels)]
   })
+  const named = Object.fromEntries(metrics) as Metrics
+  named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
+  const traffic = new TrafficTable()
+  const updates = [trafficReport(traffic, named)]
   return {
-    ...(Object.fromEntries(metrics) as HubMetrics),
-    exposition: async () => ({
-      contentType: registry.contentType,
-      body: await registry.metrics(),
-    }),
+    ...named,
+    traffic: ({ verb, resource, subresource, component }) =>
+      traffic.of({
+        verb: bounds.verb(verb),
+        resource: bounds.resource(resource),
+        subresource: bounds.subresources(subresource),
+        component: bounds.component(component),
+      }),
+    onRead: (update) => updates.push(update),
+    exposition: async () => {
+      for (const update of updates) update()
+      return { contentType: registry.contentType, body: await registry.metrics() }
+    },
+  }
+}
+
+/** Brings the metrics up to the traffic. */
+function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
+  const reported = new Map<Traffic, number>()
+  return () => {
+    let total = 0
+    for (const series of traffic.all()) {
+      const { verb, resource, subresource, component } = series.labels
+      const labels = { verb, resource, subresources: subresource, client: component }
+      total += series.inFlight
+      metrics.yurthubInFlight.set(labels, series.inFlight)
+      metrics.yurthubTraffic.add(labels, series.receivedBytes - (reported.get(series) ?? 0))
+      reported.set(series, series.receivedBytes)
+    }
+    metrics.yurthubInFlightTotal.set(total)
   }
 }
 

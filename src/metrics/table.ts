@@ -1,6 +1,6 @@
 /** One metric: what it is called, what it says, and by what it is told apart. */
 export interface MetricRow {
-  readonly name: `nodehub_${string}`
+  readonly name: `nodehub_${string}` | `node_yurthub_${string}`
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels: readonly Label[]
@@ -8,9 +8,26 @@ export interface MetricRow {
 
 /** Every label there is; what values each may take stands in labels.ts. */
 export type Label =
-  'verb' | 'resource' | 'component' | 'code' | 'source' | 'upstream' | 'outcome' | 'filter' | 'kind'
+  | 'verb'
+  | 'resource'
+  | 'subresources'
+  | 'component'
+  | 'client'
+  | 'code'
+  | 'source'
+  | 'upstream'
+  | 'server'
+  | 'outcome'
+  | 'filter'
+  | 'kind'
+  | 'certificate'
+  | 'version'
+  | 'node'
 
-/** Our own metrics. Those of the process itself (`process_`, `nodejs_`) come beside them. */
+/**
+ * The hub's own metrics, and yurthub's under the names and labels it has for them (pkg/yurthub/metrics/metrics.go). Those of the process
+ * itself (`process_`, `nodejs_`) come beside them.
+ */
 export const metricTable = {
   requests: {
     name: 'nodehub_requests_total',
@@ -94,6 +111,72 @@ export const metricTable = {
     name: 'nodehub_malformed_total',
     type: 'counter',
     help: 'Answers of API servers that could not be understood. Found before anything was passed on, an answer passes unrecorded; found later, it is broken off.',
+    labels: [],
+  },
+  upstreamConnections: {
+    name: 'nodehub_upstream_connections',
+    type: 'gauge',
+    help: 'Open connections to an API server; those of upgrades and probes left out.',
+    labels: ['upstream'],
+  },
+  unfitCollections: {
+    name: 'nodehub_store_unfit_collections',
+    type: 'gauge',
+    help: 'Collections to which a write failed and that are not served offline until the next whole list of them.',
+    labels: [],
+  },
+  certificateExpiry: {
+    name: 'nodehub_certificate_expiry_timestamp_seconds',
+    type: 'gauge',
+    help: 'When a certificate in use ends, in seconds since 1970: client, which the hub shows to API servers.',
+    labels: ['certificate'],
+  },
+  buildInfo: {
+    name: 'nodehub_build_info',
+    type: 'gauge',
+    help: 'Always 1: the versions of the hub and of the Node that runs it.',
+    labels: ['version', 'node'],
+  },
+  yurthubServerHealthy: {
+    name: 'node_yurthub_server_healthy_status',
+    type: 'gauge',
+    help: 'Whether an API server is healthy: 1 or 0.',
+    labels: ['server'],
+  },
+  yurthubInFlight: {
+    name: 'node_yurthub_in_flight_requests_collector',
+    type: 'gauge',
+    help: 'Requests for resources being served, watches and upgrades included.',
+    labels: ['verb', 'resource', 'subresources', 'client'],
+  },
+  yurthubInFlightTotal: {
+    name: 'node_yurthub_in_flight_requests_total',
+    type: 'gauge',
+    help: 'The sum of these.',
+    labels: [],
+  },
+  yurthubTraffic: {
+    name: 'node_yurthub_proxy_traffic_collector',
+    type: 'counter',
+    help: "Bytes of API servers' answers, without their heads, as they came over the link; upgrades left out.",
+    labels: ['client', 'verb', 'resource', 'subresources'],
+  },
+  yurthubConnections: {
+    name: 'node_yurthub_closable_conns_collector',
+    type: 'gauge',
+    help: 'Open connections to an API server, by its host and port.',
+    labels: ['server'],
+  },
+  yurthubErrorKeysStatus: {
+    name: 'node_yurthub_error_keys_persistency_status',
+    type: 'gauge',
+    help: 'Whether the store takes writes: 1 or 0.',
+    labels: [],
+  },
+  yurthubErrorKeys: {
+    name: 'node_yurthub_error_keys_count',
+    type: 'gauge',
+    help: 'What could not be written to the cache: here collections, not single keys.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, MetricRow>>

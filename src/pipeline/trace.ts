@@ -3,6 +3,7 @@ import { elapsed } from '../base/clock.ts'
 import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLongRunning } from '../request/request-info.ts'
+import { trafficLabels } from './traffic.ts'
 
 /** One answer, for logs: without what a query or a header may hold. */
 export interface AnswerLine {
@@ -27,8 +28,13 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
       const lasting = isLongRunning(info) || exchange.upgrade
       const watching = info.isResource && info.verb === 'watch'
       const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
+      const traffic = info.isResource ? metrics.traffic(trafficLabels(exchange)) : undefined
       gauge?.add(1)
-      onAbort(exchange.signal, () => gauge?.add(-1))
+      if (traffic) traffic.inFlight++
+      onAbort(exchange.signal, () => {
+        gauge?.add(-1)
+        if (traffic) traffic.inFlight--
+      })
       const reply = await next(exchange)
       const code = reply.kind === 'upgrade' ? 101 : reply.status
       metrics.requests.add({

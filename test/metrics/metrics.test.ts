@@ -89,3 +89,35 @@ void t.test('two hubs in one process count apart', async (t) => {
     'nodehub_requests_rejected_total 0',
   ])
 })
+
+void t.test('traffic is told when it is asked for, each byte once', async (t) => {
+  const metrics = createMetrics()
+  const labels = { verb: 'list', resource: 'pods', subresource: '', component: 'kubelet' }
+  const traffic = metrics.traffic(labels)
+  t.equal(metrics.traffic({ ...labels }), traffic)
+  traffic.receivedBytes += 10
+  traffic.inFlight++
+  const bytes = () => samples(metrics, 'node_yurthub_proxy_traffic_collector{')
+  t.match(await bytes(), [/} 10$/])
+  traffic.receivedBytes += 5
+  t.match(await bytes(), [/} 15$/])
+  t.match(await bytes(), [/} 15$/])
+  t.strictSame(await samples(metrics, 'node_yurthub_in_flight_requests_total'), [
+    'node_yurthub_in_flight_requests_total 1',
+  ])
+})
+
+void t.test('of known words, too, a client cannot make series without end', async (t) => {
+  const components = Array.from({ length: 50 }, (_, i) => `agent${i}`)
+  const metrics = createMetrics({ components })
+  for (const component of components) {
+    for (const verb of ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']) {
+      for (const resource of ['pods', 'nodes', 'secrets', 'events', 'leases', 'services', 'jobs']) {
+        metrics.traffic({ verb, resource, subresource: '', component }).receivedBytes++
+      }
+    }
+  }
+  const series = await samples(metrics, 'node_yurthub_proxy_traffic_collector{')
+  t.equal(series.length, 2001)
+  t.match(series.at(-1), /client="other",verb="other",resource="other",subresources="other"} 450$/)
+})

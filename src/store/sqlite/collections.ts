@@ -43,6 +43,13 @@ export class Collections {
     return this.known(address)?.unfit !== true
   }
 
+  /** Collections to which a write failed and of which no whole list has been committed since. */
+  get unfit(): number {
+    let count = 0
+    for (const state of this.#states.values()) if (state.unfit) count++
+    return count
+  }
+
   holes(address: CollectionAddress): boolean {
     return this.known(address)?.holes === true
   }

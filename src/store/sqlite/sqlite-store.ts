@@ -96,6 +96,11 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
+  /** How many collections are unfit because of a write in this run. */
+  get unfitCollections(): number {
+    return this.#collections.unfit
+  }
+
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     this.#sweep.used(key.audience.identity)
     return this.#read(() => this.#get(key))

@@ -1,0 +1,101 @@
+import t from 'tap'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+
+const inFlight = (hub: TestHub, verb: string): Promise<number> =>
+  hub.metric(
+    `node_yurthub_in_flight_requests_collector{verb="${verb}",resource="pods",subresources="",client="kubelet"}`,
+  )
+
+void t.test('a watch is in flight, under yurthub’s names, until it ends', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  t.equal(await inFlight(hub, 'watch'), 1)
+  t.equal(await inFlight(hub, 'list'), 0)
+  t.equal(await hub.metric('node_yurthub_in_flight_requests_total'), 1)
+  watch.hangUp()
+  while ((await inFlight(hub, 'watch')) > 0) await kubelet.get('/version')
+  t.equal(await hub.metric('node_yurthub_in_flight_requests_total'), 0)
+})
+
+void t.test('bytes of the cloud’s answers are counted, those of the cache are not', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const bytes = () =>
+    hub.metric(
+      'node_yurthub_proxy_traffic_collector{client="kubelet",verb="list",resource="pods",subresources=""}',
+    )
+  const { answer } = await hub.as('kubelet').list(podsOfNode)
+  t.equal(await bytes(), answer.body.byteLength)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await hub.as('kubelet').list(podsOfNode)).answer.status, 200)
+  t.equal(await bytes(), answer.body.byteLength)
+})
+
+void t.test('an API server is healthy and connected to, or neither', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await hub.as('kubelet').get('/version')
+  const { host } = new URL(cloud.url)
+  const healthy = `node_yurthub_server_healthy_status{server="${cloud.url}"}`
+  const open = `node_yurthub_closable_conns_collector{server="${host}"}`
+  t.equal(await hub.metric(healthy), 1)
+  t.ok((await hub.metric(open)) >= 1)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal(await hub.metric(healthy), 0)
+  t.equal(await hub.metric(open), 0)
+})
+
+void t.test(
+  'a collection that the store did not take counts until it is stored again',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    await kubelet.list(podsOfNode)
+    const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
+    t.teardown(() => busy.close())
+    busy.exec('BEGIN IMMEDIATE')
+    cloud.addPods('b')
+    await kubelet.list(podsOfNode)
+    t.equal(await hub.metric('node_yurthub_error_keys_count'), 1)
+    t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 0)
+    busy.exec('ROLLBACK')
+    await kubelet.list(podsOfNode)
+    t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)
+    t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 1)
+  },
+)
+
+void t.test('the end of the certificate that the hub shows is told', async (t) => {
+  const cloud = await startCloud(t)
+  const folder = 'test/fixtures/credentials'
+  const certificate = join(folder, 'client.crt')
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: {
+      credentials: { kind: 'files', certificate, key: join(folder, 'client.key') },
+    },
+  })
+  const { validToDate } = new X509Certificate(readFileSync(certificate))
+  t.equal(
+    await hub.metric('nodehub_certificate_expiry_timestamp_seconds{certificate="client"}'),
+    validToDate.getTime() / 1000,
+  )
+})
