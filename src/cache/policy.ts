@@ -49,8 +49,10 @@ const isIndented = ({ info, headers }: Exchange): boolean =>
 /** With any other parameter a caller could have as many documents kept as it likes. */
 const documentParameters = new Set(['timeout', 'hash'])
 
-const isDocument = ({ path, query }: NonResourceRequest): boolean =>
-  documentPaths.test(path) && [...query.keys()].every((name) => documentParameters.has(name))
+const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>
+  ambiguous !== true &&
+  documentPaths.test(path) &&
+  [...query.keys()].every((name) => documentParameters.has(name))
 
 function selectorsAreWellFormed(info: ResourceRequest): boolean {
   try {

@@ -24,7 +24,7 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
   const { info } = exchange
   const { store } = facts
   if (!info.isResource) {
-    if (info.verb !== 'get') throw neverCached()
+    if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
     return localDocument(exchange, store)
   }
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {

@@ -10,13 +10,7 @@ import type {
 } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
-import {
-  badRequest,
-  internalError,
-  serviceUnavailable,
-  StatusError,
-  type Status,
-} from '../kube/status.ts'
+import { internalError, serviceUnavailable, StatusError, type Status } from '../kube/status.ts'
 import { Unreachable } from '../remote/forward.ts'
 import { MalformedPath } from '../request/request-info.ts'
 
@@ -39,7 +33,6 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
 /** Causes and what clients are told of them; `undefined` for what no one foresaw. */
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
-  if (error instanceof MalformedPath) return badRequest(error.message)
   if (error instanceof BrokenAnswer)
     return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof Unreachable) {
@@ -71,16 +64,31 @@ export function withRescue(onUnforeseen: OnUnforeseen) {
     }
 }
 
+/** Told of answers to requests that never became exchanges. */
+export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
+
 /** Whatever no one else caught, before it was known in which form an answer is wanted: a Status in JSON. */
-export function withLastResort(onUnforeseen: OnUnforeseen) {
+export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
     async (incoming) => {
       try {
         return await next(incoming)
       } catch (error) {
-        return statusReply(told(error, incoming, onUnforeseen), 'json')
+        const reply =
+          error instanceof MalformedPath
+            ? noRequest()
+            : statusReply(told(error, incoming, onUnforeseen), 'json')
+        onRefused(incoming, reply)
+        return reply
       }
     }
+}
+
+/** Go's net/http answers what is no request before there is an API server to make a Status of it (net/http server.go, serve). */
+function noRequest(): BodyReply {
+  const headers = ['Content-Type', 'text/plain; charset=utf-8', 'Connection', 'close']
+  const body = Buffer.from('400 Bad Request')
+  return { kind: 'body', from: 'hub', status: 400, headers: new HeaderList(headers), body }
 }
 
 function told(

@@ -10,7 +10,7 @@ import { withFilters } from './filters.ts'
 import { withDeadline, withInFlightLimit } from './limits.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
-import { withTrace, type OnAnswer } from './trace.ts'
+import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
 export interface PipelineParts {
   readonly callers: CallerRules
@@ -28,8 +28,9 @@ export interface PipelineParts {
 
 /** The whole data path, in the order in which a request travels. */
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
+  const refused = refusalTrace(parts.metrics, parts.onAnswer)
   return stack<Incoming, WireReply>()
-    .through(withLastResort(parts.onUnforeseen)) // whatever no one else caught becomes a Status in JSON
+    .through(withLastResort(parts.onUnforeseen, refused)) // whatever no one else caught becomes a Status in JSON
     .through(withOwnHost(parts.ownHosts)) // nobody is led here by a page or a name of somebody else's
     .through(withRequestInfo) // what is asked
     .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange

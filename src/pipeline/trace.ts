@@ -1,7 +1,8 @@
 import { onAbort } from '../base/abort.ts'
 import { elapsed } from '../base/clock.ts'
-import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
+import type { BodyReply, Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import { componentOf } from '../request/component.ts'
 import { isLongRunning } from '../request/request-info.ts'
 import { trafficLabels } from './traffic.ts'
 
@@ -54,4 +55,21 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
       })
       return reply
     }
+}
+
+/** Counts answers to requests that never became exchanges: who asked, or for what, could not be told. */
+export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
+  return (
+    { id, method, url, headers, signal }: Incoming,
+    { status: code, from: source }: BodyReply,
+  ): void => {
+    const began = elapsed()
+    const component = componentOf(headers.get('user-agent'))
+    const verb = method.toLowerCase()
+    metrics.requests.add({ verb, resource: '', component, code: String(code), source })
+    const [path = ''] = url.split('?')
+    onAbort(signal, () =>
+      onAnswer({ id, method, path, component, code, source, ms: elapsed() - began }),
+    )
+  }
 }

@@ -12,6 +12,8 @@ export interface NonResourceRequest {
   /** The HTTP method in lower case. */
   readonly verb: string
   readonly query: URLSearchParams
+  /** The path could mean two things to two readers: it may be passed on as it came, and nothing may be concluded from it. */
+  readonly ambiguous?: true
 }
 
 export interface ResourceRequest {
@@ -44,25 +46,32 @@ export class MalformedPath extends Error {
 
 /**
  * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/` with at least a
- * resource are non-resource requests. Throws `MalformedPath` for what could mean two things to two readers: a bad escape, NUL, `.` and
- * `..` as a segment, an encoded slash or an empty segment in what is read here (what follows a subresource is its own), and for a
- * target that is no path (RFC 9112 section 3.2 has three more forms).
+ * resource are non-resource requests. So are those that could mean two things to two readers, and they are marked as such: NUL, `.` and
+ * `..` as a segment, what is no UTF-8, an encoded slash or an empty segment in what is read here (what follows a subresource is its own).
+ * Throws `MalformedPath` for what no API server reads either: a bad escape, and a target that is no path (RFC 9112 section 3.2 has three
+ * more forms).
  */
 export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
+  const nonResource = (): NonResourceRequest => ({
+    isResource: false,
+    path,
+    verb: method.toLowerCase(),
+    query,
+  })
+  const ambiguous = (): NonResourceRequest => ({ ...nonResource(), ambiguous: true })
   const segments = split(path)
-  const nonResource = (): NonResourceRequest => {
-    refuseAmbiguous(segments)
-    return { isResource: false, path, verb: method.toLowerCase(), query }
-  }
+  if (segments === undefined) return ambiguous()
   const verb = verbOfMethod[method]
   const [prefix, ...rest] = segments
-  if (verb === undefined || (prefix !== 'api' && prefix !== 'apis')) return nonResource()
+  const isUnderApi = verb !== undefined && (prefix === 'api' || prefix === 'apis')
   const group = prefix === 'api' ? '' : (rest.shift() ?? '')
   const version = rest.shift()
-  if (version === undefined || rest.length === 0) return nonResource()
+  if (!isUnderApi || version === undefined || rest.length === 0) {
+    return areClear(segments) ? nonResource() : ambiguous()
+  }
   let legacyWatch = false
   if (rest[0] === 'watch' && rest.length > 1) {
     legacyWatch = true // /api/v1/watch/pods: deprecated, still served
@@ -74,7 +83,7 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
     rest.splice(0, 2)
   }
   const [resource = '', name, subresource, ...extra] = rest
-  refuseAmbiguous(segments.slice(0, segments.length - extra.length))
+  if (!areClear(segments.slice(0, segments.length - extra.length))) return ambiguous()
   return {
     isResource: true,
     path,
@@ -87,33 +96,31 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
   }
 }
 
-/** The segments between slashes, without escapes; a slash at the end stands before nothing. */
-function split(path: string): string[] {
+/** The segments between slashes, without escapes; a slash at the end stands before nothing. `undefined` where one has two readings. */
+function split(path: string): string[] | undefined {
   if (!path.startsWith('/')) throw new MalformedPath('the target of the request is not a path')
+  if (/%(?![0-9a-f]{2})/i.test(path)) throw new MalformedPath('the path has a bad escape')
   const segments = path.slice(1).split('/')
   if (segments.at(-1) === '') segments.pop()
-  return segments.map((segment) => {
-    const plain = segment.includes('%') ? decode(segment) : segment
-    if (plain === '.' || plain === '..' || plain.includes('\0')) throw notAllowed(segment)
-    return plain
-  })
+  const plain: string[] = []
+  for (const segment of segments) {
+    const decoded = segment.includes('%') ? decode(segment) : segment
+    if (decoded === undefined || decoded === '.' || decoded === '..') return undefined
+    if (decoded.includes('\0')) return undefined
+    plain.push(decoded)
+  }
+  return plain
 }
 
-function refuseAmbiguous(segments: readonly string[]): void {
-  const bad = segments.find((segment) => segment === '' || segment.includes('/'))
-  if (bad !== undefined) throw notAllowed(bad)
-}
+const areClear = (segments: readonly string[]): boolean =>
+  segments.every((segment) => segment !== '' && !segment.includes('/'))
 
-const notAllowed = (segment: string): MalformedPath =>
-  new MalformedPath(`the path segment ${JSON.stringify(segment)} is not allowed`)
-
-function decode(segment: string): string {
+/** `undefined` for escapes that are no UTF-8. */
+function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment)
-  } catch (cause) {
-    throw new MalformedPath(`the path segment ${JSON.stringify(segment)} has a bad escape`, {
-      cause,
-    })
+  } catch {
+    return undefined
   }
 }
 

@@ -1,4 +1,4 @@
-import { notFound, methodNotAllowed, StatusError } from '../kube/status.ts'
+import { notFound, methodNotAllowed, resourceNotFound, StatusError } from '../kube/status.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { sendBody, sendText } from './answer.ts'
@@ -15,6 +15,8 @@ import { issuer } from './tokens.ts'
 export function answerPath(api: Api, call: Call): void {
   const { outlet, seen } = call
   const path = seen.path.replace(/(.)\/$/, '$1')
+  if (!call.info.isResource && call.info.ambiguous === true)
+    throw new StatusError(resourceNotFound())
   const document = documents[path]
   if (seen.method !== 'GET' && seen.method !== 'HEAD') {
     if (call.info.isResource || /^\/apis?\//.test(path)) throw new StatusError(methodNotAllowed())

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { BodyReply } from '../../src/exchange/exchange.ts'
-import { notFound, StatusError, tooManyRequests } from '../../src/kube/status.ts'
+import { notFound, StatusError, tooManyRequests, unauthorized } from '../../src/kube/status.ts'
 import { withLastResort, withRescue } from '../../src/pipeline/failures.ts'
 import { Unreachable } from '../../src/remote/forward.ts'
 import { MalformedPath } from '../../src/request/request-info.ts'
@@ -13,7 +13,6 @@ const pod = { group: '', resource: 'pods', name: 'a' }
 const failures: readonly (readonly [error: unknown, told: object, unforeseen: boolean])[] = [
   [new StatusError(notFound(pod)), { code: 404, reason: 'NotFound' }, false],
   [new StatusError(tooManyRequests('later', 7)), { code: 429, reason: 'TooManyRequests' }, false],
-  [new MalformedPath('no'), { code: 400, reason: 'BadRequest', message: 'no' }, false],
   [new Unreachable(false), { code: 503, message: 'no API server can be reached' }, false],
   [new Unreachable(true), { code: 503, message: /whether it has acted is not known/ }, false],
   [new Error('a secret of ours'), { code: 500, reason: 'InternalError' }, true],
@@ -58,10 +57,25 @@ void t.test('nobody is told of what failed because its client has gone', async (
   t.strictSame(seen, [])
 })
 
-void t.test('what failed before a form was known is told in JSON', async (t) => {
-  const handle = withLastResort(() => undefined)(() => Promise.reject(new MalformedPath('no')))
+void t.test('what failed before a form was known is told in JSON, and counted', async (t) => {
+  const refused: BodyReply[] = []
+  const handle = withLastResort(
+    () => undefined,
+    (_incoming, reply) => refused.push(reply),
+  )(() => Promise.reject(new StatusError(unauthorized())))
   const headers = { Accept: 'application/vnd.kubernetes.protobuf' }
   const reply = (await handle(exchangeOf('/api/v1/pods', { headers }))) as BodyReply
   t.equal(reply.headers.get('content-type'), 'application/json')
-  t.match(JSON.parse(Buffer.from(reply.body).toString()), { kind: 'Status', code: 400 })
+  t.match(JSON.parse(Buffer.from(reply.body).toString()), { kind: 'Status', code: 401 })
+  t.strictSame(refused, [reply])
+})
+
+void t.test('what is no request is answered as net/http does, before any Status', async (t) => {
+  const ignore = (): void => undefined
+  const handle = withLastResort(ignore, ignore)(() => Promise.reject(new MalformedPath('no')))
+  const reply = (await handle(exchangeOf('/api/v1/pods'))) as BodyReply
+  t.equal(reply.status, 400)
+  t.equal(reply.headers.get('content-type'), 'text/plain; charset=utf-8')
+  t.equal(reply.headers.get('connection'), 'close')
+  t.equal(Buffer.from(reply.body).toString(), '400 Bad Request')
 })
