@@ -8,7 +8,7 @@ import { posix } from 'node:path'
 /** The folders of src/, and its single files, from the ground up. */
 export const floors: readonly (readonly string[])[] = [
   ['base'],
-  ['kube'],
+  ['kube', 'certificates'],
   ['request', 'codec', 'metrics', 'config'],
   ['exchange'],
   ['client', 'store'],

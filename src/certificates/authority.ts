@@ -34,6 +34,15 @@ const year = 365 * 24 * 3600 * 1000
 /** Clocks differ: a certificate is good a little before it was made. */
 const backdatedMs = 5 * 60 * 1000
 
+/** In milliseconds since the epoch. */
+interface Validity {
+  readonly from: number
+  readonly to: number
+}
+
+/** RFC 5280 section 4.1.2.5: the last second there is stands for no end. From the first one a clock without a battery shows. */
+const always: Validity = { from: 0, to: Date.UTC(9999, 11, 31, 23, 59, 59) }
+
 const oid = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
   commonName: '2.5.4.3',
@@ -58,7 +67,7 @@ export class CertificateAuthority {
   readonly #subject: Buffer
   readonly #keyId: Buffer
 
-  /** `from`: an authority there is already; else one is made that lasts ten years. */
+  /** `from`: an authority there is already; else one is made that has no end. */
   constructor(commonName: string, from?: IssuedCertificate) {
     const pair = from ? undefined : generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = pair?.privateKey ?? createPrivateKey(from?.key ?? '')
@@ -88,7 +97,7 @@ export class CertificateAuthority {
     return this.#signed(
       nameOf(request.commonName, request.organizations ?? []),
       publicKey,
-      request.lifetimeMs ?? year,
+      { from: now() - backdatedMs, to: now() + (request.lifetimeMs ?? year) },
       [
         // digitalSignature
         extension(oid.keyUsage, der.namedBits([0]), true),
@@ -100,7 +109,7 @@ export class CertificateAuthority {
   }
 
   #ownCertificate(publicKey: KeyObject): string {
-    return this.#signed(this.#subject, publicKey, 10 * year, [
+    return this.#signed(this.#subject, publicKey, always, [
       // digitalSignature, keyCertSign, cRLSign
       extension(oid.keyUsage, der.namedBits([0, 5, 6]), true),
       extension(oid.basicConstraints, der.sequence(der.yes), true),
@@ -110,7 +119,7 @@ export class CertificateAuthority {
   #signed(
     subject: Buffer,
     publicKey: KeyObject,
-    lifetimeMs: number,
+    validity: Validity,
     extensions: readonly Buffer[],
   ): string {
     const algorithm = der.sequence(der.objectIdentifier(oid.ecdsaWithSha256))
@@ -123,7 +132,7 @@ export class CertificateAuthority {
       der.integer(serialNumber()),
       algorithm,
       this.#subject,
-      der.sequence(der.time(now() - backdatedMs), der.time(now() + lifetimeMs)),
+      der.sequence(der.time(validity.from), der.time(validity.to)),
       subject,
       publicKey.export({ type: 'spki', format: 'der' }),
       der.explicit(3, der.sequence(...extensions, ...keyIds)),

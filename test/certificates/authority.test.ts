@@ -3,7 +3,7 @@ import { connect, createServer, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { CertificateAuthority } from '../../src/sandbox/certificates.ts'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
 
 void t.test('an authority vouches for what it issues, and for nothing else', async (t) => {
   const authority = new CertificateAuthority('an authority')
