@@ -20,15 +20,18 @@ import { Cloud } from './remote/cloud.ts'
 import { forwarder } from './remote/forward.ts'
 import { upgrader } from './remote/upgrade.ts'
 import { Upstream } from './remote/upstream.ts'
-import { listen, type Listener } from './server/listener.ts'
+import { listen, listenSecurely, type Listener } from './server/listener.ts'
 import type { Place } from './server/listening.ts'
 import { listenOps } from './server/ops.ts'
+import { Serving } from './server/serving.ts'
 import { openStore } from './store/sqlite/open.ts'
 
 /** A running hub. Disposing it drains what is under way for as long as the configuration allows, then cuts. */
 export interface Hub extends AsyncDisposable {
   /** Where the plain proxy listens; `undefined` where it does not. */
   readonly proxyPort: number | undefined
+  /** Where the TLS proxy listens. */
+  readonly proxySecurePort: number
   readonly opsPort: number
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
@@ -65,6 +68,24 @@ export async function startHub(
   makeFolder(config.rootDir, 0o700)
 
   const credentials = loadCredentials(config.credentials)
+  const serving = parts.use(
+    new Serving({
+      folder: join(config.rootDir, 'pki'),
+      names: servingNames(config),
+      given: config.tls.serving,
+      clientCa: config.tls.clientCa,
+      upstreamCa: credentials.ca,
+      onAuthorityMade: () =>
+        log.warn(
+          'a new authority was made: clients of the TLS proxy have to be told whom to trust',
+        ),
+      onUnusable: (err) =>
+        log.warn(
+          { err },
+          "the TLS listener's certificates have changed and cannot be used; the last good ones stay",
+        ),
+    }),
+  )
   const connections = parts.use(new Connections(credentials))
   showExpiry(metrics, credentials)
   parts.use(
@@ -76,6 +97,7 @@ export async function startHub(
         log.info('the credentials have changed')
         connections.replaceCredentials(changed)
         showExpiry(metrics, changed)
+        serving.replaceUpstreamCa(changed.ca)
       },
       (err) =>
         log.warn(
@@ -160,6 +182,8 @@ export async function startHub(
   const stopping = new AbortController()
   const handler = pipeline({
     callers: {
+      nodeName: config.nodeName,
+      plainServed: config.proxy.plain === 'served',
       anonymousLoopback: config.anonymousLoopback,
       tokenKey: keptKey(join(config.rootDir, 'token.key')),
       owners: new SocketOwners(),
@@ -213,21 +237,32 @@ export async function startHub(
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   parts.defer(() => ops.close(0))
-  const proxy: Listener | undefined = config.proxy.plain
-    ? await listen({
-        ...placeOf(config, 'proxy', config.proxy),
-        handler,
-        maxConnections,
-        onBroken: (err) => log.debug({ err }, 'an answer broke off'),
-      })
-    : undefined
-  parts.defer(() => proxy?.close(grace))
+  const proxied = {
+    handler,
+    maxConnections,
+    onBroken: (err: unknown) => log.debug({ err }, 'an answer broke off'),
+  }
+  const proxies: Listener[] = []
+  parts.defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.close(grace)))))
+  const plain =
+    config.proxy.plain === 'off'
+      ? undefined
+      : await listen({ ...proxied, ...placeOf(config, 'proxy', config.proxy) })
+  if (plain) proxies.push(plain)
+  const secure = await listenSecurely({
+    ...proxied,
+    ...placeOf(config, 'secure-proxy', { ...config.proxy, port: config.proxy.securePort }),
+    credentials: serving.current,
+  })
+  proxies.push(secure)
+  serving.follow(secure)
   parts.defer(() => stopping.abort())
 
   const running = parts.move()
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
   return {
-    proxyPort: proxy?.port,
+    proxyPort: plain?.port,
+    proxySecurePort: secure.port,
     opsPort: ops.port,
     metrics,
     online: () => cloud.online,
@@ -251,6 +286,13 @@ function showExpiry(metrics: HubMetrics, { certificate }: Credentials): void {
   if (certificate === undefined) return
   const { validToDate } = new X509Certificate(certificate.chain)
   metrics.certificateExpiry.set({ certificate: 'client' }, validToDate.getTime() / 1000)
+}
+
+/** What clients may have been told to call the hub by, as its certificate has it. */
+function servingNames(config: HubConfig): string[] {
+  const unspecified = new Set(['0.0.0.0', '::'])
+  const names = ['127.0.0.1', '::1', 'localhost', ...ownHosts(config)]
+  return [...new Set(names)].filter((name) => !unspecified.has(name))
 }
 
 /** By what names, besides loopback's, the node's programs may have been told to call the hub. */

@@ -1,15 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs'
-import { dirname } from 'node:path'
-import { makeFolder } from './folder.ts'
+import { chmodSync, readFileSync } from 'node:fs'
+import { writeDurably } from './durable-file.ts'
 
 const keyBytes = 32
 
@@ -27,27 +18,7 @@ export function keptKey(file: string): Buffer {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-  return makeKey(file)
-}
-
-function makeKey(file: string): Buffer {
   const key = randomBytes(keyBytes)
-  const folder = dirname(file)
-  makeFolder(folder, 0o700)
-  const beside = `${file}.new`
-  synced(beside, 'w', (handle) => writeSync(handle, key))
-  renameSync(beside, file)
-  // A new name is on the disk when the folder is.
-  synced(folder, 'r', () => undefined)
+  writeDurably(file, key)
   return key
-}
-
-function synced(path: string, flags: string, act: (handle: number) => void): void {
-  const handle = openSync(path, flags, 0o600)
-  try {
-    act(handle)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }

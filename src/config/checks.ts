@@ -20,13 +20,6 @@ export function contradictions(values: Values, given: (name: OptionName) => bool
     ...together(values, 'serving-cert', 'serving-key'),
     ...portsInTheWay(values),
   )
-  if (!plainProxyOf(values)) {
-    mistakes.push(
-      values['plain-proxy'] === false
-        ? '--plain-proxy=false leaves no way to the hub: this release has no TLS listener'
-        : '--plain-proxy must be asked for on a host-network node or with --host-network-propagation, since pods could reach it: this release has no TLS listener beside it',
-    )
-  }
   return mistakes
 }
 
@@ -67,8 +60,14 @@ export function observations(values: Values, credentials: CredentialFiles): stri
   const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
   if (plain.length > 0)
     notes.push(`${plain.map(String).join(', ')} is spoken to without TLS: for tests only`)
+  const { 'client-ca': clientCa, 'upstream-ca': upstreamCa } = values
+  if (clientCa === undefined && upstreamCa === undefined && credentials.kind !== 'kubeconfig') {
+    notes.push(
+      'nobody vouches for clients of the TLS listener: give --client-ca, or only their tokens count',
+    )
+  }
   const loopback = ['127.', '::1'].some((start) => values['bind-proxy-address'].startsWith(start))
-  if (!loopback) {
+  if (!loopback && plainProxyOf(values) === 'served') {
     notes.push(
       `--bind-proxy-address=${values['bind-proxy-address']} lets other machines reach a proxy without TLS`,
     )

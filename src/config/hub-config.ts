@@ -11,12 +11,12 @@ export interface HubConfig {
   readonly serverAddresses: readonly URL[]
   /** Health, readiness, metrics. */
   readonly ops: { readonly address: string; readonly port: number }
-  /** Where the node speaks to the hub. `plain` says whether the port without TLS listens at all. */
+  /** Where the node speaks to the hub: `port` without TLS, `securePort` with it. */
   readonly proxy: {
     readonly address: string
     readonly port: number
     readonly securePort: number
-    readonly plain: boolean
+    readonly plain: PlainProxy
   }
   /** Listeners whose sockets were passed to this process listen there, whatever their addresses above. */
   readonly sockets: SocketsByListener
@@ -52,9 +52,9 @@ export interface HubConfig {
   }
   readonly credentials: CredentialFiles
   readonly tls: {
+    /** Files; absent: the hub vouches for itself, and those who vouch for the API servers for its clients. */
     readonly clientCa: string | undefined
-    readonly servingCert: string | undefined
-    readonly servingKey: string | undefined
+    readonly serving: { readonly certificate: string; readonly key: string } | undefined
   }
   readonly maxRequestsInFlight: number
   readonly minRequestTimeoutMs: number
@@ -62,6 +62,9 @@ export interface HubConfig {
   readonly shutdownGracePeriodMs: number
   readonly logLevel: LogLevel
 }
+
+/** What the port without TLS does: serves, refuses whoever calls (so that nobody else can take it), or does not listen. */
+export type PlainProxy = 'served' | 'refusing' | 'off'
 
 export type LogLevel = NonNullable<Values['log-level']>
 
@@ -75,6 +78,7 @@ export interface Found {
 /** Settings, each understood by itself and checked against the others, as the parts of the hub want them. */
 export function configOf(values: Values, { nodeName, credentials, sockets }: Found): HubConfig {
   const hub = values['hub-address']
+  const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
   const securePort = values['proxy-secure-port']
   const disabled = new Set(values['disabled-resource-filters'])
   if (!values['access-server-through-hub']) disabled.add('masterservice')
@@ -119,8 +123,10 @@ export function configOf(values: Values, { nodeName, credentials, sockets }: Fou
     credentials,
     tls: {
       clientCa: values['client-ca'],
-      servingCert: values['serving-cert'],
-      servingKey: values['serving-key'],
+      serving:
+        servingCert === undefined || servingKey === undefined
+          ? undefined
+          : { certificate: servingCert, key: servingKey },
     },
     maxRequestsInFlight: values['max-requests-in-flight'],
     minRequestTimeoutMs: values['min-request-timeout'],
@@ -145,7 +151,11 @@ function frozen<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Whether the plain proxy listens: where pods could reach it without credentials, only if it was asked for. */
-export const plainProxyOf = (values: Values): boolean =>
-  values['plain-proxy'] ??
-  !(values['host-network-node'] || values['host-network-propagation'] !== 'off')
+/** Where pods could reach the plain proxy without credentials, it serves only if it was asked to. */
+export function plainProxyOf(values: Values): PlainProxy {
+  const asked = values['plain-proxy']
+  if (asked !== undefined) return asked ? 'served' : 'off'
+  return values['host-network-node'] || values['host-network-propagation'] !== 'off'
+    ? 'refusing'
+    : 'served'
+}

@@ -13,8 +13,6 @@ const endpointSlices: GVR = {
 /** Collections that every component of a node shares, before `--pool-scope-resources` adds to them. */
 export const poolScopeDefaults: readonly GVR[] = [services, endpointSlices]
 
-const noTls = 'there is no TLS listener'
-
 /**
  * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has the setting
  * (cmd/yurthub/app/options/options.go).
@@ -104,18 +102,16 @@ export const options = {
   'client-ca': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
-    help: 'Certificates that vouch for clients of the TLS listener.',
+    help: 'Certificates that vouch for clients of the TLS proxy. Default: those that vouch for the API servers.',
     default: undefined,
     file: true,
-    remark: later(noTls),
   }),
   'serving-cert': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
-    help: 'What the TLS listener shows.',
+    help: "What the TLS proxy shows, in PEM, read again when it changes. Default: a certificate of the hub's own authority, whose certificate is <root-dir>/pki/ca.crt.",
     default: undefined,
     file: true,
-    remark: later(noTls),
   }),
   'serving-key': option({
     type: is.optional(is.text('FILE')),
@@ -123,7 +119,6 @@ export const options = {
     help: 'Its key.',
     default: undefined,
     file: true,
-    remark: later(noTls),
   }),
   'bind-address': option({
     type: is.address,
@@ -154,14 +149,13 @@ export const options = {
     group: 'Listeners',
     help: 'Port of the TLS proxy, and the port of --hub-address where that names none.',
     default: 10268,
-    remark: later(`${noTls}; the number is only told to pods, with --hub-address`),
   }),
   'plain-proxy': option({
     type: is.optional(is.boolean),
     group: 'Listeners',
-    help: 'Whether the plain proxy listens.',
+    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses whoever calls unless it is asked for here.',
     default: undefined,
-    defaultShown: 'true; false on a host-network node or with --host-network-propagation',
+    defaultShown: 'true, but for host-network nodes and --host-network-propagation',
   }),
   'anonymous-loopback': option({
     type: is.oneOf(['root', 'node', 'none']),

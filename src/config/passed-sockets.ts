@@ -12,7 +12,7 @@ export interface PassedSocket {
 }
 
 /** Listeners by the names that sockets for them go by. */
-export type ListenerName = 'proxy' | 'ops'
+export type ListenerName = 'proxy' | 'secure-proxy' | 'ops'
 
 /** File descriptors of listeners whose sockets were passed; the others open their own. */
 export type SocketsByListener = Readonly<Partial<Record<ListenerName, number>>>
@@ -25,7 +25,7 @@ interface Place {
 
 /** The listeners that this configuration has. */
 const places = (values: Values): readonly Place[] => [
-  ...(plainProxyOf(values)
+  ...(plainProxyOf(values) !== 'off'
     ? [
         {
           name: 'proxy' as const,
@@ -34,6 +34,11 @@ const places = (values: Values): readonly Place[] => [
         },
       ]
     : []),
+  {
+    name: 'secure-proxy',
+    address: values['bind-proxy-address'],
+    port: values['proxy-secure-port'],
+  },
   { name: 'ops', address: values['bind-address'], port: values['serve-port'] },
 ]
 

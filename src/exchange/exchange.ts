@@ -15,6 +15,19 @@ export interface Peer {
   readonly port: number
   readonly localAddress: string
   readonly localPort: number
+  /**
+   * Absent where the connection has no TLS. The certificate is absent where the client showed none that the listener's authorities
+   * vouched for when the connection was made.
+   */
+  readonly tls?: { readonly certificate?: ClientCertificate }
+}
+
+/** Whom a certificate names, and when; its key was proved in the handshake. Times are in milliseconds since the epoch. */
+export interface ClientCertificate {
+  readonly commonName: string
+  readonly organizations: readonly string[]
+  readonly validFrom: number
+  readonly validTo: number
 }
 
 /** A request as a listener took it. */

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { Credential, Incoming } from '../exchange/exchange.ts'
-import { StatusError, unauthorized } from '../kube/status.ts'
+import { forbidden, StatusError, unauthorized } from '../kube/status.ts'
 import { node, tokenHolder, type Identity } from '../request/identity.ts'
+import { isNodes, isValid } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
 /** Who a caller without credentials on the plain listener is: the node if uid 0 owns its socket, the node in any case, nobody. */
@@ -15,14 +16,26 @@ export interface Caller {
 }
 
 export interface CallerRules {
+  readonly nodeName: string
+  /** Whether connections without TLS are served at all. */
+  readonly plainServed: boolean
   readonly anonymousLoopback: AnonymousLoopback
   /** Keys the hash that stands for a token, so that what is written to disk says nothing of it. */
   readonly tokenKey: Buffer
   readonly owners: SocketOwners
 }
 
-/** Says who is asking; throws the 401 of the API server for who cannot be told. */
+/**
+ * Says who is asking; throws the 401 of the API server for who cannot be told. As there, a certificate wins over a token, and one that is
+ * not valid is none.
+ */
 export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
+  const { tls } = incoming.peer
+  if (tls?.certificate && isValid(tls.certificate)) {
+    if (isNodes(tls.certificate, rules.nodeName)) return { identity: node, credential: 'node' }
+    throw new StatusError(forbidden(cannotBePassedOn))
+  }
+  if (!tls && !rules.plainServed) throw new StatusError(unauthorized())
   const authorization = credentialOf(incoming)
   if (authorization !== undefined) {
     const hash = createHmac('sha256', rules.tokenKey).update(authorization).digest('base64url')
@@ -33,9 +46,12 @@ export async function identify(incoming: Incoming, rules: CallerRules): Promise<
       ...(expiresAt !== undefined && { expiresAt }),
     }
   }
-  if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized())
+  if (tls || !(await isNode(incoming, rules))) throw new StatusError(unauthorized())
   return { identity: node, credential: 'node' }
 }
+
+const cannotBePassedOn =
+  "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"
 
 /** How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver pkg/authentication/request/websocket). */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'

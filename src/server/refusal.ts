@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { after } from '../base/clock.ts'
 import { badRequest, type Status } from '../kube/status.ts'
+import { limits } from './limits.ts'
 
 const tooLarge: Status = {
   kind: 'Status',
@@ -32,13 +33,10 @@ export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   )
 }
 
-/** How long a client that was told all may take to close its end too. */
-const lingerMs = 1_000
-
 /** Writes the last bytes of a connection, and closes it though its client may not. */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
   socket.end(bytes, () => {
-    const patience = after(lingerMs, () => socket.destroy())
+    const patience = after(limits.lingerMs, () => socket.destroy())
     socket.once('close', () => patience[Symbol.dispose]())
   })
 }

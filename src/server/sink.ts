@@ -1,36 +1,39 @@
-import type { ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import type { Sink } from '../exchange/exchange.ts'
 import { drainedOf } from './drained.ts'
 
-/** A Sink over a response whose head has been set, which goes out with the first bytes. `onBroken` is told why it failed. */
-export function responseSink(
-  response: ServerResponse,
-  onBroken: (cause: unknown) => void,
+export interface SinkOptions {
+  /** Names and values in turn; they follow what has been written. */
+  readonly trailers: (raw: readonly string[]) => void
+  /** Breaks the answer off so that the client sees that it is no whole one. */
+  readonly breakOff: (cause: Error) => void
+  /** Told why an answer failed whose client is still there. */
+  readonly onBroken: (cause: unknown) => void
+}
+
+/** A Sink over a stream whose head has been set, which goes out with the first bytes. */
+export function streamSink(
+  stream: Writable,
+  { trailers, breakOff, onBroken }: SinkOptions,
 ): Sink & { started(): boolean } {
   let started = false
   return {
     started: () => started,
     write: (chunk) => {
       started = true
-      return response.write(chunk)
+      return stream.write(chunk)
     },
-    drained: drainedOf(response),
-    end: (trailers) => {
+    drained: drainedOf(stream),
+    end: (raw) => {
       started = true
-      if (trailers && trailers.length > 0) response.addTrailers(pairs(trailers))
-      response.end()
+      if (raw && raw.length > 0) trailers(raw)
+      stream.end()
     },
     fail: (cause) => {
       started = true
-      // A response that is gone already went with its client, who is no failure.
-      if (!response.destroyed) onBroken(cause)
-      response.destroy(cause)
+      // A stream that is gone already went with its client, who is no failure.
+      if (!stream.destroyed) onBroken(cause)
+      breakOff(cause)
     },
   }
-}
-
-function pairs(raw: readonly string[]): [string, string][] {
-  const result: [string, string][] = []
-  for (let i = 0; i < raw.length; i += 2) result.push([raw[i] ?? '', raw[i + 1] ?? ''])
-  return result
 }

@@ -31,7 +31,7 @@ void t.test('an API server is all that must be given', async (t) => {
     nodeName: 'edge-1',
     serverAddresses: [new URL('https://a:6443')],
     ops: { address: '127.0.0.1', port: 10267 },
-    proxy: { address: '127.0.0.1', port: 10261, securePort: 10268, plain: true },
+    proxy: { address: '127.0.0.1', port: 10261, securePort: 10268, plain: 'served' },
     anonymousLoopback: 'root',
     rootDir: '/var/lib/nodehub',
     cachePath: '/var/lib/nodehub/cache',
@@ -126,15 +126,22 @@ void t.test('what cannot be true together is refused', async (t) => {
   ])
   t.match(wrong(['--serve-port=1', '--proxy-port=1']), ['--serve-port and --proxy-port are both 1'])
   t.match(wrong(['--server-addr=a:6443']), [/https:\/\/a:6443 is there twice/])
-  t.match(wrong(['--plain-proxy=false']), [/leaves no way to the hub/])
+  t.match(wrong(['--proxy-port=1', '--proxy-secure-port=1']), [
+    '--proxy-port and --proxy-secure-port are both 1',
+  ])
   t.equal(right(['--serve-port=0', '--proxy-port=0', '--proxy-secure-port=0']).config.ops.port, 0)
   t.equal(right(['--bind-address=127.0.0.2', '--serve-port=10261']).config.ops.port, 10261)
 })
 
 void t.test('where pods could reach it, the plain proxy has to be asked for', async (t) => {
-  t.match(wrong(['--host-network-node']), [/--plain-proxy must be asked for/])
-  t.match(wrong(['--host-network-propagation=on']), [/--plain-proxy must be asked for/])
-  t.equal(right(['--host-network-node', '--plain-proxy']).config.proxy.plain, true)
+  const plain = (...argv: string[]) => right(argv).config.proxy.plain
+  t.equal(plain(), 'served')
+  t.equal(plain('--plain-proxy=false'), 'off')
+  for (const flag of ['--host-network-node', '--host-network-propagation=on']) {
+    t.equal(plain(flag), 'refusing')
+    t.equal(plain(flag, '--plain-proxy'), 'served')
+    t.equal(plain(flag, '--plain-proxy=false'), 'off')
+  }
 })
 
 void t.test('an address of an API server is scheme, host and port', async (t) => {
@@ -198,15 +205,15 @@ void t.test('leaving a filter out wins over asking for it', async (t) => {
 void t.test('what has no effect is named once, and nothing else is', async (t) => {
   t.strictSame(right(['--working-mode=edge', '--lb-mode=priority', '--v=2']).notes, [
     'no credentials are given: callers without a token of their own reach the API servers as nobody',
+    'nobody vouches for clients of the TLS listener: give --client-ca, or only their tokens count',
   ])
   const { notes } = right([
     '--working-mode=cloud',
     '--lb-mode=consistent-hashing',
-    '--proxy-secure-port=1',
     '--filter-module=/f.ts',
     '--leader-elect',
   ])
-  for (const flag of ['working-mode', 'lb-mode', 'proxy-secure-port', 'filter-module']) {
+  for (const flag of ['working-mode', 'lb-mode', 'filter-module']) {
     t.equal(notes.filter((note) => note.startsWith(`--${flag} has no effect yet`)).length, 1, flag)
   }
   t.ok(notes.some((note) => note.startsWith('--leader-elect has no effect here')))

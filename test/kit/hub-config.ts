@@ -36,7 +36,7 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
   const { proxy, ops } = result.config
   return {
     ...result.config,
-    proxy: { ...proxy, port: 0 },
+    proxy: { ...proxy, port: 0, securePort: 0 },
     ops: { ...ops, port: 0 },
     heartbeat: quickHeartbeat,
     shutdownGracePeriodMs: 100,

@@ -5,8 +5,8 @@ import { testConfig } from './hub-config.ts'
 
 const say = (word: object): void => void process.stdout.write(`${JSON.stringify(word)}\n`)
 
-const { proxyPort, opsPort } = await startHub(testConfig(process.argv.slice(2)), {
+const { proxyPort, proxySecurePort, opsPort } = await startHub(testConfig(process.argv.slice(2)), {
   log: createLog('warn', standardError()),
   onOnline: (online) => say({ online }),
 })
-say({ proxyPort, opsPort })
+say({ proxyPort, proxySecurePort, opsPort })

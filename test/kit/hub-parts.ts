@@ -61,6 +61,8 @@ export async function startHubParts(
   const malformed: unknown[] = []
   const handler = pipeline({
     callers: {
+      nodeName,
+      plainServed: true,
       anonymousLoopback: 'node',
       tokenKey: keptKey(join(rootDir, 'token.key')),
       owners: new SocketOwners(),

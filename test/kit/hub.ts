@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../src/cli/log.ts'
@@ -43,6 +43,15 @@ export class TestHub {
 
   get url(): string {
     return `http://127.0.0.1:${this.hub.proxyPort}`
+  }
+
+  get secureUrl(): string {
+    return `https://127.0.0.1:${this.hub.proxySecurePort}`
+  }
+
+  /** The certificate of the authority that vouches for the hub. */
+  get ca(): string {
+    return readFileSync(join(this.config.rootDir, 'pki', 'ca.crt'), 'utf8')
   }
 
   async start(): Promise<this> {
@@ -103,6 +112,16 @@ export class TestHub {
 
   as(component: string, options: Partial<ClientOptions> = {}): Client {
     return new Client({ url: this.url, component, ...options })
+  }
+
+  /** A program at the TLS proxy, showing this certificate. */
+  securelyAs(
+    component: string,
+    shown?: { readonly certificate: string; readonly key: string },
+    options: Partial<ClientOptions> = {},
+  ): Client {
+    const tls = { ca: this.ca, ...(shown && { cert: shown.certificate, key: shown.key }) }
+    return new Client({ url: this.secureUrl, component, tls, ...options })
   }
 
   /** The port of health, readiness and metrics. */

@@ -1,0 +1,47 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { chmodSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writeDurably } from '../base/durable-file.ts'
+import { CertificateAuthority } from './authority.ts'
+
+/** The name of a hub's own authority. Not its node's: names in certificates are shorter than a node's may be. */
+const commonName = 'nodehub-ca'
+
+/**
+ * The authority whose certificate and key are kept in `folder`; where there are none, or none that can be used, one is made, and `onMade`
+ * is told. It ends only with its files: a node that was switched off for years, or starts with its clock at 1970, serves the same
+ * clients. Throws where the folder cannot be read or written.
+ */
+export function keptAuthority(folder: string, onMade: () => void): CertificateAuthority {
+  const keyFile = join(folder, 'ca.key')
+  const file = join(folder, 'ca.crt')
+  const certificate = textOf(file)
+  const key = textOf(keyFile)
+  if (certificate !== undefined && key !== undefined && belongTogether(certificate, key)) {
+    chmodSync(keyFile, 0o600)
+    return new CertificateAuthority(commonName, { certificate, key })
+  }
+  const made = new CertificateAuthority(commonName)
+  writeDurably(keyFile, made.key)
+  writeDurably(file, made.certificate)
+  onMade()
+  return made
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function belongTogether(certificate: string, key: string): boolean {
+  try {
+    const own = new X509Certificate(certificate)
+    return own.subject === `CN=${commonName}` && own.checkPrivateKey(createPrivateKey(key))
+  } catch {
+    return false
+  }
+}

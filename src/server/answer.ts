@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { onAbort } from '../base/abort.ts'
+import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
+import type { HeaderList } from '../exchange/headers.ts'
+
+/** What serves requests, whatever the protocol in which they come. */
+export interface Service {
+  readonly handler: Handler<Incoming, WireReply>
+  /** Told of what no client can be told any more: the answer had begun, or its connection was gone. */
+  readonly onBroken: (cause: unknown) => void
+}
+
+/** One request's way back to its client. */
+export interface Outlet {
+  /** Status and fields; they go out with the first bytes, or when `flush` is called. */
+  head(status: number, headers: HeaderList): void
+  flush(): void
+  /** The whole body. */
+  end(body: Uint8Array): void
+  readonly sink: Sink & { started(): boolean }
+}
+
+/** Lets the service answer one request that asks for no other protocol. Rejects where it cannot. */
+export async function answer(
+  incoming: Incoming,
+  outlet: Outlet,
+  { handler }: Service,
+): Promise<void> {
+  const { signal } = incoming
+  const reply = await handler(incoming)
+  if (signal.aborted) return
+  if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
+  outlet.head(reply.status, reply.headers)
+  if (reply.kind === 'body') return outlet.end(reply.body)
+  const giveUp = reply.source(outlet.sink)
+  // A watch may have nothing to say for minutes, yet its client waits for the head.
+  if (!outlet.sink.started()) outlet.flush()
+  onAbort(signal, giveUp)
+}
+
+export const requestId = (): string => randomUUID()
+
+/** The reason of the signal that says that a client hung up, or has its answer. */
+class ClientGone extends Error {
+  readonly code = 'CLIENT_GONE'
+  constructor() {
+    super('the client has closed its connection')
+  }
+}
+
+/** One for all: every exchange ends with it, and a stack of its own would tell nothing. */
+export const clientGone = new ClientGone()

@@ -1,0 +1,185 @@
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { every } from '../base/clock.ts'
+import type { Incoming } from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
+import { answer, clientGone, requestId, type Outlet, type Service } from './answer.ts'
+import { limits } from './limits.ts'
+import { peerOf } from './peer.ts'
+import { endWith, refuse } from './refusal.ts'
+import { streamSink } from './sink.ts'
+
+/** How Node's own server is to be made, with TLS or without. */
+export const http1Options: ServerOptions = {
+  maxHeaderSize: limits.headBytes,
+  keepAliveTimeout: limits.idleMs,
+  headersTimeout: limits.headMs,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 5_000,
+  highWaterMark: limits.answerBytes,
+  // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
+  shouldUpgradeCallback: (request) => isUpgrade(request),
+}
+
+const upgradeProtocols = /^(websocket|spdy\/)/i
+
+const isUpgrade = (request: IncomingMessage): boolean =>
+  upgradeProtocols.test(request.headers.upgrade ?? '')
+
+/** What is left to do for a server that is to stop. */
+export interface Closing {
+  /** Takes no more requests and lets those under way finish. */
+  drain(): Disposable
+  /** Ends what is still open. */
+  cut(): void
+}
+
+/** Lets `service` answer what comes to `server` as HTTP/1.1. */
+export function serveHttp1(server: Server, service: Service): Closing {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    answerRequest(request, response, service).catch((cause: unknown) => {
+      service.onBroken(cause)
+      response.destroy()
+    })
+  }
+  server.on('request', serve)
+  server.on('checkContinue', (request, response) => {
+    response.writeContinue()
+    serve(request, response)
+  })
+  const tunnels = new Set<Duplex>()
+  server.on('upgrade', (request, socket, head) => {
+    tunnels.add(socket)
+    socket.once('close', () => tunnels.delete(socket))
+    answerUpgrade(request, socket, head, service).catch((cause: unknown) => {
+      service.onBroken(cause)
+      socket.destroy()
+    })
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // A refusal would be taken for the answer to what is under way.
+    if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
+    else socket.destroy()
+  })
+  return {
+    drain: () => {
+      server.closeIdleConnections()
+      // Connections fall idle one by one, as their answers end.
+      return every(50, () => server.closeIdleConnections())
+    },
+    cut: () => {
+      server.closeAllConnections()
+      for (const socket of tunnels) socket.destroy()
+    },
+  }
+}
+
+function answerRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  service: Service,
+): Promise<void> {
+  const gone = new AbortController()
+  const here = { request, response }
+  const underWay = underWayOn(request.socket).add(here)
+  response.once('close', () => {
+    underWay.delete(here)
+    gone.abort(clientGone)
+  })
+  response.once('finish', () => skipRest(request))
+  response.sendDate = false
+  const outlet = outletOf(request, response, service.onBroken)
+  return answer(incoming(request, false, gone.signal), outlet, service)
+}
+
+function outletOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  onBroken: (cause: unknown) => void,
+): Outlet {
+  return {
+    head: (status, headers) => void response.writeHead(status, [...headers.raw]),
+    flush: () => response.flushHeaders(),
+    end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
+    sink: streamSink(response, {
+      trailers: (raw) => response.addTrailers(pairs(raw)),
+      breakOff: (cause) => void response.destroy(cause),
+      onBroken,
+    }),
+  }
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const result: [string, string][] = []
+  for (let i = 0; i < raw.length; i += 2) result.push([raw[i] ?? '', raw[i + 1] ?? ''])
+  return result
+}
+
+/** A request that has not been answered whole. */
+interface UnderWay {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+const connections = new WeakMap<Duplex, Set<UnderWay>>()
+
+/** Requests under way on one connection: several where a client did not wait for its answers; those wait for their turn. */
+function underWayOn(socket: Duplex): Set<UnderWay> {
+  const known = connections.get(socket) ?? new Set()
+  connections.set(socket, known)
+  return known
+}
+
+/** Whether it is this request that could not be parsed, within its body, and nothing was said to it yet. */
+const mayBeRefused = ({ request, response }: UnderWay): boolean =>
+  !request.complete && !response.headersSent
+
+/** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
+function skipRest(request: IncomingMessage): void {
+  if (request.complete) return
+  request.on('pause', () => request.resume())
+  request.resume()
+}
+
+async function answerUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { handler }: Service,
+): Promise<void> {
+  const gone = new AbortController()
+  socket.once('close', () => gone.abort(clientGone))
+  socket.on('error', () => socket.destroy())
+  const reply = await handler(incoming(request, true, gone.signal))
+  if (gone.signal.aborted) return
+  if (reply.kind === 'upgrade') {
+    reply.take(socket, head)
+    return
+  }
+  if (reply.kind === 'bytes') throw new Error('a stream of bytes cannot answer an upgrade')
+  const lines = [`HTTP/1.1 ${reply.status} ${reasonPhrase(reply.status)}`]
+  for (let i = 0; i < reply.headers.raw.length; i += 2) {
+    lines.push(`${reply.headers.raw[i]}: ${reply.headers.raw[i + 1]}`)
+  }
+  lines.push('Connection: close', '', '')
+  socket.write(lines.join('\r\n'), 'latin1')
+  endWith(socket, reply.body)
+}
+
+const reasonPhrase = (status: number): string => (status < 400 ? 'OK' : 'Refused')
+
+function incoming(request: IncomingMessage, upgrade: boolean, signal: AbortSignal): Incoming {
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > 0
+  return {
+    id: requestId(),
+    method: request.method ?? 'GET',
+    url: request.url ?? '/',
+    headers: new HeaderList(request.rawHeaders),
+    peer: peerOf(request.socket),
+    ...(hasBody && { body: request }),
+    upgrade,
+    signal,
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  constants,
+  performServerHandshake,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { after } from '../base/clock.ts'
+import type { Incoming, Peer } from '../exchange/exchange.ts'
+import { endToEnd, HeaderList } from '../exchange/headers.ts'
+import { badRequest, type Status } from '../kube/status.ts'
+import { answer, clientGone, requestId, type Outlet, type Service } from './answer.ts'
+import type { Closing } from './http1.ts'
+import { limits } from './limits.ts'
+import { peerOf } from './peer.ts'
+import { streamSink } from './sink.ts'
+
+/** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
+export class Http2Connections implements Closing {
+  readonly #service: Service
+  readonly #sessions = new Set<Http2Session>()
+  #draining = false
+
+  constructor(service: Service) {
+    this.#service = service
+  }
+
+  /** A connection whose client has chosen HTTP/2 in its handshake. */
+  take(socket: TLSSocket): void {
+    const peer = peerOf(socket)
+    const session = performServerHandshake(socket, {
+      settings: {
+        maxConcurrentStreams: limits.streams,
+        maxHeaderListSize: limits.headBytes,
+        enablePush: false,
+      },
+      maxSessionMemory: limits.sessionMegabytes,
+      // What an API server says twice is passed on twice.
+      strictSingleValueFields: false,
+    } as Parameters<typeof performServerHandshake>[1])
+    this.#sessions.add(session)
+    let open = 0
+    session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
+      open++
+      stream.once('close', () => open--)
+      // Told once more by `close`, which says all that anybody here can use.
+      stream.on('error', () => undefined)
+      this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {
+        peer,
+        hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+      })
+    })
+    session.setTimeout(limits.idleMs, () => open === 0 && session.close())
+    session.on('error', () => session.destroy())
+    session.once('close', () => this.#sessions.delete(session))
+    if (this.#draining) session.close()
+  }
+
+  /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
+  drain(): Disposable {
+    this.#draining = true
+    for (const session of this.#sessions) session.close()
+    return { [Symbol.dispose]: () => undefined }
+  }
+
+  cut(): void {
+    for (const session of this.#sessions)
+      session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  #serve(
+    stream: ServerHttp2Stream,
+    fields: IncomingHttpHeaders,
+    raw: HeaderList,
+    { peer, hasBody }: { readonly peer: Peer; readonly hasBody: boolean },
+  ): void {
+    const path = fields[':path']
+    const host = fields[':authority'] ?? fields.host
+    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no path.
+    if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
+      return refuseStream(stream, badRequest('the request could not be understood'))
+    }
+    const gone = new AbortController()
+    stream.once('close', () => gone.abort(clientGone))
+    stream.once('finish', () => {
+      gone.abort(clientGone)
+      letGo(stream)
+    })
+    if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
+    const own = raw.without((name) => name.startsWith(':') || name === 'host')
+    const incoming: Incoming = {
+      id: requestId(),
+      method: fields[':method'] ?? 'GET',
+      url: path,
+      headers: host === undefined ? own : new HeaderList(['host', host, ...own.raw]),
+      peer,
+      ...(hasBody && { body: stream }),
+      upgrade: false,
+      signal: gone.signal,
+    }
+    const outlet = outletOf(stream, incoming.method === 'HEAD', this.#service.onBroken)
+    answer(incoming, outlet, this.#service).catch((cause: unknown) => {
+      this.#service.onBroken(cause)
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    })
+  }
+}
+
+/** Statuses whose answers have no body, whatever their fields say. */
+const bodiless = new Set([204, 205, 304])
+
+function outletOf(
+  stream: ServerHttp2Stream,
+  isHead: boolean,
+  onBroken: (cause: unknown) => void,
+): Outlet {
+  let trailers: Record<string, string[]> = {}
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers))
+  return {
+    head: (status, headers) =>
+      stream.respond([':status', String(status), ...endToEnd(headers).raw], {
+        endStream: isHead || bodiless.has(status),
+        waitForTrailers: true,
+        sendDate: false,
+      } as Parameters<ServerHttp2Stream['respond']>[1]),
+    flush: () => undefined,
+    end: (body) => void (stream.writableEnded || stream.end(body)),
+    sink: streamSink(stream, {
+      trailers: (raw) => (trailers = grouped(raw)),
+      breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+      onBroken,
+    }),
+  }
+}
+
+function grouped(raw: readonly string[]): Record<string, string[]> {
+  const fields: Record<string, string[]> = {}
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] ?? '').toLowerCase()
+    fields[name] = [...(fields[name] ?? []), raw[i + 1] ?? '']
+  }
+  return fields
+}
+
+function refuseStream(stream: ServerHttp2Stream, status: Status): void {
+  stream.respond({ ':status': status.code ?? 400, 'content-type': 'application/json' })
+  stream.end(`${JSON.stringify(status)}\n`)
+}
+
+/** Answered whole: what the client still has to say about its request nobody reads, and it is not left to say it for ever. */
+function letGo(stream: ServerHttp2Stream): void {
+  if (stream.readableEnded) return
+  stream.resume()
+  const patience = after(limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
+  stream.once('close', () => patience[Symbol.dispose]())
+}

@@ -1,0 +1,18 @@
+/** What one listener takes of its clients, in one place: everything a client could make grow or last is bounded here. */
+export const limits = {
+  /** Longer than any Go client keeps an idle connection (90 s), so that the client closes first and no request races our close. */
+  idleMs: 150_000,
+  /** A head arrives whole within this time; a body may take as long as it likes. */
+  headMs: 30_000,
+  headBytes: 64 * 1024,
+  /** From the connection to the end of the TLS handshake. */
+  handshakeMs: 10_000,
+  /** What is kept of an answer that its client is slow to read, before its source is told to stop. */
+  answerBytes: 128 * 1024,
+  /** At a time on one HTTP/2 connection: a kubelet watches each Secret and ConfigMap its pods mount, hundreds of them. */
+  streams: 1_000,
+  /** What HTTP/2 may keep for one connection (frames to be sent, tables, heads), in megabytes as Node counts it. */
+  sessionMegabytes: 64,
+  /** How long a client that was told all may take to close its end too. */
+  lingerMs: 1_000,
+} as const

@@ -1,0 +1,408 @@
+import { once } from 'node:events'
+import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
+import { connect as connectPlain } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import t from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { limits } from '../../src/server/limits.ts'
+import {
+  listenSecurely,
+  type ListenerOptions,
+  type SecureListener,
+  type ServingCredentials,
+} from '../../src/server/listener.ts'
+import { openStream } from '../kit/http2.ts'
+import { Wire, valuesOf, type Teardown } from '../kit/wire/wire.ts'
+
+const hubs = new CertificateAuthority('hub')
+const clients = new CertificateAuthority('clients')
+
+const serving = (lifetimeMs?: number): ServingCredentials => ({
+  ...hubs.issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+    ...(lifetimeMs !== undefined && { lifetimeMs }),
+  }),
+  clientCa: clients.certificate,
+})
+
+const said = (body: string, ...headers: string[]): WireReply => ({
+  kind: 'body',
+  from: 'hub',
+  status: 200,
+  headers: new HeaderList([...headers, 'Content-Length', String(body.length)]),
+  body: Buffer.from(body, 'latin1'),
+})
+
+/** An answer that the test writes. */
+const driven = (drive: (sink: Sink) => void, ...headers: string[]): WireReply => ({
+  kind: 'bytes',
+  from: 'cloud',
+  status: 200,
+  headers: new HeaderList(headers),
+  source: (sink) => {
+    drive(sink)
+    return () => undefined
+  },
+})
+
+interface Listening {
+  readonly listener: SecureListener
+  readonly seen: readonly Incoming[]
+  readonly broken: readonly unknown[]
+  readonly http2: (shown?: Shown) => ClientHttp2Session
+  readonly http1: (shown?: Shown) => Promise<Wire>
+}
+
+interface Shown {
+  readonly certificate: string
+  readonly key: string
+}
+
+async function listening(t: Teardown, handler: ListenerOptions['handler']): Promise<Listening> {
+  const seen: Incoming[] = []
+  const broken: unknown[] = []
+  const listener = await listenSecurely({
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 100,
+    credentials: serving(),
+    onBroken: (cause) => broken.push(cause),
+    handler: (incoming) => {
+      seen.push(incoming)
+      return handler(incoming)
+    },
+  })
+  t.teardown(() => listener.close(0))
+  const trust = (shown?: Shown) => ({
+    ca: hubs.certificate,
+    ...(shown && { cert: shown.certificate, key: shown.key }),
+  })
+  return {
+    listener,
+    seen,
+    broken,
+    http2: (shown) => {
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, trust(shown))
+      session.on('error', () => undefined)
+      t.teardown(() => session.destroy())
+      return session
+    },
+    http1: async (shown) => {
+      const socket = connectTls({
+        host: '127.0.0.1',
+        port: listener.port,
+        ALPNProtocols: ['http/1.1'],
+        ...trust(shown),
+      })
+      t.teardown(() => socket.destroy())
+      await once(socket, 'secureConnect')
+      return new Wire(socket)
+    },
+  }
+}
+
+const get = (path = '/', ...fields: string[]): string =>
+  [`GET ${path} HTTP/1.1`, 'Host: hub', ...fields, '', ''].join('\r\n')
+
+const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason)
+    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
+  })
+
+async function textOf(incoming: Incoming): Promise<string> {
+  let text = ''
+  for await (const chunk of incoming.body ?? []) text += (chunk as Buffer).toString('latin1')
+  return text
+}
+
+const forever = (): Promise<never> => new Promise(() => undefined)
+
+void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
+  const { http1, http2, seen } = await listening(t, async ({ url }) => said(url))
+  t.equal((await openStream(http2(), { ':path': '/two' }).whole()).body, '/two')
+  t.equal((await (await http1()).write(get('/one')).answer()).body, '/one')
+  t.strictSame(
+    seen.map(({ peer }) => peer.tls),
+    [{}, {}],
+  )
+})
+
+void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async (t) => {
+  const { http2, seen, listener } = await listening(t, async (incoming) =>
+    said(await textOf(incoming)),
+  )
+  const session = http2()
+  const stream = openStream(
+    session,
+    { ':method': 'POST', ':path': '/a%2Fb//c?x=%zz', 'x-b': ['1', '2'], 'content-length': '3' },
+    'abc',
+  )
+  t.equal((await stream.whole()).body, 'abc')
+  const [incoming] = seen
+  t.equal(incoming?.method, 'POST')
+  t.equal(incoming?.url, '/a%2Fb//c?x=%zz')
+  t.equal(incoming?.upgrade, false)
+  t.strictSame(incoming?.headers.all('host'), [`127.0.0.1:${listener.port}`])
+  t.strictSame(incoming?.headers.all('x-b'), ['1', '2'])
+  t.notOk(incoming?.headers.raw.some((field) => field.startsWith(':')))
+  await openStream(session, {}).whole()
+  t.equal(seen[1]?.body, undefined, 'nothing follows a head that says so')
+  t.equal(seen[1]?.peer, seen[0]?.peer, 'the other end is the same for the whole connection')
+  t.equal(incoming?.peer.localPort, listener.port)
+})
+
+void t.test('a request over HTTP/2 that names two hosts is refused', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('ok'))
+  const answer = await openStream(http2(), { ':authority': 'hub', host: 'elsewhere' }).whole()
+  t.equal(answer.status, 400)
+  t.match(JSON.parse(answer.body), { kind: 'Status', code: 400 })
+  t.equal(seen.length, 0)
+})
+
+void t.test('an answer leaves over HTTP/2 but for what concerns a connection', async (t) => {
+  const { http2 } = await listening(t, async () =>
+    driven(
+      (sink) => {
+        sink.write(Buffer.from('a'))
+        sink.end(['X-Trailing', '1'])
+      },
+      'Warning',
+      '299 - "a"',
+      'Warning',
+      '299 - "b"',
+      'Content-Type',
+      'x/y',
+      'Connection',
+      'X-Hop',
+      'X-Hop',
+      '1',
+      'Keep-Alive',
+      'timeout=5',
+      'Transfer-Encoding',
+      'chunked',
+    ),
+  )
+  const answer = await openStream(http2(), {}).whole()
+  t.strictSame(answer.fields, [
+    'warning',
+    '299 - "a"',
+    'warning',
+    '299 - "b"',
+    'content-type',
+    'x/y',
+  ])
+  t.equal(answer.body, 'a')
+  t.equal(answer.trailers['x-trailing'], '1')
+})
+
+void t.test('answers without a body have none over HTTP/2', async (t) => {
+  const { http2 } = await listening(t, async ({ url }) => ({
+    ...said('body'),
+    status: Number(url.slice(1)),
+  }))
+  const session = http2()
+  const head = await openStream(session, { ':method': 'HEAD', ':path': '/200' }).whole()
+  t.strictSame([head.status, head.body, head.fields], [200, '', ['content-length', '4']])
+  t.equal((await openStream(session, { ':path': '/304' }).whole()).body, '')
+})
+
+void t.test('the head of a watch that has nothing to say yet is sent', async (t) => {
+  const { http2 } = await listening(t, async () => driven(() => undefined))
+  t.equal((await openStream(http2(), {}).head())[':status'], 200)
+})
+
+void t.test('a client over HTTP/2 that asks whether to send its body is told to', async (t) => {
+  const { http2 } = await listening(t, async (incoming) => said(await textOf(incoming)))
+  const stream = http2().request({ ':method': 'POST', expect: '100-continue' })
+  await once(stream, 'continue')
+  stream.end('abc')
+  await once(stream, 'response')
+  t.equal(String(await once(stream, 'data')), 'abc')
+})
+
+void t.test('whoever does not read makes the source wait, and nobody else', async (t) => {
+  const chunk = Buffer.alloc(64 * 1024)
+  let sink: Sink | undefined
+  const { http2 } = await listening(t, async ({ url }) =>
+    url === '/quick' ? said('ok') : driven((opened) => void (sink = opened)),
+  )
+  const session = http2()
+  const slow = session.request({ ':path': '/slow' })
+  await once(slow, 'response')
+  let written = 0
+  while (sink?.write(chunk)) written += chunk.length
+  t.ok(written < 4 * 1024 * 1024, String(written))
+  t.equal((await openStream(session, { ':path': '/quick' }).whole()).body, 'ok')
+  slow.resume()
+  await sink?.drained()
+})
+
+void t.test('a client that goes ends what it has asked for', async (t) => {
+  const { http2, seen } = await listening(t, forever)
+  const session = http2()
+  const first = session.request({ ':path': '/1' })
+  session.request({ ':path': '/2' }).on('error', () => undefined)
+  first.on('error', () => undefined)
+  while (seen.length < 2) await new Promise(setImmediate)
+  first.close(constants.NGHTTP2_CANCEL)
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+  t.notOk(seen[1]?.signal.aborted, 'one stream is not the connection')
+  session.destroy()
+  t.match(await aborted(seen[1]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})
+
+void t.test('an answer that breaks off is seen as broken off', async (t) => {
+  const { http2, broken } = await listening(t, async () =>
+    driven((sink) => {
+      sink.write(Buffer.from('part'))
+      setImmediate(() => sink.fail(new Error('upstream gone')))
+    }),
+  )
+  await t.rejects(openStream(http2(), {}).whole(), /INTERNAL_ERROR/)
+  t.match(broken, [{ message: 'upstream gone' }])
+})
+
+void t.test('a failure of whoever should answer ends its stream alone', async (t) => {
+  const { http2 } = await listening(t, async ({ url }) => {
+    if (url === '/bad') throw new Error('oh')
+    return said('ok')
+  })
+  const session = http2()
+  await t.rejects(openStream(session, { ':path': '/bad' }).whole(), /INTERNAL_ERROR/)
+  t.equal((await openStream(session, { ':path': '/good' }).whole()).body, 'ok')
+})
+
+void t.test('a body that nobody reads does not keep an answered request', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('no'))
+  const stream = http2().request({ ':method': 'POST' })
+  stream.write('for ever')
+  await once(stream, 'response')
+  await aborted(seen[0]?.signal ?? AbortSignal.abort())
+  stream.resume()
+  await once(stream, 'close')
+  t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR)
+})
+
+void t.test('a kubelet’s six hundred watches fit into one connection', async (t) => {
+  const { http2, seen } = await listening(t, async () => driven(() => undefined))
+  const session = http2()
+  const heads = Array.from({ length: 600 }, () => openStream(session, {}).head())
+  t.strictSame(new Set((await Promise.all(heads)).map((head) => head[':status'])), new Set([200]))
+  t.equal(new Set(seen.map(({ peer }) => peer)).size, 1)
+})
+
+void t.test('a connection is told how many requests it may carry at a time', async (t) => {
+  const { http2 } = await listening(t, forever)
+  const session = http2()
+  await once(session, 'remoteSettings')
+  t.equal(session.remoteSettings.maxConcurrentStreams, limits.streams)
+})
+
+void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
+  const { http1, http2, seen } = await listening(t, async () => said('ok'))
+  const good = clients.issue({
+    commonName: 'system:node:edge-1',
+    organizations: ['system:nodes', 'more'],
+    usage: 'client',
+  })
+  const named = {
+    certificate: { commonName: 'system:node:edge-1', organizations: ['system:nodes', 'more'] },
+  }
+  await openStream(http2(good), {}).whole()
+  await (await http1(good)).write(get()).answer()
+  t.match(
+    seen.map(({ peer }) => peer.tls),
+    [named, named],
+  )
+  t.ok((seen[0]?.peer.tls?.certificate?.validTo ?? 0) > Date.now())
+})
+
+void t.test('any other certificate is as good as none', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('ok'))
+  const request = { commonName: 'system:node:edge-1', organizations: ['system:nodes'] }
+  const foreign = new CertificateAuthority('clients').issue({ ...request, usage: 'client' })
+  const expired = clients.issue({ ...request, usage: 'client', lifetimeMs: -1_000 })
+  const servers = clients.issue({ ...request, usage: 'server' })
+  const ofTheHubs = hubs.issue({ ...request, usage: 'client' })
+  for (const shown of [foreign, expired, servers, ofTheHubs])
+    await openStream(http2(shown), {}).whole()
+  t.strictSame(
+    seen.map(({ peer }) => peer.tls),
+    [{}, {}, {}, {}],
+  )
+})
+
+void t.test('an upgrade over TLS is given the connection', async (t) => {
+  const { http1 } = await listening(t, async () => ({
+    kind: 'upgrade',
+    from: 'cloud',
+    take: (socket) => void socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhello'),
+  }))
+  const client = await http1()
+  client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
+  t.equal(await client.rest(), 'HTTP/1.1 101 Switching Protocols\r\n\r\nhello')
+})
+
+void t.test('what cannot be parsed within TLS is refused with a Status', async (t) => {
+  const { http1 } = await listening(t, async () => said('ok'))
+  const answer = await (await http1()).write('nonsense\r\n\r\n').answer()
+  t.equal(answer.status, 400)
+  t.strictSame(valuesOf(answer, 'connection'), ['close'])
+})
+
+void t.test('what is no TLS is answered with nothing', async (t) => {
+  const { listener, seen } = await listening(t, async () => said('ok'))
+  const client = new Wire(connectPlain(listener.port, '127.0.0.1'))
+  t.notMatch(await client.write(get()).rest(), /HTTP/)
+  t.equal(seen.length, 0)
+})
+
+void t.test('new certificates are shown to new connections, and old ones go on', async (t) => {
+  const { listener, http2 } = await listening(t, async () => said('ok'))
+  const serial = (session: ClientHttp2Session): string =>
+    (session.socket as TLSSocket).getPeerCertificate().serialNumber
+  const old = http2()
+  await openStream(old, {}).whole()
+  const others = new CertificateAuthority('other clients')
+  listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+  const fresh = http2()
+  await openStream(fresh, {}).whole()
+  t.not(serial(fresh), serial(old))
+  t.equal((await openStream(old, {}).whole()).body, 'ok')
+})
+
+void t.test(
+  'a listener that closes lets what is under way finish, and takes no more',
+  async (t) => {
+    let sink: Sink | undefined
+    const { listener, http1, http2 } = await listening(t, async () =>
+      driven((opened) => void (sink = opened)),
+    )
+    const session = http2()
+    const stream = openStream(session, {})
+    await stream.head()
+    const idle = await http1()
+    const goaway = once(session, 'goaway')
+    const closed = listener.close(60_000)
+    await goaway
+    await idle.ended
+    sink?.write(Buffer.from('all'))
+    sink?.end()
+    t.equal((await stream.whole()).body, 'all')
+    await closed
+  },
+)
+
+void t.test('what does not finish in time is cut', async (t) => {
+  const { listener, http2 } = await listening(t, async () => driven(() => undefined))
+  const session = http2()
+  const stream = openStream(session, {})
+  await stream.head()
+  await listener.close(0)
+  await t.rejects(stream.whole())
+})
