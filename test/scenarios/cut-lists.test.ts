@@ -1,11 +1,10 @@
 import t, { type Test as Tap } from 'tap'
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
-import type { Teardown } from '../kit/wire/wire.ts'
+import { Teller } from '../kit/teller.ts'
 
 const isList = ({ path }: { path: string }): boolean => path === '/api/v1/pods'
 
@@ -115,36 +114,6 @@ void t.test('pages of two callers are not mixed, though their tokens are the sam
     t.strictSame((await client.list('/api/v1/pods')).names, names, client.encoding)
   }
 })
-
-/** An API server that answers whatever it is asked as it is told to. */
-class Teller {
-  readonly url: string
-  answer: (response: ServerResponse) => void = (response) => void response.end()
-
-  constructor(url: string) {
-    this.url = url
-  }
-
-  static async start(t: Teardown): Promise<Teller> {
-    const server = createServer((request, response) => {
-      if (request.url === '/readyz') response.end('ok')
-      else teller.answer(response)
-    })
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const teller = new Teller(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    return teller
-  }
-
-  /** Answers whole with a list. */
-  says(list: string): void {
-    this.answer = (response) => response.writeHead(200, json).end(list)
-  }
-}
 
 const json = { 'Content-Type': 'application/json' }
 
