@@ -10,6 +10,7 @@ import { followCredentials, loadCredentials } from './client/credential-follower
 import type { Credentials } from './config/credentials.ts'
 import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
+import type { OnUnpacked } from './exchange/unpacked.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
@@ -179,6 +180,10 @@ export async function startHub(
     metrics.yurthubErrorKeysStatus.set(health.store === undefined ? 1 : 0)
   })
 
+  const onUnpacked: OnUnpacked = (packed, unpacked) => {
+    metrics.upstreamCompressedBytes.add(packed)
+    metrics.upstreamInflatedBytes.add(unpacked)
+  }
   const stopping = new AbortController()
   const handler = pipeline({
     callers: {
@@ -204,6 +209,7 @@ export async function startHub(
           metrics.malformed.add()
           log.warn({ err, method, path: info.path }, 'an answer could not be understood')
         },
+        onUnpacked,
       }),
       local: {
         store,

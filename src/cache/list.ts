@@ -6,6 +6,7 @@ import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
 import type { RecorderHooks } from './recorder.ts'
 
@@ -14,7 +15,7 @@ interface RecordedListParts {
   readonly cutter: ListCutter
   /** What was cut while the head was looked for. */
   readonly started: readonly ListBatch[]
-  readonly chunks: AsyncGenerator<readonly Uint8Array[]>
+  readonly arriving: Arriving
   readonly key: CollectionKey
   readonly info: ResourceRequest
   readonly asked: Asked
@@ -36,6 +37,7 @@ export class RecordedList implements ListStream {
   #replacement: Replacement | undefined
   #asked: Asked
   #cut: CutEnd | undefined
+  #passedOn = false
 
   constructor(parts: RecordedListParts) {
     this.gvk = parts.head.gvk
@@ -45,15 +47,31 @@ export class RecordedList implements ListStream {
     this.batches = this.#cutting()
   }
 
+  /**
+   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. No part of it leaves before what it holds is staged,
+   * and the last not before the list is committed.
+   */
+  async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
+    this.#passedOn = true
+    const { arriving } = this.#parts
+    for await (const _ of this.batches) {
+      const taken = arriving.taken()
+      if (taken.length > 0) yield taken
+    }
+    await this.end()
+    yield arriving.seen()
+  }
+
   async *#cutting(): AsyncGenerator<ListBatch> {
-    const { cutter, chunks, started } = this.#parts
+    const { cutter, arriving, started } = this.#parts
+    if (!this.#passedOn) arriving.letGo()
     this.#replacement = this.#begin()
     try {
       for (const batch of started) {
         await this.#stage(batch)
         yield batch
       }
-      for await (const group of chunks) {
+      for await (const group of arriving.chunks) {
         for (const chunk of group) {
           const { batch } = cutter.push(chunk)
           if (!batch) continue

@@ -1,15 +1,17 @@
-import { joined, lengthOf } from '../base/bytes.ts'
+import { joined } from '../base/bytes.ts'
 import { listCutter } from '../codec/list-cutter.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { readObject } from '../codec/object.ts'
-import { Chunks } from '../exchange/chunks.ts'
-import type { BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
+import { takesGzip } from '../exchange/accept-encoding.ts'
+import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
+import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding, type Shape } from '../kube/media-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { saysAbsent } from './absence.ts'
+import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
 import { recordable, type Recordable } from './policy.ts'
@@ -22,6 +24,7 @@ export interface RecorderHooks {
   readonly onStoreFailure: (cause: unknown) => void
   /** An answer that could not be understood. */
   readonly onMalformed: (cause: unknown, exchange: Exchange) => void
+  readonly onUnpacked: OnUnpacked
 }
 
 /** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
@@ -72,7 +75,7 @@ export class Recorder {
 
   /** Throws a `BrokenAnswer`. */
   async record(what: Wanted, exchange: Exchange, reply: BytesReply): Promise<Reply> {
-    if (reply.headers.get('content-encoding') !== undefined) return reply
+    if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object') {
       return this.#absence(exchange, what.info, reply)
     }
@@ -97,33 +100,33 @@ export class Recorder {
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const whole = await gather(reply)
+    const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
-    const { body } = whole
+    const { body, asItCame } = whole
     const form = formAnswered(exchange, encoding, body)
-    if (form === undefined) return { ...reply, kind: 'body', body }
+    if (form === undefined) return asItCame
     let read: Pick<ObjectReply, 'gvk' | 'object'>
     try {
       read = readObject(encoding, form.shape, body)
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
       this.#hooks.onMalformed(error, exchange)
-      return { ...reply, kind: 'body', body }
+      return asItCame
     }
     await this.#keep(
       'object',
       this.#store.put(objectKey(exchange, info, form), read.gvk, read.object),
     )
-    return { ...reply, kind: 'object', form, ...read, body }
+    return { ...asItCame, kind: 'object', form, ...read }
   }
 
   /** That there is no such object is so in every form. The answer itself is not kept. */
   async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply
-    const whole = await gather(reply)
+    const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
-    const { body } = whole
+    const { body, asItCame } = whole
     if (saysAbsent(encoding, body, info.name ?? '')) {
       const keys = exchange.forms.map((form) => objectKey(exchange, info, form))
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
@@ -131,19 +134,40 @@ export class Recorder {
         if (each.status === 'rejected') this.#hooks.onStoreFailure(each.reason)
       }
     }
-    return { ...reply, kind: 'body', body }
+    return asItCame
   }
 
   async #document(exchange: Exchange, reply: BytesReply): Promise<Reply> {
-    const whole = await gather(reply)
+    const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const contentType = reply.headers.get('content-type') ?? ''
-    const { body } = whole
+    const { body, asItCame } = whole
     await this.#keep(
       'document',
       this.#store.putDocument(documentKey(exchange), { contentType, body }),
     )
-    return { ...reply, kind: 'body', body }
+    return asItCame
+  }
+
+  /**
+   * The whole body, and the answer with it as the client is given it; or, where it is longer than is kept, the reply as it would have
+   * been. Throws a `BrokenAnswer`.
+   */
+  async #whole(
+    exchange: Exchange,
+    reply: BytesReply,
+  ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
+    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    const body = await arriving.whole(wholeBodyBytes).catch((cause: unknown) => {
+      throw new BrokenAnswer(cause)
+    })
+    if (body === undefined) return { rest: arriving.replay() }
+    const asItCame: BodyReply =
+      arriving.isPacked && !takesGzip(exchange.headers)
+        ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
+        : { ...reply, kind: 'body', body: arriving.isPacked ? joined(arriving.seen()) : body }
+    return { body, asItCame }
   }
 
   async #keep(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
@@ -161,15 +185,13 @@ export class Recorder {
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const chunks = new Chunks(reply.source)[Symbol.asyncIterator]()
-    const seen: Uint8Array[] = []
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
     try {
-      const first = await chunks.next()
-      if (first.done !== true) seen.push(...first.value)
-      const form = formAnswered(exchange, encoding, joined(seen))
-      if (form === undefined) return replay(reply, seen, chunks)
+      const opening = await arriving.opening(openingBytes)
+      const form = formAnswered(exchange, encoding, joined(opening))
+      if (form === undefined) return arriving.replay()
       const cutter = listCutter(encoding, form.shape)
-      const pieces = seen.map((chunk) => cutter.push(chunk))
+      const pieces = opening.map((chunk) => cutter.push(chunk))
       for (;;) {
         const head = pieces.find((piece) => piece.head !== undefined)?.head
         if (head) {
@@ -177,7 +199,7 @@ export class Recorder {
             head,
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
-            chunks,
+            arriving,
             key: collectionKey(exchange, info, form),
             info,
             asked: askedFor(info, kept?.get(form.key)),
@@ -186,19 +208,23 @@ export class Recorder {
             hooks: this.#hooks,
             exchange,
           })
-          return { ...reply, kind: 'list', form, list }
+          const passedOn = arriving.isPacked && takesGzip(exchange.headers)
+          return {
+            ...reply,
+            kind: 'list',
+            form,
+            list,
+            ...(passedOn && { asItCame: list.asItCame() }),
+          }
         }
-        const next = await chunks.next()
+        const next = await arriving.chunks.next()
         if (next.done === true) throw new MalformedBody('a list ended before its objects began')
-        for (const chunk of next.value) {
-          seen.push(chunk)
-          pieces.push(cutter.push(chunk))
-        }
+        pieces.push(...next.value.map((chunk) => cutter.push(chunk)))
       }
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw new BrokenAnswer(error)
       this.#hooks.onMalformed(error, exchange)
-      return replay(reply, seen, chunks)
+      return arriving.replay()
     }
   }
 
@@ -208,8 +234,10 @@ export class Recorder {
     reply: BytesReply,
     form: Form,
   ): Reply {
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    arriving.letGo()
     const { events, gvk } = recordedEvents({
-      chunks: new Chunks(reply.source),
+      chunks: arriving.chunks,
       form,
       info,
       asked: askedFor(info, kept?.get(form.key)),
@@ -228,54 +256,12 @@ function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Fo
   return exchange.forms.find((form) => form.encoding === encoding && form.shape === shape)
 }
 
+/** Within so much of an answer it is said what it is. */
+const openingBytes = 128
+
 /** Kinds of conversions are written at the very start of an answer, in either encoding. */
 function shapeOf(start: Buffer): Shape {
-  const opening = start.subarray(0, 128).toString('latin1')
+  const opening = start.subarray(0, openingBytes).toString('latin1')
   if (/"kind":\s*"Table"/.test(opening)) return 'table'
   return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
-}
-
-/** The whole body, or, where it is longer than is kept, the reply as it would have been. Throws a `BrokenAnswer`. */
-async function gather(reply: BytesReply): Promise<{ body: Buffer } | { rest: BytesReply }> {
-  if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
-  const parts: Uint8Array[] = []
-  const chunks = new Chunks(reply.source)[Symbol.asyncIterator]()
-  let bytes = 0
-  try {
-    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
-      parts.push(...next.value)
-      bytes += lengthOf(next.value)
-      if (bytes > wholeBodyBytes) return { rest: replay(reply, parts, chunks) }
-    }
-  } catch (cause) {
-    throw new BrokenAnswer(cause)
-  }
-  return { body: joined(parts) }
-}
-
-/** A reply whose first bytes have been read already. */
-function replay(
-  reply: BytesReply,
-  seen: readonly Uint8Array[],
-  rest: AsyncGenerator<readonly Uint8Array[]>,
-): BytesReply {
-  return {
-    ...reply,
-    source: (sink) => {
-      let wanted = true
-      const run = async (): Promise<void> => {
-        for (const chunk of seen) if (!sink.write(chunk)) await sink.drained()
-        for await (const group of rest) {
-          if (!wanted) return
-          for (const chunk of group) if (!sink.write(chunk)) await sink.drained()
-        }
-        if (wanted) sink.end()
-      }
-      run().catch((cause: Error) => sink.fail(cause))
-      return () => {
-        wanted = false
-        void rest.return(undefined)
-      }
-    },
-  }
 }

@@ -2,7 +2,6 @@ import { listKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { watchCutter } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
-import type { Chunks } from '../exchange/chunks.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { ApiObject } from '../kube/object.ts'
@@ -14,7 +13,7 @@ import { isNews, type Asked } from './news.ts'
 import type { RecorderHooks } from './recorder.ts'
 
 interface RecordedWatchParts {
-  readonly chunks: Chunks
+  readonly chunks: AsyncIterable<readonly Uint8Array[]>
   readonly form: Form
   readonly info: ResourceRequest
   readonly asked: Asked
@@ -47,7 +46,7 @@ export function recordedEvents(parts: RecordedWatchParts): {
 }
 
 async function* cut(
-  chunks: Chunks,
+  chunks: AsyncIterable<readonly Uint8Array[]>,
   cutter: ReturnType<typeof watchCutter>,
 ): AsyncGenerator<readonly WatchEvent[]> {
   for await (const group of chunks) {

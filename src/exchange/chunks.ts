@@ -75,3 +75,29 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     }
   }
 }
+
+/**
+ * The reverse: a source that pulls what it writes, no faster than its sink takes it. Given up, it takes no more and lets go of `chunks`;
+ * failed by them, it fails its sink.
+ */
+export function sourceOf(chunks: AsyncGenerator<readonly Uint8Array[]>): ByteSource {
+  return (sink) => {
+    let wanted = true
+    const run = async (): Promise<void> => {
+      for await (const group of chunks) {
+        for (const chunk of group) {
+          if (!wanted) return
+          if (!sink.write(chunk)) await sink.drained()
+        }
+      }
+      if (wanted) sink.end()
+    }
+    run().catch((cause: unknown) => {
+      if (wanted) sink.fail(cause instanceof Error ? cause : new Error('failed', { cause }))
+    })
+    return () => {
+      wanted = false
+      void chunks.return(undefined)
+    }
+  }
+}

@@ -96,7 +96,7 @@ export interface ObjectReply extends ReplyHead {
   readonly form: Form
   readonly gvk: GVK
   readonly object: ApiObject
-  /** The body as it came; left out by whoever changes the object. */
+  /** The body as it came, compressed where the headers say so; left out by whoever changes the object. */
   readonly body?: Uint8Array
 }
 
@@ -104,6 +104,11 @@ export interface ListReply extends ReplyHead {
   readonly kind: 'list'
   readonly form: Form
   readonly list: ListStream
+  /**
+   * The body as it came, compressed as the headers say, for clients that take it so; to be had in the place of `list`, and left out by
+   * whoever changes that. Without it the list leaves as it is, whatever the headers say.
+   */
+  readonly asItCame?: AsyncGenerator<readonly Uint8Array[]>
 }
 
 export interface WatchReply extends ReplyHead {

@@ -71,6 +71,18 @@ export const metricTable = {
     help: 'Requests sent to an API server, by what became of them; upgrades left out.',
     labels: ['upstream', 'outcome'],
   },
+  upstreamCompressedBytes: {
+    name: 'nodehub_upstream_compressed_bytes_total',
+    type: 'counter',
+    help: 'Bytes of compressed answers of API servers that the hub inflated, as they came.',
+    labels: [],
+  },
+  upstreamInflatedBytes: {
+    name: 'nodehub_upstream_inflated_bytes_total',
+    type: 'counter',
+    help: 'The same answers inflated: the difference is what compression saved.',
+    labels: [],
+  },
   online: {
     name: 'nodehub_online',
     type: 'gauge',

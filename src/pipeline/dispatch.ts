@@ -1,4 +1,5 @@
 import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
+import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import type { Cloud } from '../remote/cloud.ts'
@@ -50,6 +51,6 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const { onOutcome } = parts
   const what = parts.recorder.wants(exchange)
   if (what === undefined) return parts.forward(exchange, { onOutcome })
-  const reply = await parts.forward(exchange, { onOutcome, identityEncoding: true })
-  return parts.recorder.record(what, exchange, reply)
+  const asked = { ...exchange, headers: askingReadable(exchange.headers) }
+  return parts.recorder.record(what, exchange, await parts.forward(asked, { onOutcome }))
 }

@@ -5,17 +5,17 @@ import { objectBody } from '../codec/object.ts'
 import { listItems, listJoint } from '../codec/render.ts'
 import { shortestWatchMs } from '../codec/watch.ts'
 import { eventFrame } from '../codec/event-frame.ts'
+import { sourceOf } from '../exchange/chunks.ts'
 import type {
-  ByteSource,
   Exchange,
   Handler,
   ListReply,
   Reply,
-  Sink,
   WatchReply,
   WireReply,
 } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
+import { unpackedHeaders, withLength } from '../exchange/unpacked.ts'
 import type { Encoding } from '../kube/media-type.ts'
 
 /**
@@ -39,62 +39,33 @@ function encoded(reply: Reply): WireReply {
       return { kind: 'body', status, headers: withLength(headers, body), from, body }
     }
     case 'list':
-      return streamed(reply, writeList(reply))
+      return reply.asItCame
+        ? streamed(reply.headers, reply, reply.asItCame)
+        : streamed(unpackedHeaders(reply.headers), reply, listBody(reply))
     case 'watch':
-      return streamed(reply, writeWatch(reply))
+      return streamed(unpackedHeaders(reply.headers), reply, watchBody(reply))
   }
 }
 
-const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
-  headers
-    .without((name) => name === 'content-length')
-    .with('Content-Length', String(body.byteLength))
-
-type Writer = (write: (chunks: readonly Uint8Array[]) => Promise<void>) => Promise<void>
-
-/** A body written by `writer`, which waits where the client is slow and stops where it has gone. */
-function streamed(reply: ListReply | WatchReply, writer: Writer): WireReply {
-  const { status, headers, from } = reply
-  return { kind: 'bytes', status, headers, from, source: sourceOf(writer) }
+/** A body that is made as it is sent: no faster than the client takes it, and no further than it wants it. */
+function streamed(
+  headers: HeaderList,
+  { status, from }: ListReply | WatchReply,
+  body: AsyncGenerator<readonly Uint8Array[]>,
+): WireReply {
+  return { kind: 'bytes', status, headers, from, source: sourceOf(body) }
 }
 
-class NotWanted extends Error {
-  readonly code = 'NOT_WANTED'
-}
-
-function sourceOf(writer: Writer): ByteSource {
-  return (sink: Sink) => {
-    let wanted = true
-    const write = async (chunks: readonly Uint8Array[]): Promise<void> => {
-      for (const chunk of chunks) {
-        if (!wanted) throw new NotWanted()
-        if (!sink.write(chunk)) await sink.drained()
-      }
-    }
-    writer(write).then(
-      () => wanted && sink.end(),
-      (cause: unknown) => {
-        if (wanted) sink.fail(cause instanceof Error ? cause : new Error('failed', { cause }))
-      },
-    )
-    return () => {
-      wanted = false
-    }
+async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uint8Array[]> {
+  yield list.head
+  let first = true
+  for await (const batch of list.batches) {
+    if (batch.objects.length === 0) continue
+    if (!first) yield listJoint(form.encoding)
+    yield bytesOf(batch, form.encoding)
+    first = false
   }
-}
-
-function writeList({ form, list }: ListReply): Writer {
-  return async (write) => {
-    await write(list.head)
-    let first = true
-    for await (const batch of list.batches) {
-      if (batch.objects.length === 0) continue
-      if (!first) await write(listJoint(form.encoding))
-      await write(bytesOf(batch, form.encoding))
-      first = false
-    }
-    await write((await list.end()).tail)
-  }
+  yield (await list.end()).tail
 }
 
 /** One write for a batch made here: a write for each of its objects would cost more than the copy. */
@@ -105,22 +76,25 @@ const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
  * A watch that its server ends at once, as one does that is being stopped, is given its second: its client then goes on from its version
  * instead of listing again.
  */
-function writeWatch({ form, events, gvk, extra }: WatchReply): Writer {
-  return async (write) => {
-    const began = elapsed()
-    let silent = true
-    let definitions = extra
-    for await (const group of events) {
-      const frames = group.map((event) => {
-        if (event.frame) return event.frame
-        const frame = eventFrame(form.encoding, form.shape, gvk(), event, definitions)
-        if (event.type !== 'BOOKMARK') definitions = undefined
-        return frame
-      })
-      // What arrived together leaves in one write.
-      if (lengthOf(frames) > 0) await write([joined(frames)])
-      silent = false
-    }
-    if (silent) await sleep(Math.max(shortestWatchMs - (elapsed() - began), 0))
+async function* watchBody({
+  form,
+  events,
+  gvk,
+  extra,
+}: WatchReply): AsyncGenerator<readonly Uint8Array[]> {
+  const began = elapsed()
+  let silent = true
+  let definitions = extra
+  for await (const group of events) {
+    const frames = group.map((event) => {
+      if (event.frame) return event.frame
+      const frame = eventFrame(form.encoding, form.shape, gvk(), event, definitions)
+      if (event.type !== 'BOOKMARK') definitions = undefined
+      return frame
+    })
+    // What arrived together leaves in one write.
+    if (lengthOf(frames) > 0) yield [joined(frames)]
+    silent = false
   }
+  if (silent) await sleep(Math.max(shortestWatchMs - (elapsed() - began), 0))
 }

@@ -61,7 +61,8 @@ function filteredObject(reply: ObjectReply, chain: Chain, { info }: Exchange): O
   return { ...rest, object }
 }
 
-async function filteredList(reply: ListReply, chain: Chain): Promise<ListReply> {
+async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
+  const { asItCame: _unfiltered, ...reply } = unfiltered
   const { form, list } = reply
   const gvk = objectKind(list.gvk)
   const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)

@@ -19,8 +19,6 @@ export class Unreachable extends Error {
 }
 
 export interface ForwardOptions {
-  /** The request as recording wants it sent: without compression, which hides what is to be kept. */
-  readonly identityEncoding?: boolean
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
 }
 
@@ -65,7 +63,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       // Who is silent on a connection that works would be so on the next.
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
       try {
-        const reply = await patiently(exchange, options, upstream, connections, repeatable)
+        const reply = await patiently(exchange, upstream, connections, repeatable)
         if (repeatable && isGateways(reply)) {
           discard(reply)
           throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
@@ -120,7 +118,6 @@ function tries(candidates: readonly Upstream[], repeatable: boolean): readonly U
  */
 async function patiently(
   exchange: Exchange,
-  { identityEncoding }: ForwardOptions,
   upstream: Upstream,
   connections: Connections,
   repeatable: boolean,
@@ -131,14 +128,12 @@ async function patiently(
       if (!there && repeatable) giveUp.abort(new Silence(upstream.origin))
     })
   })
-  const headers = outgoingHeaders(exchange, upstream.origin, connections)
   return await attempt(
     {
       exchange,
       credential: exchange.credential,
       url: exchange.url,
-      headers:
-        identityEncoding === true ? headers.without((name) => name === 'accept-encoding') : headers,
+      headers: outgoingHeaders(exchange, upstream.origin, connections),
       held: repeatable && !isLongRunning(exchange.info),
     },
     upstream,

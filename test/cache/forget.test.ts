@@ -71,6 +71,7 @@ async function recording(
     onRecorded: () => undefined,
     onStoreFailure: (cause) => failures.push(cause),
     onMalformed: (cause) => failures.push(cause),
+    onUnpacked: () => undefined,
   })
   const { info, forms } = exchangeOf()
   const keys = forms.flatMap((form) =>

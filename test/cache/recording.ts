@@ -66,6 +66,7 @@ export async function recordingIn(directory: string) {
     onRecorded: () => undefined,
     onStoreFailure: (cause) => failures.push(cause),
     onMalformed: (cause) => failures.push(cause),
+    onUnpacked: () => undefined,
   })
   const plain = exchangeOf(pods, { headers: { Accept: 'application/json' } })
   const [form] = plain.forms
@@ -90,6 +91,7 @@ export async function recordingIn(directory: string) {
     }
   }
   return {
+    recorder,
     store,
     key,
     failures,

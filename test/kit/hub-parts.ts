@@ -84,6 +84,7 @@ export async function startHubParts(
         onRecorded: () => undefined,
         onStoreFailure: (cause) => storeFailures.push(cause),
         onMalformed: (cause) => malformed.push(cause),
+        onUnpacked: () => undefined,
       }),
       local: {
         store,

@@ -149,20 +149,6 @@ void t.test(
   },
 )
 
-void t.test(
-  'what is to be recorded is asked for without compression, all else as the client asks',
-  async (t) => {
-    const upstream = await rawUpstream(t)
-    const request = 'GET / HTTP/1.1\r\nHost: hub\r\nAccept-Encoding: gzip\r\n\r\n'
-    for (const identityEncoding of [true, false]) {
-      const hub = await relay(t, [upstream.origin], { forwarding: { identityEncoding } })
-      ;(await hub.dial()).write(request)
-      const head = await (await upstream.next()).head()
-      t.strictSame(valuesOf(head, 'accept-encoding'), identityEncoding ? [] : ['gzip'])
-    }
-  },
-)
-
 void t.test('an upstream that refuses is passed over, by what changes things too', async (t) => {
   const upstream = await rawUpstream(t)
   const hub = await relay(t, [await refusingOrigin(), upstream.origin])

@@ -1,0 +1,96 @@
+import { joined, lengthOf } from '../base/bytes.ts'
+import { Chunks, sourceOf } from '../exchange/chunks.ts'
+import type { BytesReply } from '../exchange/exchange.ts'
+import { isGzip, unpacked, type OnUnpacked } from '../exchange/unpacked.ts'
+
+/**
+ * An answer as it arrives: read for what it says, compressed or not, while its own bytes are kept for whoever passes them on. They are
+ * kept until `letGo`, so that an answer that turns out to be nothing to record can be replayed.
+ */
+export class Arriving {
+  /** What the body says, inflated where it came compressed. */
+  readonly chunks: AsyncGenerator<readonly Uint8Array[]>
+  readonly isPacked: boolean
+  readonly #reply: BytesReply
+  readonly #raw: AsyncGenerator<readonly Uint8Array[]>
+  #seen: (readonly Uint8Array[])[] = []
+  #keeps = true
+  #replayed = false
+
+  constructor(reply: BytesReply, onUnpacked: OnUnpacked) {
+    this.#reply = reply
+    this.#raw = new Chunks(reply.source)[Symbol.asyncIterator]()
+    this.isPacked = isGzip(reply.headers)
+    this.chunks = this.isPacked ? unpacked(this.#noting(), onUnpacked) : this.#noting()
+  }
+
+  async *#noting(): AsyncGenerator<readonly Uint8Array[]> {
+    try {
+      for (;;) {
+        const next = await this.#raw.next()
+        if (next.done === true) return
+        if (this.#keeps) this.#seen.push(next.value)
+        yield next.value
+      }
+    } finally {
+      if (!this.#replayed) await this.#raw.return(undefined)
+    }
+  }
+
+  /** The first of what the body says: so many bytes, or all of it where it is shorter. */
+  async opening(bytes: number): Promise<Uint8Array[]> {
+    const parts: Uint8Array[] = []
+    while (lengthOf(parts) < bytes) {
+      const next = await this.chunks.next()
+      if (next.done === true) break
+      parts.push(...next.value)
+    }
+    return parts
+  }
+
+  /** All that the body says; `undefined` where that is more than `most` bytes, from when on it can only be replayed. */
+  async whole(most: number): Promise<Buffer | undefined> {
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for (let next = await this.chunks.next(); next.done !== true; next = await this.chunks.next()) {
+      parts.push(...next.value)
+      bytes += lengthOf(next.value)
+      if (bytes > most) return undefined
+    }
+    return joined(parts)
+  }
+
+  /** Neither the bytes that came so far nor those to come are going to be asked for. */
+  letGo(): void {
+    this.#keeps = false
+    this.#seen = []
+  }
+
+  /** The bytes that came so far, as they came, but for those that were `taken`. */
+  seen(): readonly Uint8Array[] {
+    return this.#seen.flat()
+  }
+
+  /** The answer as it would have been, in the bytes it came in; it is read no more here. */
+  replay(): BytesReply {
+    this.#replayed = true
+    void this.chunks.return(undefined)
+    return { ...this.#reply, source: sourceOf(replayed(this.seen(), this.#raw)) }
+  }
+
+  /**
+   * The bytes as they came whose contents have been read whole, each once, until `letGo`: all but the last, of which more may be
+   * to be read.
+   */
+  taken(): readonly Uint8Array[] {
+    return this.#seen.splice(0, this.#seen.length - 1).flat()
+  }
+}
+
+async function* replayed(
+  seen: readonly Uint8Array[],
+  rest: AsyncGenerator<readonly Uint8Array[]>,
+): AsyncGenerator<readonly Uint8Array[]> {
+  if (seen.length > 0) yield seen
+  yield* rest
+}
