@@ -18,6 +18,7 @@ import { pipeline } from './pipeline/pipeline.ts'
 import { countingBytes } from './pipeline/traffic.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { Cloud } from './remote/cloud.ts'
+import { compressing } from './remote/compression.ts'
 import { forwarder } from './remote/forward.ts'
 import { upgrader } from './remote/upgrade.ts'
 import { Upstream } from './remote/upstream.ts'
@@ -184,6 +185,7 @@ export async function startHub(
     metrics.upstreamCompressedBytes.add(packed)
     metrics.upstreamInflatedBytes.add(unpacked)
   }
+  const forward = countingBytes(forwarder(cloud, connections), metrics)
   const stopping = new AbortController()
   const handler = pipeline({
     callers: {
@@ -200,7 +202,7 @@ export async function startHub(
     ownHosts: ownHosts(config),
     dispatch: {
       cloud,
-      forward: countingBytes(forwarder(cloud, connections), metrics),
+      forward: config.upstreamCompression ? compressing(forward, onUnpacked) : forward,
       upgrade: upgrader(cloud, connections),
       recorder: new Recorder(store, recordedBy(config, filters), {
         onRecorded: (kind) => metrics.recorded.add({ kind }),

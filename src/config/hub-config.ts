@@ -25,6 +25,7 @@ export interface HubConfig {
   readonly cachePath: string
   readonly workingMode: Values['working-mode']
   readonly lbMode: Values['lb-mode']
+  readonly upstreamCompression: boolean
   readonly heartbeat: {
     readonly intervalMs: number
     readonly timeoutMs: number
@@ -99,6 +100,7 @@ export function configOf(values: Values, { nodeName, credentials, sockets }: Fou
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
     workingMode: values['working-mode'],
     lbMode: values['lb-mode'],
+    upstreamCompression: values['upstream-compression'],
     heartbeat: {
       intervalMs: values['heartbeat-interval-seconds'],
       timeoutMs: values['heartbeat-timeout-seconds'],

@@ -61,6 +61,12 @@ export const options = {
     help: 'Successful probes in a row that make it healthy again.',
     default: 2,
   }),
+  'upstream-compression': option({
+    type: is.boolean,
+    group: 'API servers',
+    help: 'Whether lists and watches are asked for compressed even for clients that do not ask for it; they get them inflated.',
+    default: false,
+  }),
   kubeconfig: option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',

@@ -36,6 +36,7 @@ void t.test('an API server is all that must be given', async (t) => {
     rootDir: '/var/lib/nodehub',
     cachePath: '/var/lib/nodehub/cache',
     lbMode: 'round-robin',
+    upstreamCompression: false,
     heartbeat: { intervalMs: 10_000, timeoutMs: 2000, failedRetry: 3, healthyThreshold: 2 },
     maxRequestsInFlight: 250,
     shutdownGracePeriodMs: 10_000,

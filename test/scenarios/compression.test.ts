@@ -1,0 +1,248 @@
+import t from 'tap'
+import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
+import type { ServerResponse } from 'node:http'
+import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
+import { allServices, configMaps, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { Teller } from '../kit/teller.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const big = '/api/v1/namespaces/default/configmaps/big'
+
+/** Objects that API servers compress: alone, and as a list. */
+async function cloudWithMuch(t: Teardown): Promise<CloudServer> {
+  const cloud = await startCloud(t)
+  const much = Array.from({ length: 40_000 }, (_, i) => i.toString(36)).join(' ')
+  const annotations = { 'test.example/much': much }
+  for (const name of ['a', 'b', 'c']) {
+    cloud.sandbox.create(pods, {
+      ...pod(name),
+      metadata: { name, namespace: 'default', annotations },
+    })
+  }
+  cloud.sandbox.create(configMaps, {
+    metadata: { name: 'big', namespace: 'default' },
+    data: { much },
+  })
+  const kubernetes = service('kubernetes', '10.96.0.1')
+  const metadata = { name: 'kubernetes', namespace: 'default', annotations }
+  cloud.sandbox.create(services, { ...kubernetes, metadata })
+  return cloud
+}
+
+const gzipped = (client: Client, path: string): Promise<Answer> =>
+  client.send(path, { headers: { 'Accept-Encoding': 'gzip' } })
+
+const acceptEncodings = (cloud: CloudServer, path: string): unknown[] =>
+  cloud.sandbox.requests
+    .filter(({ url }) => url.startsWith(path))
+    .map(({ headers }) => headers['accept-encoding'])
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `what is recorded comes and goes compressed, as from an API server: ${encoding}`,
+    async (t) => {
+      const cloud = await cloudWithMuch(t)
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      const plain = new Map<string, Buffer>()
+      for (const path of [podsOfNode, big]) {
+        const direct = await gzipped(cloud.as('kubelet', { encoding }), path)
+        const through = await gzipped(kubelet, path)
+        t.equal(direct.headers['content-encoding'], 'gzip', path)
+        t.strictSame(lastingHeaders(through), lastingHeaders(direct))
+        t.ok(through.body.equals(direct.body), 'in the very bytes')
+        plain.set(path, gunzipSync(direct.body))
+      }
+      t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
+      t.equal(await hub.metric('nodehub_recorded_total{kind="object"}'), 1)
+      const inflated = [...plain.values()].reduce((sum, { length }) => sum + length, 0)
+      t.equal(await hub.metric('nodehub_upstream_inflated_bytes_total'), inflated)
+      await cloud.unplug()
+      await hub.offline()
+      for (const [path, body] of plain) {
+        const offline = await gzipped(kubelet, path)
+        t.equal(offline.headers['content-encoding'], undefined)
+        t.ok(offline.body.equals(body), `${path} from the cache`)
+      }
+    },
+  )
+
+  void t.test(
+    `what a filter may change comes compressed and goes plain: ${encoding}`,
+    async (t) => {
+      const cloud = await cloudWithMuch(t)
+      const hub = await startTestHub(t, {
+        upstreams: [cloud],
+        flags: ['--hub-address=169.254.2.1'],
+      })
+      const kubelet = hub.as('kubelet', { encoding })
+      const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
+      for (const path of [allServices, kubernetes]) {
+        const { headers, body } = await gzipped(kubelet, path)
+        t.strictSame([headers['content-encoding'], headers.vary], [undefined, 'Accept-Encoding'])
+        const length = headers['content-length']
+        t.ok(length === undefined || Number(length) === body.length)
+        t.ok(body.includes('169.254.2.1'), path)
+        t.notOk(body.includes('10.96.0.1'), path)
+        t.strictSame(acceptEncodings(cloud, path), ['gzip'])
+      }
+    },
+  )
+
+  void t.test(`who does not ask for compression is served without: ${encoding}`, async (t) => {
+    const cloud = await cloudWithMuch(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const direct = await cloud.as('kubelet', { encoding }).get(podsOfNode)
+    const through = await hub.as('kubelet', { encoding }).get(podsOfNode)
+    t.strictSame(lastingHeaders(through), lastingHeaders(direct))
+    t.ok(through.body.equals(direct.body))
+    t.strictSame(acceptEncodings(cloud, podsOfNode), [undefined, undefined])
+  })
+
+  void t.test(
+    `on request all lists come compressed, and go as their clients ask: ${encoding}`,
+    async (t) => {
+      const cloud = await cloudWithMuch(t)
+      const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--upstream-compression'] })
+      const direct = await cloud.as('kubelet', { encoding }).get(podsOfNode)
+      for (const component of ['kubelet', 'unrecorded']) {
+        const plain = await hub.as(component, { encoding }).get(podsOfNode)
+        t.ok(plain.body.equals(direct.body), component)
+        t.equal(plain.headers['content-encoding'], undefined)
+        const compressed = await gzipped(hub.as(component, { encoding }), podsOfNode)
+        t.equal(compressed.headers['content-encoding'], 'gzip')
+        t.ok(gunzipSync(compressed.body).equals(direct.body))
+      }
+      await hub.as('kubelet', { encoding }).get(big)
+      t.strictSame(acceptEncodings(cloud, podsOfNode), [undefined, 'gzip', 'gzip', 'gzip', 'gzip'])
+      t.strictSame(acceptEncodings(cloud, big), [undefined], 'lists and watches only')
+      const [packed, inflated] = await Promise.all([
+        hub.metric('nodehub_upstream_compressed_bytes_total'),
+        hub.metric('nodehub_upstream_inflated_bytes_total'),
+      ])
+      t.equal(inflated, 3 * direct.body.length, 'what passes unread is not inflated')
+      t.ok(packed > 0 && packed < inflated)
+    },
+  )
+}
+
+void t.test(
+  'only codings that can be read are asked for where an answer is recorded',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const headers = { 'Accept-Encoding': 'br, gzip;q=0.5, zstd' }
+    await hub.as('kubelet').send(podsOfNode, { headers })
+    await hub.as('unrecorded').send(podsOfNode, { headers })
+    t.strictSame(acceptEncodings(cloud, podsOfNode), ['gzip;q=0.5', 'br, gzip;q=0.5, zstd'])
+  },
+)
+
+const kept = JSON.stringify({
+  kind: 'PodList',
+  apiVersion: 'v1',
+  metadata: { resourceVersion: '10' },
+  items: [{ metadata: { name: 'a', namespace: 'default', resourceVersion: '10' } }],
+})
+const packedFields = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }
+
+/** The ways in which a compressed list comes to nothing. */
+const corrupt: Readonly<Record<string, (response: ServerResponse, packed: Buffer) => void>> = {
+  'its connection breaks off': (response, packed) => {
+    response.writeHead(200, packedFields)
+    response.write(packed.subarray(0, -1), () => response.destroy())
+  },
+  'it is shorter than it should be': (response, packed) =>
+    void response.writeHead(200, packedFields).end(packed.subarray(0, -1)),
+  'its checksum is wrong': (response, packed) =>
+    void response
+      .writeHead(200, packedFields)
+      .end(Buffer.concat([packed.subarray(0, -8), Buffer.alloc(4), packed.subarray(-4)])),
+  'more follows it': (response, packed) =>
+    void response.writeHead(200, packedFields).end(Buffer.concat([packed, Buffer.from('more')])),
+  'it is not compressed': (response) => void response.writeHead(200, packedFields).end(kept),
+}
+
+for (const [what, answer] of Object.entries(corrupt)) {
+  void t.test(`a compressed list is not kept, nor taken for whole, where ${what}`, async (t) => {
+    for (const [flags, headers] of [
+      [[], { 'Accept-Encoding': 'gzip' }],
+      [['--upstream-compression'], {}],
+    ] as const) {
+      const teller = await Teller.start(t)
+      const hub = await startTestHub(t, { upstreams: [teller], flags })
+      teller.says(kept)
+      await hub.as('kubelet').get('/api/v1/pods')
+      const long = kept.replaceAll('"10"', '"20"').replace('"name":"a"', '"name":"b"')
+      const padded = long.replace('"kind"', `${' '.repeat(300_000)}"kind"`)
+      for (const list of [long, padded]) {
+        teller.answer = (response) => answer(response, gzipSync(list))
+        const body = await hub
+          .as('kubelet')
+          .send('/api/v1/pods', { headers })
+          .then(
+            (answer) => answer.body.toString(),
+            () => undefined,
+          )
+        t.ok(body === undefined || body.trim() === kept, `${body ?? 'a break'}`)
+        t.equal(teller.asked['accept-encoding'], 'gzip')
+      }
+      t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
+    }
+  })
+}
+
+void t.test(
+  'an object that inflates beyond all measure passes as it came, unrecorded',
+  async (t) => {
+    const teller = await Teller.start(t)
+    const hub = await startTestHub(t, { upstreams: [teller] })
+    const bomb = gzipSync(`{"kind":"Pod","data":"${'x'.repeat(17 * 1024 * 1024)}"}`)
+    teller.answer = (response) => response.writeHead(200, packedFields).end(bomb)
+    const answer = await gzipped(hub.as('kubelet'), '/api/v1/namespaces/default/pods/a')
+    t.ok(answer.body.equals(bomb))
+    t.equal(await hub.metric('nodehub_recorded_total{kind="object"}'), 0)
+  },
+)
+
+const event = (name: string, version: number): string =>
+  `${JSON.stringify({
+    type: 'ADDED',
+    object: {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: { name, namespace: 'default', resourceVersion: String(version) },
+    },
+  })}\n`
+
+for (const component of ['kubelet', 'unrecorded']) {
+  void t.test(`events of a compressed watch are there at once: ${component}`, async (t) => {
+    const teller = await Teller.start(t)
+    const hub = await startTestHub(t, { upstreams: [teller], flags: ['--upstream-compression'] })
+    teller.says(kept)
+    await hub.as(component).get('/api/v1/pods')
+    const gzip = createGzip()
+    const say = (text: string): void => {
+      gzip.write(text)
+      gzip.flush(constants.Z_SYNC_FLUSH)
+    }
+    teller.answer = (response) => {
+      response.writeHead(200, packedFields).flushHeaders()
+      gzip.on('data', (chunk) => response.write(chunk)).on('end', () => response.end())
+    }
+    const watch = await hub.as(component).watch('/api/v1/pods', { resourceVersion: '10' })
+    t.equal(watch.answer.headers['content-encoding'], undefined)
+    t.equal(teller.asked['accept-encoding'], 'gzip')
+    for (let version = 11; version < 14; version++) {
+      say(event(`p${version}`, version))
+      t.equal((await watch.next())?.frame.toString(), event(`p${version}`, version))
+    }
+    t.equal(
+      await hub.metric('nodehub_recorded_total{kind="watch"}'),
+      component === 'kubelet' ? 3 : 0,
+    )
+    gzip.end()
+    t.equal(await watch.end(), 'ended')
+  })
+}
