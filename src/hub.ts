@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { builtInFilters } from '../filters/index.ts'
@@ -198,6 +199,7 @@ export async function startHub(
     metrics,
     filters,
     maxRequestsInFlight: config.maxRequestsInFlight,
+    memoryLimitBytes: config.memoryLimitBytes ?? givenMemory(),
     stopping: stopping.signal,
     ownHosts: ownHosts(config),
     dispatch: {
@@ -301,6 +303,12 @@ function servingNames(config: HubConfig): string[] {
   const unspecified = new Set(['0.0.0.0', '::'])
   const names = ['127.0.0.1', '::1', 'localhost', ...ownHosts(config)]
   return [...new Set(names)].filter((name) => !unspecified.has(name))
+}
+
+/** What the control group allows; where it allows all there is, what a node can well spare. */
+function givenMemory(): number {
+  const given = process.constrainedMemory()
+  return given > 0 && given < totalmem() ? given : 512 * 1024 * 1024
 }
 
 /** By what names, besides loopback's, the node's programs may have been told to call the hub. */

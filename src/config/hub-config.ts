@@ -58,6 +58,8 @@ export interface HubConfig {
     readonly serving: { readonly certificate: string; readonly key: string } | undefined
   }
   readonly maxRequestsInFlight: number
+  /** `undefined`: what the process is given, which it finds out itself. */
+  readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
   readonly kubeletHealthGracePeriodMs: number
   readonly shutdownGracePeriodMs: number
@@ -131,12 +133,16 @@ export function configOf(values: Values, { nodeName, credentials, sockets }: Fou
           : { certificate: servingCert, key: servingKey },
     },
     maxRequestsInFlight: values['max-requests-in-flight'],
+    memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
     kubeletHealthGracePeriodMs: values['kubelet-health-grace-period'],
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
   })
 }
+
+const bytesOf = (megabytes: number | undefined): number | undefined =>
+  megabytes === undefined ? undefined : megabytes * 1024 * 1024
 
 /** klog's levels, as Kubernetes' own components use them: 4 is debugging, 6 shows requests. */
 function levelOfVerbosity(v: number | undefined): LogLevel {

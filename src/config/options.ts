@@ -175,6 +175,13 @@ export const options = {
     help: 'Short requests served at a time; more are answered 429.',
     default: 250,
   }),
+  'memory-limit': option({
+    type: is.optional(is.count(128, 1_048_576, 'MEGABYTES')),
+    group: 'Listeners',
+    help: 'What the hub may take of memory, about. Answers under way may hold half of it; short requests beyond that are answered 429, watches never.',
+    default: undefined,
+    defaultShown: "the control group's limit, else 512",
+  }),
   'node-name': option({
     type: is.objectName,
     group: 'Node',

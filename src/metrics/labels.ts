@@ -74,6 +74,7 @@ export function labelBounds(components: Iterable<string>): Readonly<Record<Label
     outcome: any,
     filter: any,
     kind: any,
+    reason: any,
     certificate: any,
     version: any,
     node: any,

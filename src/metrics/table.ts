@@ -20,6 +20,7 @@ export type Label =
   | 'outcome'
   | 'filter'
   | 'kind'
+  | 'reason'
   | 'certificate'
   | 'version'
   | 'node'
@@ -50,8 +51,8 @@ export const metricTable = {
   requestsRejected: {
     name: 'nodehub_requests_rejected_total',
     type: 'counter',
-    help: 'Short requests answered 429 because too many were being served.',
-    labels: [],
+    help: 'Short requests shed, by reason: in-flight, too many were being served; slow-body, its body did not come in time or others needed the room (429 or 504); memory, the hub was short of it.',
+    labels: ['reason'],
   },
   watches: {
     name: 'nodehub_watches',

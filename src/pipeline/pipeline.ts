@@ -3,11 +3,14 @@ import { stack } from '../exchange/stack.ts'
 import type { FilterChain } from '../filter/chain.ts'
 import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Forward } from '../remote/forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
-import { withDeadline, withInFlightLimit } from './limits.ts'
+import { withDeadline } from './deadline.ts'
+import { withInFlightLimit, type OnShed } from './in-flight.ts'
+import { MemoryBudget } from './memory.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
@@ -17,6 +20,8 @@ export interface PipelineParts {
   readonly metrics: HubMetrics
   readonly filters: FilterChain
   readonly maxRequestsInFlight: number
+  /** What the process may hold, about. */
+  readonly memoryLimitBytes: number
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
@@ -29,18 +34,28 @@ export interface PipelineParts {
 /** The whole data path, in the order in which a request travels. */
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
+  const onShed: OnShed = (reason) => parts.metrics.requestsRejected.add({ reason })
+  const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
   return stack<Incoming, WireReply>()
     .through(withLastResort(parts.onUnforeseen, refused)) // whatever no one else caught becomes a Status in JSON
     .through(withOwnHost(parts.ownHosts)) // nobody is led here by a page or a name of somebody else's
     .through(withRequestInfo) // what is asked
     .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
     .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
+    .through(memory.sending) // what has gone to the client is held no longer
     .through(withEncoding) // objects become bytes here, in the form asked for
     .through(withRescue(parts.onUnforeseen)) // failures become a Status in that form
-    .through(
-      withInFlightLimit(parts.maxRequestsInFlight, () => parts.metrics.requestsRejected.add()),
-    ) // shed before anything is queued
+    .through(withInFlightLimit(parts.maxRequestsInFlight, onShed)) // shed before anything is queued
+    .through(memory.shedding) // and before memory goes
     .through(withDeadline(parts.stopping)) // a watch ends when its time is over or the hub stops, whoever answers it
     .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers
-    .to(dispatcher(parts.dispatch))
+    .to(dispatcher({ ...parts.dispatch, forward: weighed(parts.dispatch.forward, memory) }))
 }
+
+/** What comes from the cloud is held from then on. */
+const weighed =
+  (forward: Forward, memory: MemoryBudget): Forward =>
+  async (exchange, options) => {
+    const reply = await forward(exchange, options)
+    return { ...reply, source: memory.received(exchange.id, reply.source) }
+  }

@@ -76,6 +76,7 @@ export async function startHubParts(
       () => undefined,
     ),
     maxRequestsInFlight,
+    memoryLimitBytes: 1024 ** 3,
     dispatch: {
       cloud,
       forward: forwarder(cloud, connections),

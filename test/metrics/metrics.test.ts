@@ -81,13 +81,9 @@ void t.test('durations reach from a millisecond to a minute', async (t) => {
 
 void t.test('two hubs in one process count apart', async (t) => {
   const [one, two] = [createMetrics(), createMetrics()]
-  one.requestsRejected.add()
-  t.strictSame(await samples(one, 'nodehub_requests_rejected_total'), [
-    'nodehub_requests_rejected_total 1',
-  ])
-  t.strictSame(await samples(two, 'nodehub_requests_rejected_total'), [
-    'nodehub_requests_rejected_total 0',
-  ])
+  one.storeCommits.add()
+  t.strictSame(await samples(one, 'nodehub_store_commits_total'), ['nodehub_store_commits_total 1'])
+  t.strictSame(await samples(two, 'nodehub_store_commits_total'), ['nodehub_store_commits_total 0'])
 })
 
 void t.test('traffic is told when it is asked for, each byte once', async (t) => {

@@ -2,8 +2,7 @@ import t from 'tap'
 import { mock } from 'node:test'
 import type { BodyReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import { StatusError } from '../../src/kube/status.ts'
-import { withDeadline, withInFlightLimit } from '../../src/pipeline/limits.ts'
+import { withDeadline } from '../../src/pipeline/deadline.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
 const reply: BodyReply = {
@@ -18,21 +17,6 @@ const pods = '/api/v1/namespaces/default/pods'
 
 /** A hub that nobody has told to stop. */
 const running = new AbortController().signal
-
-void t.test('watches and what streams to a person may last and are never shed', async (t) => {
-  const lasting = [
-    `${pods}?watch=true`,
-    `${pods}/a/log`,
-    `${pods}/a/exec`,
-    `${pods}/a/attach`,
-    `${pods}/a/portforward`,
-    '/api/v1/namespaces/default/services/a/proxy/x',
-  ]
-  const short = [pods, `${pods}/a`, `${pods}/a/status`, '/healthz', '/apis', `${pods}?watch=false`]
-  const handle = withInFlightLimit(0, () => undefined)(async () => reply)
-  for (const url of lasting) t.equal(await handle(exchangeOf(url)), reply, url)
-  for (const url of short) t.throws(() => void handle(exchangeOf(url)), StatusError, url)
-})
 
 void t.test('a watch is ended fifteen seconds after its time, and not before', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
@@ -106,29 +90,6 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
     mock.timers.tick(100_000_000)
     t.equal(signal?.aborted, false, url)
   }
-})
-
-void t.test('a short request counts until its answer is over', async (t) => {
-  let rejected = 0
-  const handle = withInFlightLimit(2, () => rejected++)(async () => reply)
-  const clients = [new AbortController(), new AbortController()]
-  for (const { signal } of clients) await handle(exchangeOf(pods, { signal }))
-  const shed = async (): Promise<unknown> => {
-    try {
-      return await handle(exchangeOf(pods))
-    } catch (error) {
-      return error
-    }
-  }
-  const error = await shed()
-  t.ok(error instanceof StatusError)
-  t.match(error, { status: { code: 429, details: { retryAfterSeconds: 1 } } })
-  t.equal(rejected, 1)
-  await handle(exchangeOf(`${pods}?watch=true`))
-  await handle(exchangeOf(`${pods}/a/exec`, { upgrade: true }))
-  clients[0]?.abort()
-  t.equal(await shed(), reply)
-  t.match(await shed(), { status: { code: 429 } })
 })
 
 void t.test('a watch ends when the hub stops, whatever time it asked for', async (t) => {

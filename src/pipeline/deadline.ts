@@ -1,27 +1,7 @@
 import { onAbort, follow } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
-import { serviceUnavailable, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
-import { isLongRunning } from '../request/request-info.ts'
-
-/** Short requests are shed before they queue; watches, of which there are as many as the node needs, are not. */
-export function withInFlightLimit(limit: number, onRejected: () => void) {
-  return (next: Handler<Exchange>): Handler<Exchange> => {
-    let inFlight = 0
-    return (exchange) => {
-      if (isLongRunning(exchange.info) || exchange.upgrade) return next(exchange)
-      if (inFlight >= limit) {
-        onRejected()
-        throw new StatusError(
-          tooManyRequests('too many requests at once, please try again later', 1),
-        )
-      }
-      inFlight++
-      onAbort(exchange.signal, () => inFlight--)
-      return next(exchange)
-    }
-  }
-}
+import { serviceUnavailable, StatusError, timeout } from '../kube/status.ts'
 
 /** A watch that its server forgot to end is ended this long after its time. */
 const graceMs = 15_000

@@ -1,0 +1,142 @@
+import { onAbort } from '../base/abort.ts'
+import { elapsed } from '../base/clock.ts'
+import type { ByteSource, Exchange, Handler, Sink, WireReply } from '../exchange/exchange.ts'
+import { StatusError, tooManyRequests } from '../kube/status.ts'
+import { Ending } from './ending.ts'
+import { isShort, type OnShed } from './in-flight.ts'
+
+/** What a body of unknown length is taken to be, and the most an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes). */
+const unknownBytes = 64 * 1024
+const largestBody = 3 * 1024 * 1024
+
+/** So many short requests are served however large the process is: memory is given back only where some work goes on. */
+const alwaysServed = 4
+
+/** How old a look at the size of the process may be. */
+const sampleMs = 250
+
+interface Holder {
+  readonly ending: Ending
+  held: number
+}
+
+const tooLittle = (): StatusError =>
+  new StatusError(tooManyRequests('the hub is short of memory, please try again later', 1))
+
+/**
+ * What the answers to short requests hold of memory together: what came from the cloud and has not gone to a client. It may come to half
+ * of `limitBytes`; the other half is the process itself. Beyond that new short requests are answered 429, and if what is under way grows on,
+ * whichever holds most is ended with the same. So are new ones while the whole process is larger than `limitBytes`. Watches are never.
+ */
+export class MemoryBudget {
+  readonly #limit: number
+  readonly #onShed: OnShed
+  readonly #size: () => number
+  readonly #holders = new Map<string, Holder>()
+  #held = 0
+  #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
+
+  constructor(limitBytes: number, onShed: OnShed, size = () => process.memoryUsage.rss()) {
+    this.#limit = limitBytes
+    this.#onShed = onShed
+    this.#size = size
+  }
+
+  /** Bytes that short requests hold. */
+  get held(): number {
+    return this.#held
+  }
+
+  /** A layer that sheds. */
+  readonly shedding =
+    (next: Handler<Exchange>): Handler<Exchange> =>
+    (exchange) => {
+      if (!isShort(exchange)) return next(exchange)
+      if (this.#isFull()) {
+        this.#onShed('memory')
+        throw tooLittle()
+      }
+      const { id, signal, body, headers } = exchange
+      const ending = new Ending(exchange)
+      this.#holders.set(id, { ending, held: 0 })
+      onAbort(signal, () => this.#release(id))
+      if (body) this.#add(id, bodyBytes(headers.get('content-length')))
+      return ending.serve(next)
+    }
+
+  #isFull(): boolean {
+    if (this.#held >= this.#limit / 2) return true
+    return this.#holders.size >= alwaysServed && this.#isLarge()
+  }
+
+  #isLarge(): boolean {
+    const at = elapsed()
+    if (at - this.#sampled.at >= sampleMs)
+      this.#sampled = { at, isLarge: this.#size() > this.#limit }
+    return this.#sampled.isLarge
+  }
+
+  #release(id: string): void {
+    this.#held -= this.#holders.get(id)?.held ?? 0
+    this.#holders.delete(id)
+  }
+
+  /** More is held for a request, or, where `bytes` is below nothing, less. */
+  #add(id: string, bytes: number): void {
+    const holder = this.#holders.get(id)
+    if (!holder) return
+    const before = holder.held
+    // Filters and the cache write what never came from the cloud.
+    holder.held = Math.max(0, before + bytes)
+    this.#held += holder.held - before
+    if (bytes > 0 && this.#held > this.#limit / 2) this.#endLargest()
+  }
+
+  #endLargest(): void {
+    let largest: [string, Holder] | undefined
+    for (const each of this.#holders) {
+      if (largest === undefined || each[1].held > largest[1].held) largest = each
+    }
+    if (!largest) return
+    this.#onShed('memory')
+    this.#release(largest[0])
+    largest[1].ending.end(tooLittle())
+  }
+
+  /** Bytes of an answer as they come from the cloud. */
+  received(id: string, source: ByteSource): ByteSource {
+    return this.#counting(id, source, 1)
+  }
+
+  /** A layer above all that hold anything: what goes through it is no longer held. */
+  readonly sending =
+    (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    async (exchange) => {
+      const reply = await next(exchange)
+      if (reply.kind !== 'bytes' || !this.#holders.has(exchange.id)) return reply
+      return { ...reply, source: this.#counting(exchange.id, reply.source, -1) }
+    }
+
+  #counting(id: string, source: ByteSource, sign: 1 | -1): ByteSource {
+    if (!this.#holders.has(id)) return source
+    return (sink) =>
+      source({
+        ...bound(sink),
+        write: (chunk) => {
+          this.#add(id, sign * chunk.byteLength)
+          return sink.write(chunk)
+        },
+      })
+  }
+}
+
+const bound = (sink: Sink): Omit<Sink, 'write'> => ({
+  drained: () => sink.drained(),
+  end: (trailers) => sink.end(trailers),
+  fail: (cause) => sink.fail(cause),
+})
+
+function bodyBytes(contentLength: string | undefined): number {
+  if (contentLength === undefined) return unknownBytes
+  return Math.min(Number(contentLength) || 0, largestBody)
+}

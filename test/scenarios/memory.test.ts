@@ -1,0 +1,62 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { objectOf } from '../kit/client.ts'
+import { startTestHub } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const megabyte = 1024 * 1024
+
+/** An API server whose objects are large, and never come whole before it is told to finish them. */
+async function heavyCloud(t: Teardown): Promise<{ url: string; finish: () => void }> {
+  const unfinished: ServerResponse[] = []
+  const server = createServer((asked, response) => {
+    if (asked.url === '/readyz') return void response.end('ok')
+    response.writeHead(200, { 'Content-Type': 'application/json' })
+    if (asked.url?.includes('watch=true') === true) return response.flushHeaders()
+    const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' } }
+    response.write(
+      `${JSON.stringify(object).slice(0, -1)},"data":{"a":"${'x'.repeat(10 * megabyte)}`,
+    )
+    unfinished.push(response)
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    finish: () => unfinished.forEach((response) => response.end('"}}')),
+  }
+}
+
+void t.test(
+  'answers that have to be held whole are shed before memory goes, watches are not',
+  async (t) => {
+    const cloud = await heavyCloud(t)
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      config: { memoryLimitBytes: 50 * megabyte },
+    })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    const path = '/api/v1/namespaces/default/configmaps/a'
+    const watch = await kubelet.watch('/api/v1/namespaces/default/configmaps')
+    const answers = [1, 2, 3].map(() => kubelet.get(path))
+    const shed = await Promise.race(answers)
+    t.match(objectOf(shed), { kind: 'Status', code: 429, reason: 'TooManyRequests' })
+    t.equal(shed.headers['retry-after'], '1')
+    t.equal(await hub.metric('nodehub_requests_rejected_total{reason="memory"}'), 1)
+    cloud.finish()
+    const codes = (await Promise.all(answers)).map(({ status }) => status)
+    t.strictSame(
+      codes.toSorted((a, b) => a - b),
+      [200, 200, 429],
+    )
+    t.equal(watch.status, 200)
+    t.notOk(watch.answer.closed, 'the watch goes on')
+  },
+)
