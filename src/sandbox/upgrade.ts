@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { badRequest, methodNotAllowed, notFound, StatusError, type Status } from '../kube/status.ts'
 import { admit, statusOf } from './api.ts'
@@ -101,7 +101,7 @@ function openSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void 
 function refuse(socket: Duplex, status: Status): void {
   const body = `${jsonText(status as unknown as JsonObject)}\n`
   socket.end(
-    headText(status.code, 'Refused', [
+    headText(status.code, STATUS_CODES[status.code] ?? '', [
       ['Content-Type', 'application/json'],
       ['Content-Length', String(Buffer.byteLength(body))],
       ['Connection', 'close'],

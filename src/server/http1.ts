@@ -5,8 +5,10 @@ import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Service } from './answer.ts'
 import { limits } from './limits.ts'
+import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
-import { endWith, refuse } from './refusal.ts'
+import { reasonPhrase } from './phrase.ts'
+import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink } from './sink.ts'
 
 /** How Node's own server is to be made, with TLS or without. */
@@ -17,6 +19,8 @@ export const http1Options: ServerOptions = {
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   highWaterMark: limits.answerBytes,
+  // Said by `faultOf`, in more words.
+  requireHostHeader: false,
   // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
   shouldUpgradeCallback: (request) => isUpgrade(request),
 }
@@ -37,6 +41,14 @@ export interface Closing {
 /** Lets `service` answer what comes to `server` as HTTP/1.1. */
 export function serveHttp1(server: Server, service: Service): Closing {
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    // What follows a fault on its connection is nobody's request.
+    if (refused.has(request.socket)) return
+    const fault = faultOf(request)
+    if (fault) {
+      refused.add(request.socket)
+      return respondWith(fault, response)
+    }
+    if (asksForServer(request)) return void response.writeHead(200, { 'Content-Length': 0 }).end()
     answerRequest(request, response, service).catch((cause: unknown) => {
       service.onBroken(cause)
       response.destroy()
@@ -44,11 +56,16 @@ export function serveHttp1(server: Server, service: Service): Closing {
   }
   server.on('request', serve)
   server.on('checkContinue', (request, response) => {
-    response.writeContinue()
+    // There is nothing to go on with where no body is announced.
+    if (hasBody(request)) response.writeContinue()
     serve(request, response)
   })
   const tunnels = new Set<Duplex>()
+  // No tunnel to anywhere is made here, with nobody's credentials.
+  server.on('connect', (_request, socket) => refuseNow(socket, { code: 405 }))
   server.on('upgrade', (request, socket, head) => {
+    const fault = faultOf(request)
+    if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
     socket.once('close', () => tunnels.delete(socket))
     answerUpgrade(request, socket, head, service).catch((cause: unknown) => {
@@ -57,6 +74,7 @@ export function serveHttp1(server: Server, service: Service): Closing {
     })
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (refused.has(socket)) return
     // A refusal would be taken for the answer to what is under way.
     if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
@@ -73,6 +91,10 @@ export function serveHttp1(server: Server, service: Service): Closing {
     },
   }
 }
+
+/** `OPTIONS *` asks what the server itself can do, and Go's answers it before it looks at anything else. */
+const asksForServer = ({ method, url }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && url === '*'
 
 function answerRequest(
   request: IncomingMessage,
@@ -98,7 +120,8 @@ function outletOf(
   onBroken: (cause: unknown) => void,
 ): Outlet {
   return {
-    head: (status, headers) => void response.writeHead(status, [...headers.raw]),
+    head: (status, headers) =>
+      void response.writeHead(status, reasonPhrase(status), [...headers.raw]),
     flush: () => response.flushHeaders(),
     end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
     sink: streamSink(response, {
@@ -121,6 +144,9 @@ interface UnderWay {
   readonly response: ServerResponse
 }
 
+/** Connections that close when the refusal has gone out that was the last answer on them. */
+const refused = new WeakSet<Duplex>()
+
 const connections = new WeakMap<Duplex, Set<UnderWay>>()
 
 /** Requests under way on one connection: several where a client did not wait for its answers; those wait for their turn. */
@@ -133,6 +159,13 @@ function underWayOn(socket: Duplex): Set<UnderWay> {
 /** Whether it is this request that could not be parsed, within its body, and nothing was said to it yet. */
 const mayBeRefused = ({ request, response }: UnderWay): boolean =>
   !request.complete && !response.headersSent
+
+/** The last word on a connection that Node has let go of, unless it would be taken for the answer to what is under way. */
+function refuseNow(socket: Duplex, fault: Fault): void {
+  socket.on('error', () => socket.destroy())
+  if (underWayOn(socket).size > 0) socket.destroy()
+  else endWith(socket, messageOf(fault))
+}
 
 /** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
 function skipRest(request: IncomingMessage): void {
@@ -166,20 +199,18 @@ async function answerUpgrade(
   endWith(socket, reply.body)
 }
 
-const reasonPhrase = (status: number): string => (status < 400 ? 'OK' : 'Refused')
-
 function incoming(request: IncomingMessage, upgrade: boolean, signal: AbortSignal): Incoming {
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined ||
-    Number(request.headers['content-length'] ?? 0) > 0
   return {
     id: requestId(),
     method: request.method ?? 'GET',
-    url: request.url ?? '/',
+    url: pathOf(request),
     headers: new HeaderList(request.rawHeaders),
     peer: peerOf(request.socket),
-    ...(hasBody && { body: request }),
+    ...(hasBody(request) && { body: request }),
     upgrade,
     signal,
   }
 }
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { listen, type Listener, type ListenerOptions } from '../../src/server/listener.ts'
-import { dial, valuesOf, type Answer, type Teardown, type Wire } from '../kit/wire/wire.ts'
+import { dial, valuesOf, type Teardown, type Wire } from '../kit/wire/wire.ts'
 
 const said = (body: string, ...headers: string[]): WireReply => ({
   kind: 'body',
@@ -143,16 +143,12 @@ void t.test('a head of almost 64 KB is taken', async (t) => {
   t.equal(seen[0]?.headers.get('x-long')?.length, long.length)
 })
 
-const statusOf = ({ body }: Answer): Record<string, unknown> =>
-  JSON.parse(body) as Record<string, unknown>
-
-void t.test('a longer one is refused with a Status, and the connection closed', async (t) => {
+void t.test('a longer one is refused, and the connection closed', async (t) => {
   const { dial, seen } = await listening(t, async () => said('ok'))
   const client = await dial()
   const answer = await client.write(get('/', `X-Long: ${'v'.repeat(65 * 1024)}`)).answer()
   t.equal(answer.status, 431)
-  t.strictSame(valuesOf(answer, 'content-type'), ['application/json'])
-  t.match(statusOf(answer), { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 431 })
+  t.equal(answer.body, '431 Request Header Fields Too Large')
   await client.ended
   t.equal(seen.length, 0)
 })
@@ -215,6 +211,14 @@ void t.test('what could be read as two requests is none', async (t) => {
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n',
     ],
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
+    ['two hosts', 'GET / HTTP/1.1\r\nHost: hub\r\nHost: other\r\n\r\n'],
+    ['a host that is none', 'GET / HTTP/1.1\r\nHost: hub, other\x01\r\n\r\n'],
+    ['a version of long ago', 'GET /hidden\r\n\r\n'],
+    ['a version to come', 'GET /hidden HTTP/2.0\r\nHost: hub\r\n\r\n'],
+    [
+      'an encoding within the chunks',
+      'POST /hidden HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    ],
     ['another protocol', 'GET / HTTP/9.9\r\nHost: hub\r\n\r\n'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['nonsense', '\x00\x01\x02\r\n\r\n'],
@@ -223,17 +227,18 @@ void t.test('what could be read as two requests is none', async (t) => {
     const client = await dial()
     client.write(bytes)
     const text = await client.rest()
-    t.match(text, /^(HTTP\/1\.1 400 |$)/, what)
+    t.match(text, /^(HTTP\/1\.1 (400|501|505) |$)/, what)
     t.equal(text.split('HTTP/1.1').length <= 2, true, `${what}: one answer at most`)
   }
   t.notOk(seen.some(({ url }) => url === '/hidden'))
 })
 
-void t.test('a request that cannot be parsed is refused with a Status', async (t) => {
+void t.test('what is no request is refused in the words of net/http', async (t) => {
   const { dial } = await listening(t, async () => said('ok'))
   const answer = await (await dial()).write('nonsense\r\n\r\n').answer()
-  t.equal(answer.status, 400)
-  t.match(statusOf(answer), { kind: 'Status', reason: 'BadRequest', code: 400 })
+  t.equal(answer.line, 'HTTP/1.1 400 Bad Request')
+  t.strictSame(valuesOf(answer, 'content-type'), ['text/plain; charset=utf-8'])
+  t.equal(answer.body, '400 Bad Request')
   t.strictSame(valuesOf(answer, 'connection'), ['close'])
 })
 
@@ -629,5 +634,69 @@ void t.test(
     half.write('GET / HTTP/1.1\r\nHost')
     await listener.close(20)
     await Promise.all([watch, tunnel, silent, half].map(({ ended }) => ended))
+  },
+)
+
+void t.test(
+  'an answer to a change of protocol that is refused says its code in words',
+  async (t) => {
+    const { dial } = await listening(t, async () => ({ ...said('no'), status: 404 }))
+    const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket')
+    t.equal((await (await dial()).write(upgrade).answer()).line, 'HTTP/1.1 404 Not Found')
+  },
+)
+
+void t.test('a code is said as an API server says it', async (t) => {
+  const { dial } = await listening(t, async () => ({ ...said(''), status: 413 }))
+  const answer = await (await dial()).write(get()).answer()
+  t.equal(answer.line, 'HTTP/1.1 413 Request Entity Too Large')
+})
+
+void t.test('what the server itself can do is asked of nobody else', async (t) => {
+  const { dial, seen } = await listening(t, async () => said('ok'))
+  const client = await dial()
+  const options = 'OPTIONS * HTTP/1.1\r\nHost: hub\r\n\r\n'
+  const answer = await client.write(options).answer()
+  t.strictSame([answer.status, answer.body], [200, ''])
+  t.equal((await client.write(get()).answer()).body, 'ok', 'the connection goes on')
+  t.equal(seen.length, 1)
+})
+
+void t.test('no tunnel is made, and the refusal is no answer to what is under way', async (t) => {
+  const { promise: held, resolve: release } = Promise.withResolvers<WireReply>()
+  const { dial, seen } = await listening(t, () => held)
+  const connect = 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n'
+  const alone = await (await dial()).write(connect).answer()
+  t.strictSame([alone.status, valuesOf(alone, 'connection')], [405, ['close']])
+  t.equal(await (await dial()).write(get() + connect).rest(), '')
+  t.equal(seen.length, 1)
+  release(said('late'))
+})
+
+void t.test('a target in absolute form asks for its path, where it names this host', async (t) => {
+  const { dial, seen } = await listening(t, async () => said('ok'))
+  const client = await dial()
+  for (const target of ['http://hub/a?b=c', 'HTTP://HUB/a', 'http://other/a', 'ftp://hub/a']) {
+    await client.write(get(target)).answer()
+  }
+  t.strictSame(
+    seen.map(({ url }) => url),
+    ['/a?b=c', '/a', 'http://other/a', 'ftp://hub/a'],
+  )
+})
+
+void t.test(
+  'a client that awaits a sign before its body is told only where it has one',
+  async (t) => {
+    const { dial } = await listening(t, async () => said('ok'))
+    const bodiless = get('/', 'Expect: 100-continue')
+    t.equal((await (await dial()).write(bodiless).answer()).status, 200)
+    const client = await dial()
+    client.write(
+      'POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n',
+    )
+    t.equal((await client.head()).line, 'HTTP/1.1 100 Continue')
+    client.write('x')
+    t.equal((await client.answer()).status, 200)
   },
 )
