@@ -37,10 +37,10 @@ export class Arriving {
     }
   }
 
-  /** The first of what the body says: so many bytes, or all of it where it is shorter. */
-  async opening(bytes: number): Promise<Uint8Array[]> {
+  /** The first of what the body says: as much as `isEnough`, or all of it. */
+  async opening(isEnough: (bytes: Buffer) => boolean): Promise<Uint8Array[]> {
     const parts: Uint8Array[] = []
-    while (lengthOf(parts) < bytes) {
+    while (!isEnough(joined(parts))) {
       const next = await this.chunks.next()
       if (next.done === true) break
       parts.push(...next.value)

@@ -5,7 +5,7 @@ import { readObject } from '../codec/object.ts'
 import { takesGzip } from '../exchange/accept-encoding.ts'
 import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
-import { encodingOf, type Encoding, type Shape } from '../kube/media-type.ts'
+import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
@@ -15,7 +15,8 @@ import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
 import { recordable, type Recordable } from './policy.ts'
-import { recordedEvents } from './watch.ts'
+import { shapeOf, tellsShape } from './shape.ts'
+import { RecordedWatch } from './watch.ts'
 
 /** What recording tells its surroundings: it never stands between an answer and its client. */
 export interface RecorderHooks {
@@ -82,7 +83,7 @@ export class Recorder {
     if (reply.status !== 200) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
-    const expected = exchange.forms.find((form) => form.encoding === encoding)
+    const [expected, ...others] = exchange.forms.filter((form) => form.encoding === encoding)
     if (encoding === undefined || expected === undefined) return reply
     switch (what.kind) {
       case 'object':
@@ -90,7 +91,7 @@ export class Recorder {
       case 'list':
         return this.#list(exchange, what, reply, encoding)
       case 'watch':
-        return this.#watch(exchange, what, reply, expected)
+        return this.#watch(exchange, what, reply, [expected, ...others])
     }
   }
 
@@ -187,7 +188,7 @@ export class Recorder {
   ): Promise<Reply> {
     const arriving = new Arriving(reply, this.#hooks.onUnpacked)
     try {
-      const opening = await arriving.opening(openingBytes)
+      const opening = await arriving.opening(tellsShape)
       const form = formAnswered(exchange, encoding, joined(opening))
       if (form === undefined) return arriving.replay()
       const cutter = listCutter(encoding, form.shape)
@@ -232,36 +233,32 @@ export class Recorder {
     exchange: Exchange,
     { info, kept }: WantedCollection,
     reply: BytesReply,
-    form: Form,
+    forms: readonly [Form, ...Form[]],
   ): Reply {
     const arriving = new Arriving(reply, this.#hooks.onUnpacked)
     arriving.letGo()
-    const { events, gvk } = recordedEvents({
-      chunks: arriving.chunks,
-      form,
+    const watch = new RecordedWatch({
+      arriving,
+      forms,
       info,
-      asked: askedFor(info, kept?.get(form.key)),
-      key: collectionKey(exchange, info, form),
+      asked: (form) => askedFor(info, kept?.get(form.key)),
+      key: (form) => collectionKey(exchange, info, form),
       store: this.#store,
       hooks: this.#hooks,
       exchange,
     })
-    return { ...reply, kind: 'watch', form, events, gvk }
+    return {
+      ...reply,
+      kind: 'watch',
+      form: () => watch.form,
+      events: watch.events,
+      gvk: () => watch.gvk,
+    }
   }
 }
 
-/** The client's own form that fits what was answered; servers without tables or metadata answer with whole objects. */
+/** The client's own form that fits what was answered. */
 function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Form | undefined {
   const shape = shapeOf(start)
   return exchange.forms.find((form) => form.encoding === encoding && form.shape === shape)
-}
-
-/** Within so much of an answer it is said what it is. */
-const openingBytes = 128
-
-/** Kinds of conversions are written at the very start of an answer, in either encoding. */
-function shapeOf(start: Buffer): Shape {
-  const opening = start.subarray(0, openingBytes).toString('latin1')
-  if (/"kind":\s*"Table"/.test(opening)) return 'table'
-  return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
 }

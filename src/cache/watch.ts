@@ -1,6 +1,7 @@
+import { joined } from '../base/bytes.ts'
 import { listKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
-import { watchCutter } from '../codec/watch-cutter.ts'
+import { watchCutter, type WatchCutter } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
@@ -9,49 +10,95 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
 import type { RecorderHooks } from './recorder.ts'
+import { shapeOf, tellsShapeOfEvents } from './shape.ts'
 
 interface RecordedWatchParts {
-  readonly chunks: AsyncIterable<readonly Uint8Array[]>
-  readonly form: Form
+  readonly arriving: Arriving
+  /** Those of the answer's encoding that the client takes, most wanted first. */
+  readonly forms: readonly [Form, ...Form[]]
   readonly info: ResourceRequest
-  readonly asked: Asked
-  readonly key: CollectionKey
+  readonly asked: (form: Form) => Asked
+  readonly key: (form: Form) => CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
 }
 
 /**
- * The events of a watch, each committed before it is passed on, those that arrived together in one commit. Where the upstream's stream
+ * A watch whose events are committed before they are passed on, those that arrived together in one commit. Where the upstream's stream
  * dies the watch ends, which clients take for what it is: they ask again from their last version.
  */
-export function recordedEvents(parts: RecordedWatchParts): {
-  events: AsyncIterable<readonly WatchEvent[]>
-  gvk: () => GVK
-} {
-  const cutter = watchCutter(parts.form.encoding, parts.form.shape)
-  async function* events(): AsyncGenerator<readonly WatchEvent[]> {
-    await using keeper = keeperOf(parts, () => cutter.gvk)
+export class RecordedWatch {
+  readonly events: AsyncGenerator<readonly WatchEvent[]>
+  readonly #parts: RecordedWatchParts
+  #form: Form
+  #cutter: WatchCutter
+  #isWanted = true
+
+  constructor(parts: RecordedWatchParts) {
+    this.#parts = parts
+    const [wanted] = parts.forms
+    this.#form = wanted
+    this.#cutter = watchCutter(wanted.encoding, wanted.shape)
+    this.events = this.#recorded()
+  }
+
+  /** The form of what was answered; before the first event, that which the client wants most. */
+  get form(): Form {
+    return this.#form
+  }
+
+  get gvk(): GVK {
+    return this.#cutter.gvk
+  }
+
+  async *#recorded(): AsyncGenerator<readonly WatchEvent[]> {
+    const { arriving, forms, hooks, exchange } = this.#parts
     try {
-      for await (const group of cut(parts.chunks, cutter)) yield await keeper.keep(group)
+      const opening = forms.some(({ shape }) => shape !== 'object') ? await this.#opening() : []
+      await using keeper = this.#keeper()
+      const begun = this.#cut(opening)
+      if (begun.length > 0) yield await keeper.keep(begun)
+      for await (const group of arriving.chunks) {
+        const events = this.#cut(group)
+        if (events.length > 0) yield await keeper.keep(events)
+      }
     } catch (error) {
       if (!(error instanceof MalformedBody)) return
-      parts.hooks.onMalformed(error, parts.exchange)
+      hooks.onMalformed(error, exchange)
       throw error
+    } finally {
+      await arriving.chunks.return(undefined)
     }
   }
-  return { events: events(), gvk: () => cutter.gvk }
-}
 
-async function* cut(
-  chunks: AsyncIterable<readonly Uint8Array[]>,
-  cutter: ReturnType<typeof watchCutter>,
-): AsyncGenerator<readonly WatchEvent[]> {
-  for await (const group of chunks) {
-    const events = group.flatMap((chunk) => cutter.push(chunk))
-    if (events.length > 0) yield events
+  /** Whoever wants a conversion may be given whole objects, which only the events say. What nobody wanted passes unrecorded. */
+  async #opening(): Promise<readonly Uint8Array[]> {
+    const { arriving, forms } = this.#parts
+    const { encoding } = this.#form
+    const opening = await arriving.opening((bytes) => tellsShapeOfEvents(encoding, bytes))
+    const shape = shapeOf(joined(opening))
+    const answered = forms.find((form) => form.shape === shape)
+    this.#form = answered ?? { ...this.#form, shape }
+    this.#isWanted = answered !== undefined
+    this.#cutter = watchCutter(encoding, shape)
+    return opening
+  }
+
+  #cut(chunks: readonly Uint8Array[]): readonly WatchEvent[] {
+    return chunks.flatMap((chunk) => this.#cutter.push(chunk))
+  }
+
+  #keeper(): Keeper {
+    if (!this.#isWanted) return unrecorded
+    const { info, store, hooks, asked, key } = this.#parts
+    const parts = { store, hooks, asked: asked(this.#form), key: key(this.#form) }
+    const { query } = info
+    if (isTrue(query.get('sendInitialEvents'))) return new InitialEvents(parts, () => this.gvk)
+    return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
   }
 }
 
@@ -60,10 +107,16 @@ interface Keeper extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
 
-function keeperOf(parts: RecordedWatchParts, gvk: () => GVK): Keeper {
-  const { query } = parts.info
-  if (isTrue(query.get('sendInitialEvents'))) return new InitialEvents(parts, gvk)
-  return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
+const unrecorded: Keeper = {
+  keep: (events) => Promise.resolve(events),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+}
+
+interface KeeperParts {
+  readonly asked: Asked
+  readonly key: CollectionKey
+  readonly store: ObjectStore
+  readonly hooks: RecorderHooks
 }
 
 /**
@@ -71,10 +124,10 @@ function keeperOf(parts: RecordedWatchParts, gvk: () => GVK): Keeper {
  * deletions: both pass unrecorded. One that starts before repeats what is known, which is skipped.
  */
 class Changes implements Keeper {
-  readonly #parts: RecordedWatchParts
+  readonly #parts: KeeperParts
   #known: ResourceVersion | undefined
 
-  constructor(parts: RecordedWatchParts, from: ResourceVersion | undefined) {
+  constructor(parts: KeeperParts, from: ResourceVersion | undefined) {
     this.#parts = parts
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
@@ -124,12 +177,12 @@ function withPrevious(event: WatchEvent, previous: ApiObject | undefined): Watch
 
 /** A WatchList: its initial events replace the collection when their bookmark comes, and are nothing before. */
 class InitialEvents implements Keeper {
-  readonly #parts: RecordedWatchParts
+  readonly #parts: KeeperParts
   readonly #gvk: () => GVK
   #replacement: Replacement | undefined
   #changes: Changes | undefined
 
-  constructor(parts: RecordedWatchParts, gvk: () => GVK) {
+  constructor(parts: KeeperParts, gvk: () => GVK) {
     this.#parts = parts
     this.#gvk = gvk
     this.#replacement = parts.store.replace(parts.key)

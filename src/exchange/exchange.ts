@@ -113,7 +113,8 @@ export interface ListReply extends ReplyHead {
 
 export interface WatchReply extends ReplyHead {
   readonly kind: 'watch'
-  readonly form: Form
+  /** Before the first event, the form that the client wants most: only events say whether the server makes it. */
+  readonly form: () => Form
   /** Events that arrived together, together. Ends where the watch ends cleanly; throws where it broke. */
   readonly events: AsyncIterable<readonly WatchEvent[]>
   /** Kind of the objects watched, for frames that have to be made here; all empty before the first event. */

@@ -39,7 +39,7 @@ export function localWatch(
     from: 'cache',
     status: 200,
     headers: answerHeaders(mediaType(form.encoding, true)),
-    form,
+    form: () => form,
     gvk: () => gvk,
     extra: stored.extra,
     events: events(exchange, info, stored, start, recovered),

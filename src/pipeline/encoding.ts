@@ -88,7 +88,8 @@ async function* watchBody({
   for await (const group of events) {
     const frames = group.map((event) => {
       if (event.frame) return event.frame
-      const frame = eventFrame(form.encoding, form.shape, gvk(), event, definitions)
+      const { encoding, shape } = form()
+      const frame = eventFrame(encoding, shape, gvk(), event, definitions)
       if (event.type !== 'BOOKMARK') definitions = undefined
       return frame
     })

@@ -39,16 +39,19 @@ export function withFilters(filters: FilterChain) {
 }
 
 async function filtered(reply: Reply, chain: Chain, exchange: Exchange): Promise<Reply> {
-  if (!('form' in reply) || reply.form.shape !== 'object') return reply
   switch (reply.kind) {
     case 'object':
-      return filteredObject(reply, chain, exchange)
+      return isWhole(reply.form) ? filteredObject(reply, chain, exchange) : reply
     case 'list':
-      return filteredList(reply, chain)
+      return isWhole(reply.form) ? filteredList(reply, chain) : reply
     case 'watch':
       return { ...reply, events: filteredEvents(reply, chain) }
+    default:
+      return reply
   }
 }
+
+const isWhole = ({ shape }: Form): boolean => shape === 'object'
 
 function filteredObject(reply: ObjectReply, chain: Chain, { info }: Exchange): ObjectReply {
   const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
@@ -138,7 +141,10 @@ async function* filteredEvents(
 ): AsyncGenerator<readonly WatchEvent[]> {
   for await (const group of events) {
     const kind = gvk()
-    const shown = group.flatMap((event) => judgeEvent(chain, kind, form.encoding, event) ?? [])
+    const { encoding } = form()
+    const shown = isWhole(form())
+      ? group.flatMap((event) => judgeEvent(chain, kind, encoding, event) ?? [])
+      : group
     if (shown.length > 0) yield shown
   }
 }
