@@ -13,7 +13,11 @@ export const hub: Peer = {
   name: 'hub',
   missing: () => undefined,
   async start({ node, kubeconfig }, workspace) {
-    const [proxyPort, servePort] = [await freePort(), await freePort()]
+    const [proxyPort, securePort, servePort] = [
+      await freePort(),
+      await freePort(),
+      await freePort(),
+    ]
     const ops = new ApiClient(`http://127.0.0.1:${servePort}`)
     const says = async (line: string): Promise<boolean> =>
       (await ops.get('/metrics')).body.includes(line)
@@ -27,6 +31,7 @@ export const hub: Peer = {
         `--kubeconfig=${kubeconfig}`,
         `--node-name=${nodeName}`,
         `--proxy-port=${proxyPort}`,
+        `--proxy-secure-port=${securePort}`,
         `--serve-port=${servePort}`,
         `--root-dir=${workspace.file('hub')}`,
         '--anonymous-loopback=node',
@@ -38,6 +43,11 @@ export const hub: Peer = {
     return {
       name: 'hub',
       target: { url: `http://127.0.0.1:${proxyPort}` },
+      secure: {
+        ...node,
+        url: `https://127.0.0.1:${securePort}`,
+        ca: workspace.file('hub', 'pki', 'ca.crt'),
+      },
       description: `built, on Node ${process.versions.node} with --max-semi-space-size=2`,
       processId: daemon.id,
       whenOffline: () => until('the hub to be offline', () => says('nodehub_online 0')).then(done),

@@ -14,6 +14,8 @@ export interface Peer {
 export interface RunningPeer {
   readonly name: string
   readonly target: Target
+  /** The same over TLS, where a peer takes its clients both ways. */
+  readonly secure?: Target
   /** What the reader of the figures should know: its version, how it runs. */
   readonly description: string
   /** Whose CPU and memory count; absent where there is no process between. */

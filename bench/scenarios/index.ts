@@ -4,6 +4,7 @@ import { getPassed, getRecorded, offlineGet } from './get.ts'
 import { listGzip, listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
 import { frozen, killed } from './outage.ts'
 import type { Scenario } from './scenario.ts'
+import { tlsGet, tlsList } from './tls.ts'
 import { watchJson, watchProtobuf } from './watch.ts'
 
 /** In the order in which they are shown. */
@@ -17,6 +18,8 @@ export const scenarios: readonly Scenario[] = [
   watchJson,
   watchProtobuf,
   crowd,
+  tlsGet,
+  tlsList,
   frozen,
   killed,
   offlineListJson,
