@@ -21,6 +21,7 @@ import type { AnswerLine } from './pipeline/trace.ts'
 import { Cloud } from './remote/cloud.ts'
 import { compressing } from './remote/compression.ts'
 import { forwarder } from './remote/forward.ts'
+import { readiness } from './remote/probe.ts'
 import { upgrader } from './remote/upgrade.ts'
 import { Upstream } from './remote/upstream.ts'
 import { listen, listenSecurely, type Listener } from './server/listener.ts'
@@ -130,35 +131,36 @@ export async function startHub(
   )
 
   const cloud = parts.use(
-    new Cloud(
-      (onVerdict) =>
-        config.serverAddresses.map(({ origin }) => {
-          const upstream: Upstream = new Upstream(
-            origin,
-            probeOf(connections),
-            config.heartbeat,
-            () => {
-              const healthy = upstream.verdict === 'healthy'
-              metrics.upstreamHealthy.set({ upstream: origin }, healthy ? 1 : 0)
-              metrics.yurthubServerHealthy.set({ server: origin }, healthy ? 1 : 0)
-              log.info(
-                { upstream: origin, verdict: upstream.verdict },
-                'an API server is judged anew',
-              )
-              onVerdict()
-            },
-          )
-          return upstream
+    new Cloud({
+      origins: config.serverAddresses.map(({ origin }) => origin),
+      build: (origin, onVerdict) =>
+        new Upstream(origin, readiness(connections), config.heartbeat, {
+          onVerdict: ({ verdict, lastError: err }) => {
+            const healthy = verdict === 'healthy' ? 1 : 0
+            metrics.upstreamHealthy.set({ upstream: origin }, healthy)
+            metrics.yurthubServerHealthy.set({ server: origin }, healthy)
+            log.info({ upstream: origin, verdict, err }, 'an API server is judged anew')
+            onVerdict()
+          },
+          onEjected: (_upstream, forMs) => {
+            metrics.upstreamEjections.add({ upstream: origin })
+            const seconds = Math.round(forMs / 1000)
+            log.warn(
+              { upstream: origin, seconds },
+              'requests fail at an API server: others go first',
+            )
+          },
         }),
-      config.lbMode === 'priority' ? 'priority' : 'round-robin',
-      (online) => {
+      mode: config.lbMode,
+      onOnline: (online) => {
         metrics.online.set(online ? 1 : 0)
         log.warn(
           online ? 'online: an API server can be reached' : 'offline: answering from the cache',
         )
         onOnline?.(online)
       },
-    ),
+      onGone: (origin) => connections.drop(origin),
+    }),
   )
 
   const filters = filterChain(
@@ -222,6 +224,7 @@ export async function startHub(
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
       onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
+      onDiverted: () => metrics.diverted.add(),
     },
     onUnforeseen: (err, { method, url }) => {
       log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
@@ -324,14 +327,6 @@ const recordedBy =
     cacheComponents.has('*') ||
     cacheComponents.has(component) ||
     (info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined)
-
-/** Ready is what an API server says it is, over a connection made to hear it. */
-function probeOf(connections: Connections) {
-  return async (origin: string, withinMs: number): Promise<void> => {
-    const status = await connections.ask(origin, '/readyz', withinMs)
-    if (status !== 200) throw new Error(`${origin} is not ready: ${status}`)
-  }
-}
 
 const isEnabled = ({ filters }: HubConfig, name: string): boolean =>
   filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)

@@ -9,10 +9,11 @@ export interface Asked {
   readonly mostRecent: boolean
 }
 
-export const askedFor = ({ query }: ResourceRequest, kept: string | undefined): Asked => ({
-  kept: resourceVersion(kept),
-  mostRecent: (query.get('resourceVersion') ?? '') === '',
-})
+export const askedFor = (
+  { query }: ResourceRequest,
+  kept: string | undefined,
+  mostRecent = (query.get('resourceVersion') ?? '') === '',
+): Asked => ({ kept: resourceVersion(kept), mostRecent })
 
 /**
  * Whether a whole collection at `version` takes the place of the one that is kept, at `kept` by now. An older one may come from a server

@@ -29,7 +29,11 @@ export interface RecorderHooks {
 }
 
 /** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
-export type Wanted = Recordable & { readonly kept?: ReadonlyMap<FormKey, string | undefined> }
+export type Wanted = Recordable & {
+  readonly kept?: ReadonlyMap<FormKey, string | undefined>
+  /** The server was asked for the most recent, though the client did not insist on it. */
+  readonly mostRecent?: true
+}
 
 type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
 
@@ -182,7 +186,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, kept }: WantedCollection,
+    { info, kept, mostRecent }: WantedCollection,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -203,7 +207,7 @@ export class Recorder {
             arriving,
             key: collectionKey(exchange, info, form),
             info,
-            asked: askedFor(info, kept?.get(form.key)),
+            asked: askedFor(info, kept?.get(form.key), mostRecent),
             store: this.#store,
             pages: this.#pages,
             hooks: this.#hooks,

@@ -44,6 +44,13 @@ const clientOptions = (credentials: Credentials): Pool.Options => ({
   },
 })
 
+class NoAnswerInTime extends Error {
+  readonly code = 'ERR_NO_ANSWER'
+  constructor(origin: string, withinMs: number) {
+    super(`no answer from ${origin} within ${withinMs} ms`)
+  }
+}
+
 /** Connections that carry one credential. Another credential never shares a connection nor a TLS session with them. */
 class CredentialSet {
   readonly credentials: Credentials
@@ -68,6 +75,11 @@ class CredentialSet {
   /** No more requests; resolves when those under way, watches among them, have come to their end. */
   async retire(): Promise<void> {
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.close()))
+  }
+
+  drop(origin: string): void {
+    void this.#pools.get(origin)?.destroy()
+    this.#pools.delete(origin)
   }
 
   async destroy(): Promise<void> {
@@ -174,7 +186,7 @@ export class Connections implements AsyncDisposable {
     const authorization = this.authorization('node')
     using _patience = after(
       withinMs,
-      () => void client.destroy(new Error(`no answer from ${origin} within ${withinMs} ms`)),
+      () => void client.destroy(new NoAnswerInTime(origin, withinMs)),
     )
     try {
       const { statusCode, body } = await client.request({
@@ -187,6 +199,11 @@ export class Connections implements AsyncDisposable {
     } finally {
       await client.destroy()
     }
+  }
+
+  /** Closes what connections there are to an upstream that failed or is no longer asked; whatever is under way on them breaks off. */
+  drop(origin: string): void {
+    for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
   }
 
   #set(credential: Credential): CredentialSet {

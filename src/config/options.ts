@@ -28,12 +28,8 @@ export const options = {
   'lb-mode': option({
     type: is.oneOf(['round-robin', 'priority', 'consistent-hashing'], { rr: 'round-robin' }),
     group: 'API servers',
-    help: 'How requests are spread over healthy API servers; rr is short for round-robin.',
+    help: 'How requests are spread over healthy API servers: each component on one of them in turn (round-robin, or rr), all on the first (priority), by client and path (consistent-hashing).',
     default: 'round-robin',
-    remark: laterUnless(
-      (mode) => mode !== 'consistent-hashing',
-      'requests are spread by round-robin',
-    ),
   }),
   'heartbeat-interval-seconds': option({
     type: is.seconds,

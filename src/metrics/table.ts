@@ -84,10 +84,22 @@ export const metricTable = {
     help: 'The same answers inflated: the difference is what compression saved.',
     labels: [],
   },
+  upstreamEjections: {
+    name: 'nodehub_upstream_ejections_total',
+    type: 'counter',
+    help: 'Times that requests failed at an API server so often that others went first for a while, though its probes may succeed.',
+    labels: ['upstream'],
+  },
+  diverted: {
+    name: 'nodehub_diverted_total',
+    type: 'counter',
+    help: 'Requests that no API server answered and the cache did, before any verdict that the cloud is gone.',
+    labels: [],
+  },
   online: {
     name: 'nodehub_online',
     type: 'gauge',
-    help: 'Whether any API server is healthy: 1 or 0.',
+    help: 'Whether any API server answers its probes: 1 or 0.',
     labels: [],
   },
   storeCommits: {

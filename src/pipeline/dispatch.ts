@@ -3,8 +3,9 @@ import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import type { Cloud } from '../remote/cloud.ts'
-import { Unreachable, type Forward, type ForwardOptions } from '../remote/forward.ts'
+import { discard, Unreachable, type Forward, type ForwardOptions } from '../remote/forward.ts'
 import type { Upgrade } from '../remote/upgrade.ts'
+import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
 export interface DispatchParts {
   readonly cloud: Cloud
@@ -13,11 +14,14 @@ export interface DispatchParts {
   readonly recorder: Recorder
   readonly local: LocalFacts
   readonly onOutcome: ForwardOptions['onOutcome']
+  /** A request is answered from the cache although the cloud is taken to be there. */
+  readonly onDiverted: () => void
 }
 
 /**
  * Asks the cloud, or, when it is gone, the cache. A request under way when the cloud goes falls through to the cache in the same
- * exchange, unless it may have been acted upon.
+ * exchange, unless it may have been acted upon, or can be answered by the cloud alone (see `wantsTheCloud`) and an API server answers a
+ * probe made to hear it: then those that are there are asked once more, and what becomes of that is the answer, a 503 included.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   return async (exchange) => {
@@ -31,6 +35,12 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
       // What was sent may have been done; only what changes nothing can be answered twice.
       const sent = error instanceof BrokenAnswer || error.sent
       if (sent && exchange.method !== 'GET') throw error
+      if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
+        // The part of a body that is gone cannot be sent again.
+        if (exchange.body?.readableDidRead) throw error
+        return askTwice(exchange, parts)
+      }
+      parts.onDiverted()
       return answerLocally(exchange, parts.local)
     }
   }
@@ -48,9 +58,23 @@ async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply
 
 async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
-  const { onOutcome } = parts
-  const what = parts.recorder.wants(exchange)
-  if (what === undefined) return parts.forward(exchange, { onOutcome })
+  const { onOutcome, forward, recorder } = parts
+  const what = recorder.wants(exchange)
+  if (what === undefined) return forward(exchange, { onOutcome })
   const asked = { ...exchange, headers: askingReadable(exchange.headers) }
-  return parts.recorder.record(what, exchange, await parts.forward(asked, { onOutcome }))
+  const told = toldOf(what)
+  if (told === undefined) {
+    return recorder.record(what, exchange, await forward(asked, { onOutcome }))
+  }
+  const current = { ...asked, url: notOlderThan(exchange.url, told) }
+  const reply = await forward(current, { onOutcome })
+  if (reply.status !== 504) return recorder.record(what, exchange, reply)
+  // Nobody has come as far: all of them lag, or the cluster was restored from what it was before. The most recent tells which.
+  discard(reply)
+  const decisive = { ...asked, url: mostRecent(exchange.url) }
+  return recorder.record(
+    { ...what, mostRecent: true },
+    exchange,
+    await forward(decisive, { onOutcome }),
+  )
 }

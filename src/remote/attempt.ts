@@ -6,7 +6,7 @@ import type { BytesReply, Credential, Exchange } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { lentBody } from './lent-body.ts'
 import { UpstreamBody } from './upstream-body.ts'
-import type { Upstream } from './upstream.ts'
+import { TenureOver, type Upstream } from './upstream.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never saw the request. */
 export class NoAnswer extends Error {
@@ -45,6 +45,8 @@ const neverSent = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  // HTTP/2's own word for it (RFC 9113 section 8.7): refused, or beyond the last stream that a GOAWAY names.
+  'ERR_HTTP2_REFUSED_STREAM',
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -56,7 +58,7 @@ const neverSent = new Set([
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where none
  * comes, or where `giveUp` aborts before. After that `giveUp` no longer counts, but the client's going and the end of the upstream's
- * tenure do: they fail the sink.
+ * tenure do: they fail the sink. Only a watch at an upstream that was removed is ended, as it might be at any time.
  */
 export function attempt(
   outgoing: Outgoing,
@@ -94,6 +96,7 @@ export function attempt(
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
   readonly #held: boolean
+  readonly #watch: boolean
   readonly #resolve: (reply: BytesReply) => void
   readonly #reject: (cause: NoAnswer) => void
   #links: readonly Disposable[] = []
@@ -113,6 +116,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   ) {
     this.#upstream = upstream
     this.#held = held ?? false
+    this.#watch = exchange.info.isResource && exchange.info.verb === 'watch'
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: AbortSignal): Disposable =>
@@ -135,6 +139,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    this.#upstream.heard()
     if (status < 200) return
     this.#reply = {
       kind: 'bytes',
@@ -149,6 +154,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#upstream.heard()
     this.#body.data(chunk, controller)
     if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
   }
@@ -173,11 +179,18 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #stop(reason: unknown): void {
     // A connection still being made takes no notice of an abort: whoever waits for it is told at once.
-    if (this.#state === 'connecting') this.#fail(false, reason)
-    else
-      this.#controller?.abort(
-        reason instanceof Error ? reason : new Error('given up', { cause: reason }),
-      )
+    if (this.#state === 'connecting') return this.#fail(false, reason)
+    if (
+      this.#watch &&
+      this.#state === 'answered' &&
+      reason instanceof TenureOver &&
+      reason.removed
+    ) {
+      this.#body.end([])
+    }
+    this.#controller?.abort(
+      reason instanceof Error ? reason : new Error('given up', { cause: reason }),
+    )
   }
 
   #fail(sent: boolean, cause: unknown): void {

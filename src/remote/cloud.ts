@@ -1,49 +1,61 @@
+import { balancer, type Asker, type Balancer, type BalanceMode } from './balance.ts'
 import type { Upstream } from './upstream.ts'
 
-export type BalanceMode = 'round-robin' | 'priority'
+export interface CloudParts {
+  /** Most wanted first, each once. */
+  readonly origins: readonly string[]
+  /** Makes an upstream, which is to call `onVerdict` when its verdict changes. */
+  readonly build: (origin: string, onVerdict: () => void) => Upstream
+  readonly mode: BalanceMode
+  readonly onOnline: (online: boolean) => void
+  /** An upstream has failed or was removed: nothing need be kept of the connections to it. */
+  readonly onGone?: (origin: string) => void
+}
 
 /**
- * All upstreams together: who may be asked, and whether anybody can. Online while any upstream is healthy; a spell is the time between
- * two changes of that.
+ * All upstreams together: who may be asked, and whether anybody can. Online while any upstream answers its probes, be it that it is not
+ * ready; a spell is the time between two changes of that.
  */
 export class Cloud implements Disposable {
-  readonly upstreams: readonly Upstream[]
-  readonly #mode: BalanceMode
-  readonly #onChange: (online: boolean) => void
+  readonly #parts: CloudParts
+  readonly #balance: Balancer
+  #upstreams: readonly Upstream[]
   #online: boolean | undefined
   #since = 0
-  #turn = 0
   #spell = new AbortController()
   readonly #first: Promise<void>
 
-  /** `build` is given what each upstream is to call when its verdict changes. */
-  constructor(
-    build: (onVerdict: () => void) => readonly Upstream[],
-    mode: BalanceMode,
-    onChange: (online: boolean) => void,
-  ) {
-    this.#mode = mode
-    this.#onChange = onChange
-    this.upstreams = build(() => this.#judge())
+  constructor(parts: CloudParts) {
+    this.#parts = parts
+    this.#balance = balancer(parts.mode)
+    this.#upstreams = parts.origins.map((origin) => this.#build(origin))
     // One good answer is enough to begin with; a bad one has to wait for the others.
-    this.#first = Promise.any(
-      this.upstreams.map(async (upstream) => {
-        if (!(await upstream.probe())) throw new Error('not ready')
-      }),
-    ).catch(() => undefined)
+    this.#first = this.anyAnswers().then(() => undefined)
+  }
+
+  #build(origin: string): Upstream {
+    const upstream: Upstream = this.#parts.build(origin, () => {
+      if (upstream.verdict === 'unhealthy') this.#parts.onGone?.(origin)
+      this.#judge()
+    })
+    return upstream
   }
 
   #judge(): void {
-    const verdicts = this.upstreams.map(({ verdict }) => verdict)
-    const online = verdicts.includes('healthy')
+    const verdicts = this.#upstreams.map(({ verdict }) => verdict)
+    const online = verdicts.includes('healthy') || verdicts.includes('unready')
     if (!online && verdicts.includes('unknown')) return
     if (online === this.#online) return
     this.#online = online
     this.#since = Date.now()
     const ended = this.#spell
     this.#spell = new AbortController()
-    this.#onChange(online)
+    this.#parts.onOnline(online)
     ended.abort()
+  }
+
+  get upstreams(): readonly Upstream[] {
+    return this.#upstreams
   }
 
   /** `undefined` until the first verdict. */
@@ -66,15 +78,44 @@ export class Cloud implements Disposable {
     return this.#first
   }
 
-  /** Healthy upstreams in the order in which they are to be asked; empty when offline. */
-  candidates(): readonly Upstream[] {
-    const healthy = this.upstreams.filter(({ verdict }) => verdict === 'healthy')
-    if (this.#mode === 'priority' || healthy.length < 2) return healthy
-    this.#turn = (this.#turn + 1) % healthy.length
-    return [...healthy.slice(this.#turn), ...healthy.slice(0, this.#turn)]
+  /** Upstreams in the order in which `asker` is to ask them; empty when offline. */
+  candidates(asker: Asker): readonly Upstream[] {
+    return this.#balance(asker, this.#upstreams)
+  }
+
+  /** Probes all upstreams, whatever the verdict on them. True as soon as one answers, false when none has. */
+  anyAnswers(): Promise<boolean> {
+    return Promise.any(
+      this.#upstreams.map(async (upstream) => {
+        if (!(await upstream.probe())) throw new Error(`${upstream.origin} does not answer`)
+      }),
+    ).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /**
+   * Other addresses than before. Those that stay keep their verdict, their record and what is under way; those that go are closed, and
+   * what hangs on them ends, watches cleanly; those that come are probed at once. Without any, all stays as it was.
+   */
+  replace(origins: readonly string[]): void {
+    if (origins.length === 0) return
+    const before = this.#upstreams
+    const known = new Map(before.map((upstream) => [upstream.origin, upstream]))
+    this.#upstreams = [...new Set(origins)].map(
+      (origin) => known.get(origin) ?? this.#build(origin),
+    )
+    for (const upstream of before) {
+      if (this.#upstreams.includes(upstream)) continue
+      upstream.close()
+      this.#parts.onGone?.(upstream.origin)
+    }
+    for (const upstream of this.#upstreams) if (!before.includes(upstream)) void upstream.probe()
+    this.#judge()
   }
 
   [Symbol.dispose](): void {
-    for (const upstream of this.upstreams) upstream.close()
+    for (const upstream of this.#upstreams) upstream.close()
   }
 }

@@ -1,4 +1,4 @@
-import { after } from '../base/clock.ts'
+import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { isLongRunning } from '../request/request-info.ts'
@@ -49,37 +49,47 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
 /**
  * Sends a request upstream and resolves with the head of the answer. What may be repeated (get, list, watch and their like) goes to the
  * next upstream when one gives no answer, or a gateway says that there is none; anything else only where the first provably never saw it.
- * Rejects with `Unreachable` when nobody is left to ask.
+ * One that has not come as far as the version asked for is passed over as well; what the last of these said is the answer where nobody
+ * has. Rejects with `Unreachable` when nobody is left to ask.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
     const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
     let failure: NoAnswer | undefined
     let sent = false
-    for (const upstream of tries(cloud.candidates(), repeatable)) {
+    let behind: { reply: BytesReply; upstream: Upstream } | undefined
+    for (const upstream of tries(cloud.candidates(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
       // A verdict may have fallen since the list was made.
       if (upstream.tenure.aborted) continue
-      // Who is silent on a connection that works would be so on the next.
+      // Who is silent on a connection that works would be so on the next; who lags does so there too.
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
+      if (behind?.upstream === upstream) continue
+      const began = elapsed()
       try {
         const reply = await patiently(exchange, upstream, connections, repeatable)
-        if (repeatable && isGateways(reply)) {
+        const gateways = isGateways(reply)
+        if (repeatable && gateways) {
           discard(reply)
           throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
         }
+        if (gateways) upstream.failed(began)
+        else upstream.answered()
         options.onOutcome(upstream.origin, 'answered')
-        return reply
+        if (behind) discard(behind.reply)
+        if (!isBehind(reply, exchange)) return reply
+        behind = { reply, upstream }
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
         failure = error
         sent ||= error.sent
         options.onOutcome(upstream.origin, 'failed')
-        void upstream.probe()
+        upstream.failed(began)
         if (!repeatable && error.sent) break
         if (exchange.body?.readableDidRead) break
       }
     }
+    if (behind) return behind.reply
     throw new Unreachable(sent, failure)
   }
 }
@@ -94,7 +104,18 @@ const isGateways = ({ status, headers }: BytesReply): boolean =>
   headers.get('audit-id') === undefined &&
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
-function discard({ source }: BytesReply): void {
+/**
+ * Asked for a version that it has not seen, an API server waits for it, and then says 504 (apiserver pkg/storage/errors.go,
+ * NewTooLargeResourceVersionError). Another may have come further.
+ */
+function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
+  if (status !== 504 || method !== 'GET') return false
+  const [, query] = url.split('?', 2)
+  return !['', '0'].includes(new URLSearchParams(query).get('resourceVersion') ?? '')
+}
+
+/** Gives up an answer that nobody will read. */
+export function discard({ source }: BytesReply): void {
   const giveUp = source({
     write: () => true,
     drained: () => Promise.resolve(),

@@ -81,7 +81,7 @@ async function connect(
   connections: Connections,
 ): Promise<{ socket: Socket; upstream: Upstream }> {
   let failure: unknown
-  for (const upstream of cloud.candidates()) {
+  for (const upstream of cloud.candidates(exchange)) {
     exchange.signal.throwIfAborted()
     try {
       const socket = await connections.connect(exchange.credential, upstream.origin)

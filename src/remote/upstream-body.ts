@@ -69,11 +69,11 @@ export class UpstreamBody {
   }
 
   #finish(outcome: { trailers: string[] } | { error: Error }): void {
-    this.#outcome = outcome
+    this.#outcome ??= outcome
     this.#release()
     if (this.#sink === undefined || this.#over) return
     this.#over = true
-    if ('error' in outcome) this.#sink.fail(outcome.error)
-    else this.#sink.end(outcome.trailers)
+    if ('error' in this.#outcome) this.#sink.fail(this.#outcome.error)
+    else this.#sink.end(this.#outcome.trailers)
   }
 }

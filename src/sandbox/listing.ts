@@ -66,7 +66,7 @@ async function startingVersion(
   freshness: Freshness,
 ): Promise<number> {
   const asked = versionNumber(resourceVersion, true)
-  if (asked === 0) return view.version
+  if (asked === 0) return resourceVersion === '0' ? view.version : view.newest
   await freshness.reach(view, asked)
   const exact = match === 'Exact' || (match === '' && limit > 0)
   if (!exact) return view.version
@@ -155,8 +155,8 @@ function decodeContinue({ continue: text, resourceVersion }: ListOptions): Conti
 }
 
 function continuedVersion(view: View, token: ContinueToken, text: string): number {
-  if (token.rv < 0) return view.version
-  if (token.rv > view.version) {
+  if (token.rv < 0) return view.newest
+  if (token.rv > view.newest) {
     throw new StatusError(timeout('etcdserver: mvcc: required revision is a future revision'))
   }
   if (token.rv >= view.compacted) return token.rv

@@ -69,8 +69,11 @@ async function getObject(api: Api, call: ResourceCall): Promise<void> {
   const { view, kind, info } = call
   const name = nameOf(call)
   const representation = representationOf(call)
-  await api.freshness.reach(view, versionNumber(info.query.get('resourceVersion') ?? ''))
-  const object = view.at(kind, view.version).get(keyOf(info.namespace, name))
+  const asked = info.query.get('resourceVersion') ?? ''
+  await api.freshness.reach(view, versionNumber(asked))
+  const object = view
+    .at(kind, asked === '' ? view.newest : view.version)
+    .get(keyOf(info.namespace, name))
   if (!object) throw new StatusError(notFound({ ...kind.gvr, name }))
   sendObject(call, object, 200, representation)
 }

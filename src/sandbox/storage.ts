@@ -14,6 +14,8 @@ export interface Change {
 /** What readers see: the whole storage, or a storage that lags behind. */
 export interface View {
   readonly version: number
+  /** What a read that names no version sees: etcd's own, however far behind the server's cache is. */
+  readonly newest: number
   /** Changes up to this version are forgotten: nothing older can be asked for. */
   readonly compacted: number
   /** Objects of a kind by key, as they were at `version`, which is neither forgotten nor in the future. */
@@ -39,6 +41,10 @@ export class Storage implements View {
     this.#version = firstVersion
     this.#compacted = firstVersion
     this.#ringSize = ringSize
+  }
+
+  get newest(): number {
+    return this.#version
   }
 
   get version(): number {
@@ -139,6 +145,10 @@ export class LaggingView implements View {
     this.#versions = versions
   }
 
+  get newest(): number {
+    return this.#storage.version
+  }
+
   get version(): number {
     return Math.max(this.#storage.version - this.#versions, this.#storage.compacted)
   }
@@ -148,7 +158,7 @@ export class LaggingView implements View {
   }
 
   at(kind: Kind, version: number): ReadonlyMap<string, KubeObject> {
-    return this.#storage.at(kind, Math.min(version, this.version))
+    return this.#storage.at(kind, version)
   }
 
   changesAfter(version: number): readonly Change[] {

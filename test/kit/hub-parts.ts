@@ -11,6 +11,7 @@ import { createMetrics } from '../../src/metrics/metrics.ts'
 import { pipeline } from '../../src/pipeline/pipeline.ts'
 import { Cloud } from '../../src/remote/cloud.ts'
 import { forwarder } from '../../src/remote/forward.ts'
+import { readiness } from '../../src/remote/probe.ts'
 import { upgrader } from '../../src/remote/upgrade.ts'
 import { Upstream } from '../../src/remote/upstream.ts'
 import { listen } from '../../src/server/listener.ts'
@@ -93,6 +94,7 @@ export async function startHubParts(
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
       onOutcome: () => undefined,
+      onDiverted: () => undefined,
     },
     onUnforeseen: () => undefined,
     onAnswer: () => undefined,
@@ -117,12 +119,11 @@ export async function startHubParts(
 
 function cloudOf(url: string, connections: Connections): Cloud {
   const rules = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
-  const probe = async (origin: string, withinMs: number): Promise<void> => {
-    if ((await connections.ask(origin, '/readyz', withinMs)) !== 200) throw new Error('not ready')
-  }
-  return new Cloud(
-    (onVerdict) => [new Upstream(new URL(url).origin, probe, rules, onVerdict)],
-    'priority',
-    () => undefined,
-  )
+  return new Cloud({
+    origins: [new URL(url).origin],
+    build: (origin, onVerdict) =>
+      new Upstream(origin, readiness(connections), rules, { onVerdict }),
+    mode: 'priority',
+    onOnline: () => undefined,
+  })
 }

@@ -47,7 +47,9 @@ async function begin(
 ): Promise<Attempted> {
   const connections = new Connections({ files: [] })
   const probes = new Probes()
-  const upstream = new Upstream(server.origin, probes.probe, patientRules, () => undefined)
+  const upstream = new Upstream(server.origin, probes.probe, patientRules, {
+    onVerdict: () => undefined,
+  })
   const client = new AbortController()
   t.teardown(async () => {
     upstream.close()
@@ -236,7 +238,9 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
   const connections = new Connections({ files: [] })
   t.teardown(() => connections[Symbol.asyncDispose]())
   for (const gone of ['client', 'upstream', 'patience']) {
-    const upstream = new Upstream(server.origin, new Probes().probe, patientRules, () => undefined)
+    const upstream = new Upstream(server.origin, new Probes().probe, patientRules, {
+      onVerdict: () => undefined,
+    })
     if (gone === 'upstream') upstream.close()
     const signalOf = (who: string): AbortSignal =>
       who === gone ? AbortSignal.abort() : new AbortController().signal

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { Cloud, type BalanceMode } from '../../src/remote/cloud.ts'
+import { Cloud } from '../../src/remote/cloud.ts'
 import { Upstream } from '../../src/remote/upstream.ts'
+import { asker } from './askers.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { patientRules, Probes, type Health } from './probes.ts'
 
@@ -9,37 +10,30 @@ interface Clouded {
   readonly probes: Probes
   /** Each change as it was told. */
   readonly told: boolean[]
+  /** Who failed or was removed. */
+  readonly gone: string[]
   /** Probes an upstream, which answers so. */
-  readonly say: (name: string, health: 'good' | 'bad') => Promise<void>
+  readonly say: (name: string, health: Health) => Promise<void>
 }
 
-function cloudOf(
-  t: Teardown,
-  first: Record<string, Health>,
-  mode: BalanceMode = 'round-robin',
-): Clouded {
+function cloudOf(t: Teardown, first: Record<string, Health>): Clouded {
   const probes = new Probes()
   const told: boolean[] = []
+  const gone: string[] = []
   for (const [name, health] of Object.entries(first)) probes.set(name, health)
-  const cloud = new Cloud(
-    (onVerdict) =>
-      Object.keys(first).map(
-        (name) =>
-          new Upstream(
-            name,
-            probes.probe,
-            { ...patientRules, failedRetry: 1, healthyThreshold: 1 },
-            onVerdict,
-          ),
-      ),
-    mode,
-    (online) => told.push(online),
-  )
+  const cloud = new Cloud({
+    origins: Object.keys(first),
+    build: (origin, onVerdict) => new Upstream(origin, probes.probe, decisive, { onVerdict }),
+    mode: 'priority',
+    onOnline: (online) => told.push(online),
+    onGone: (origin) => gone.push(origin),
+  })
   t.teardown(() => cloud[Symbol.dispose]())
   return {
     cloud,
     probes,
     told,
+    gone,
     say: async (name, health) => {
       probes.set(name, health)
       await cloud.upstreams.find(({ origin }) => origin === name)?.probe()
@@ -47,7 +41,9 @@ function cloudOf(
   }
 }
 
-const names = (cloud: Cloud): string[] => cloud.candidates().map(({ origin }) => origin)
+const decisive = { ...patientRules, failedRetry: 1, healthyThreshold: 1 }
+
+const names = (cloud: Cloud): string[] => cloud.candidates(asker()).map(({ origin }) => origin)
 
 void t.test('one good answer is enough to be online, though others keep silent', async (t) => {
   const { cloud, told } = cloudOf(t, { a: 'silent', b: 'good' })
@@ -123,22 +119,8 @@ void t.test('who is woken by the end of a spell sees the new one', async (t) => 
   t.strictSame(seen, [true, false])
 })
 
-void t.test(
-  'round robin begins with another healthy upstream each time, and names each once',
-  async (t) => {
-    const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' })
-    for (const name of ['a', 'b', 'c']) await say(name, 'good')
-    const orders = [names(cloud), names(cloud), names(cloud), names(cloud)]
-    t.strictSame(new Set(orders.slice(0, 3).map(([first]) => first)), new Set(['a', 'b', 'c']))
-    t.strictSame(orders[3], orders[0])
-    for (const order of orders) t.strictSame([...order].sort(), ['a', 'b', 'c'])
-    await say('b', 'bad')
-    t.strictSame(new Set([names(cloud)[0], names(cloud)[0]]), new Set(['a', 'c']))
-  },
-)
-
 void t.test('by priority the first healthy upstream is asked first, always', async (t) => {
-  const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' }, 'priority')
+  const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' })
   for (const name of ['a', 'b', 'c']) await say(name, 'good')
   t.strictSame(
     [names(cloud), names(cloud)],
@@ -161,4 +143,68 @@ void t.test('disposing of the cloud ends the tenure of each upstream', async (t)
     cloud.upstreams.map(({ tenure }) => tenure.aborted),
     [true, true],
   )
+})
+
+void t.test('an API server that says that it is not ready is there, and asked last', async (t) => {
+  const { cloud, told, say } = cloudOf(t, { a: 'unready', b: 'bad' })
+  await cloud.settled()
+  t.equal(cloud.online, true)
+  t.strictSame(names(cloud), ['a'])
+  await say('b', 'good')
+  t.strictSame(names(cloud), ['b', 'a'])
+  await say('b', 'bad')
+  await say('a', 'bad')
+  t.strictSame(told, [true, false])
+})
+
+void t.test('whoever failed is told of, so that nothing is kept of it', async (t) => {
+  const { cloud, gone, say } = cloudOf(t, { a: 'good', b: 'good' })
+  await cloud.settled()
+  await say('b', 'good')
+  await say('b', 'unready')
+  t.strictSame(gone, [])
+  await say('b', 'bad')
+  t.strictSame(gone, ['b'])
+})
+
+void t.test(
+  'other addresses: who stays is untouched, who goes ends, who comes is probed',
+  async (t) => {
+    const { cloud, gone, told, say } = cloudOf(t, { a: 'good', b: 'good' })
+    await say('a', 'good')
+    await say('b', 'good')
+    const [a, b] = cloud.upstreams
+    cloud.replace(['c', 'b', 'c'])
+    t.equal(cloud.upstreams[1], b)
+    t.equal(b?.tenure.aborted, false)
+    t.equal(a?.tenure.aborted, true)
+    t.match(a?.tenure.reason, { removed: true })
+    t.strictSame(gone, ['a'])
+    t.strictSame(names(cloud), ['b'])
+    await cloud.anyAnswers()
+    await say('c', 'good')
+    t.strictSame(names(cloud), ['c', 'b'])
+    t.strictSame(told, [true])
+  },
+)
+
+void t.test('other addresses altogether: online and offline wait for what they say', async (t) => {
+  const { cloud, probes, told, say } = cloudOf(t, { a: 'good' })
+  await cloud.settled()
+  probes.set('b', 'silent')
+  cloud.replace(['b'])
+  t.equal(cloud.online, true)
+  t.strictSame(names(cloud), [])
+  await say('b', 'bad')
+  t.equal(cloud.online, false)
+  cloud.replace(['a'])
+  await say('a', 'good')
+  t.strictSame(told, [true, false, true])
+})
+
+void t.test('no addresses are no change: the last good ones stay (F13)', async (t) => {
+  const { cloud } = cloudOf(t, { a: 'good' })
+  await cloud.settled()
+  cloud.replace([])
+  t.strictSame(names(cloud), ['a'])
 })

@@ -1,7 +1,7 @@
-import type { HealthRules, Probe } from '../../src/remote/upstream.ts'
+import { NotReady, NoWord, type HealthRules, type Probe } from '../../src/remote/upstream.ts'
 
-/** What an upstream says to a probe: that it is ready, that it is not, or nothing before it is told what to say. */
-export type Health = 'good' | 'bad' | 'silent'
+/** What becomes of a probe: ready, not ready, refused, out of time; or nothing before the test says what. */
+export type Health = 'good' | 'unready' | 'bad' | 'late' | 'silent'
 
 /** Probes answered as a test says. */
 export class Probes {
@@ -18,7 +18,9 @@ export class Probes {
     return new Promise((resolve, reject) => {
       const settle = (health: Health): void => {
         if (health === 'good') resolve()
-        else if (health === 'bad') reject(new Error('not ready'))
+        else if (health === 'bad') reject(new Error('refused'))
+        else if (health === 'unready') reject(new NotReady('not ready'))
+        else if (health === 'late') reject(new NoWord('too late'))
         else this.#pending.push({ origin, settle })
       }
       settle(this.#health.get(origin) ?? 'good')
@@ -51,4 +53,5 @@ export const patientRules: HealthRules = {
   failedRetry: 2,
   healthyThreshold: 2,
   gapMs: 0,
+  warmUpMs: 0,
 }

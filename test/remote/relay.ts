@@ -45,12 +45,13 @@ export async function relay(
   const exchanges: Exchange[] = []
   const outcomes: string[] = []
   const broken: unknown[] = []
-  const cloud = new Cloud(
-    (onVerdict) =>
-      origins.map((origin) => new Upstream(origin, probes.probe, patientRules, onVerdict)),
-    'priority',
-    () => undefined,
-  )
+  const cloud = new Cloud({
+    origins,
+    build: (origin, onVerdict) => new Upstream(origin, probes.probe, patientRules, { onVerdict }),
+    mode: 'priority',
+    onOnline: () => undefined,
+    onGone: (origin) => connections.drop(origin),
+  })
   for (const upstream of cloud.upstreams) await upstream.probe()
   const forward = forwarder(cloud, connections)
   const upgrade = upgrader(cloud, connections)

@@ -7,7 +7,7 @@ import {
   type Verdict,
 } from '../../src/remote/upstream.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
-import { patientRules, Probes } from './probes.ts'
+import { patientRules, Probes, type Health } from './probes.ts'
 
 const origin = 'http://one'
 
@@ -16,14 +16,17 @@ interface Judged {
   readonly upstream: Upstream
   readonly verdicts: Verdict[]
   /** One probe, answered so. */
-  readonly probe: (health: 'good' | 'bad') => Promise<boolean>
+  readonly probe: (health: Health) => Promise<boolean>
 }
 
 function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
   const probes = new Probes()
   const verdicts: Verdict[] = []
-  const upstream: Upstream = new Upstream(origin, probes.probe, { ...patientRules, ...rules }, () =>
-    verdicts.push(upstream.verdict),
+  const upstream = new Upstream(
+    origin,
+    probes.probe,
+    { ...patientRules, ...rules },
+    { onVerdict: ({ verdict }) => verdicts.push(verdict) },
   )
   t.teardown(() => upstream.close())
   return {
@@ -188,4 +191,77 @@ void t.test('patience with a probe ends before the probe does', async (t) => {
   probes.set(origin, 'silent')
   t.equal(await answersWithin(upstream, 1), false)
   probes.set(origin, 'good')
+})
+
+void t.test('an API server that is not ready is neither healthy nor gone', async (t) => {
+  const { upstream, verdicts, probe } = judged(t)
+  await probe('good')
+  const { tenure } = upstream
+  t.equal(await probe('unready'), true)
+  await probe('unready')
+  t.strictSame(verdicts, ['healthy', 'unready'])
+  t.equal(upstream.standing, 'unready')
+  t.match(upstream.lastError, { code: 'NOT_READY' })
+  t.equal(tenure.aborted, false, 'what hangs on it goes on')
+  await probe('bad')
+  await probe('bad')
+  t.equal(tenure.aborted, true)
+  await probe('unready')
+  await probe('good')
+  t.strictSame(verdicts, ['healthy', 'unready', 'unhealthy', 'unready'])
+  t.equal(upstream.tenure.aborted, false)
+})
+
+void t.test('where probes fail differently the milder one is believed', async (t) => {
+  const { verdicts, probe } = judged(t, { failedRetry: 3 })
+  for (const health of ['good', 'bad', 'unready', 'bad'] as const) await probe(health)
+  t.strictSame(verdicts, ['healthy', 'unready'])
+})
+
+void t.test('whoever speaks is not dead, however late its probes are', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  for (let i = 0; i < 3; i++) {
+    probes.set(origin, 'silent')
+    const late = upstream.probe()
+    upstream.heard()
+    probes.set(origin, 'late')
+    t.equal(await late, true)
+  }
+  probes.set(origin, 'silent')
+  const slow = answersWithin(upstream, 1)
+  upstream.heard()
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  t.equal(await slow, true)
+  t.strictSame(verdicts, ['healthy'])
+  probes.set(origin, 'good')
+  await upstream.probe()
+  t.equal(await probe('late'), false, 'silence altogether is silence')
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('a refusal is a refusal, whoever still speaks', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  probes.set(origin, 'silent')
+  const refused = upstream.probe()
+  upstream.heard()
+  probes.set(origin, 'bad')
+  t.equal(await refused, false)
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('requests that fail eject it, and a new tenure begins without that', async (t) => {
+  const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
+  await probe('good')
+  t.equal(upstream.standing, 'ready')
+  for (let i = 0; i < 5; i++) upstream.failed(performance.now())
+  t.equal(upstream.standing, 'ejected')
+  await upstream.probe()
+  t.equal(upstream.verdict, 'healthy', 'its probes succeed')
+  await probe('bad')
+  t.equal(upstream.standing, 'gone')
+  await probe('good')
+  t.equal(upstream.standing, 'ready')
 })

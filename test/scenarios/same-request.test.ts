@@ -92,16 +92,27 @@ void t.test(
   },
 )
 
-void t.test('a get that breaks off in the middle is answered from the cache', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await slowToHear(t, cloud)
-  const kubelet = hub.as('kubelet')
-  const before = await fill(kubelet)
-  using _cut = cloud.sandbox.faults.cut(50)
-  t.strictSame((await kubelet.get(aPod)).body, before[0])
-  t.strictSame((await kubelet.get('/api')).body, before[2])
-})
+void t.test(
+  'a read that breaks off in the middle is answered from the cache, where it asked for no more',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await slowToHear(t, cloud)
+    const kubelet = hub.as('kubelet')
+    const before = await fill(kubelet)
+    using _cut = cloud.sandbox.faults.cut(50)
+    t.strictSame((await kubelet.get(`${aPod}?resourceVersion=0`)).body, before[0])
+    t.strictSame((await kubelet.get('/api')).body, before[2])
+    t.equal(await hub.metric('nodehub_diverted_total'), 2)
+    for (const path of [aPod, podsOfNode]) {
+      t.match(
+        objectOf(await kubelet.get(path)),
+        { code: 503 },
+        'the most recent only the cloud knows',
+      )
+    }
+  },
+)
 
 void t.test('a watch of the cache outlasts no moment in which the cloud was gone', async (t) => {
   const cloud = await startCloud(t)

@@ -1,0 +1,94 @@
+import type { Test } from 'tap'
+import {
+  balancer,
+  type Asker,
+  type BalanceMode,
+  type Balancer,
+  type Candidate,
+} from '../../src/remote/balance.ts'
+import { asker } from '../remote/askers.ts'
+
+export const candidate = (origin: string, state: Partial<Candidate> = {}): Candidate => ({
+  origin,
+  standing: 'ready',
+  warmth: 1,
+  ...state,
+})
+
+/** Many, as different from each other as components and paths are. */
+export const crowd: readonly Asker[] = Array.from({ length: 300 }, (_, i) =>
+  asker(`component-${i}/v1`, `/api/v1/namespaces/n${i % 7}/configmaps`),
+)
+
+export const firstOf = (balance: Balancer, who: Asker, all: readonly Candidate[]): string =>
+  balance(who, all)[0]?.origin ?? ''
+
+const [a, b, c] = [candidate('a'), candidate('b'), candidate('c')]
+
+/** What holds in every mode. */
+export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
+  await t.test('whoever is not gone is named once, in one order for one asker', async (t) => {
+    const balance = balancer(mode)
+    const all = [a, candidate('x', { standing: 'gone' }), b, c]
+    for (const who of crowd) {
+      const order = balance(who, all)
+      t.strictSame(order.map(({ origin }) => origin).sort(), ['a', 'b', 'c'])
+      t.strictSame(balance(who, all), order)
+    }
+    t.strictSame(balance(asker(), []), [])
+  })
+
+  await t.test('the ejected come after the ready, and the unready last', async (t) => {
+    const all = [
+      candidate('a', { standing: 'unready' }),
+      candidate('b', { standing: 'ejected' }),
+      c,
+    ]
+    const balance = balancer(mode)
+    for (const who of crowd.slice(0, 20)) {
+      t.strictSame(
+        balance(who, all).map(({ origin }) => origin),
+        ['c', 'b', 'a'],
+      )
+    }
+  })
+
+  await t.test(
+    'who prefers another is not moved when an upstream goes, or comes back',
+    async (t) => {
+      const balance = balancer(mode)
+      const before = crowd.map((who) => firstOf(balance, who, [a, b, c]))
+      const during = crowd.map((who) =>
+        firstOf(balance, who, [candidate('a', { standing: 'gone' }), b, c]),
+      )
+      t.ok(before.every((first, i) => first === 'a' || first === during[i]))
+      t.notOk(during.includes('a'))
+      t.strictSame(
+        crowd.map((who) => firstOf(balance, who, [a, b, c])),
+        before,
+      )
+    },
+  )
+
+  await t.test(
+    'one that is back is returned to bit by bit, and nobody leaves it again',
+    async (t) => {
+      const balance = balancer(mode)
+      const whole = crowd.filter((who) => firstOf(balance, who, [a, b, c]) === 'a')
+      let returned = new Set<Asker>()
+      for (const warmth of [0, 0.25, 0.5, 0.75, 1]) {
+        const now = new Set(
+          whole.filter((who) => firstOf(balance, who, [candidate('a', { warmth }), b, c]) === 'a'),
+        )
+        t.ok(returned.isSubsetOf(now))
+        t.ok(Math.abs(now.size / whole.length - warmth) < 0.2, `${now.size} of ${whole.length}`)
+        returned = now
+      }
+    },
+  )
+
+  await t.test('where all are only just back they are asked all the same', async (t) => {
+    const cold = [candidate('a', { warmth: 0 }), candidate('b', { warmth: 0 })]
+    t.equal(balancer(mode)(asker(), cold).length, 2)
+  })
+}
