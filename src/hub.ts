@@ -254,6 +254,7 @@ export async function startHub(
     handler,
     maxConnections,
     onBroken: (err: unknown) => log.debug({ err }, 'an answer broke off'),
+    onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }
   const proxies: Listener[] = []
   parts.defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.close(grace)))))

@@ -54,6 +54,12 @@ export const metricTable = {
     help: 'Short requests shed, by reason: in-flight, too many were being served; slow-body, its body did not come in time or others needed the room (429 or 504); memory, the hub was short of it.',
     labels: ['reason'],
   },
+  connectionsCut: {
+    name: 'nodehub_connections_cut_total',
+    type: 'counter',
+    help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut); pipelined, too many requests ahead of their answers.',
+    labels: ['reason'],
+  },
   watches: {
     name: 'nodehub_watches',
     type: 'gauge',

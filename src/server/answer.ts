@@ -2,12 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { onAbort } from '../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
+import type { Crowd, OnCut } from './crowd.ts'
 
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
   readonly handler: Handler<Incoming, WireReply>
   /** Told of what no client can be told any more: the answer had begun, or its connection was gone. */
   readonly onBroken: (cause: unknown) => void
+  /** Told of each connection that is closed for what its client does or does not do. */
+  readonly onCut?: OnCut
+}
+
+/** What each protocol of a listener is given. */
+export interface Served extends Required<Service> {
+  readonly crowd: Crowd
+  /** See `limits`. */
+  readonly stalledMs: number
 }
 
 /** One request's way back to its client. */

@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { every } from '../base/clock.ts'
+import { after, every } from '../base/clock.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
-import { answer, clientGone, requestId, type Outlet, type Service } from './answer.ts'
+import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
 import { limits } from './limits.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
@@ -39,7 +40,7 @@ export interface Closing {
 }
 
 /** Lets `service` answer what comes to `server` as HTTP/1.1. */
-export function serveHttp1(server: Server, service: Service): Closing {
+export function serveHttp1(server: Server, service: Served): Closing {
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     // What follows a fault on its connection is nobody's request.
     if (refused.has(request.socket)) return
@@ -55,6 +56,12 @@ export function serveHttp1(server: Server, service: Service): Closing {
     })
   }
   server.on('request', serve)
+  server.setTimeout(service.stalledMs, (socket: Socket) => {
+    // One that has nothing to take may be waiting for an event, or for an answer.
+    if (underWayOn(socket).size > 0 && socket.writableLength === 0) return
+    if (socket.writableLength > 0) service.onCut('stalled')
+    socket.destroy()
+  })
   server.on('checkContinue', (request, response) => {
     // There is nothing to go on with where no body is announced.
     if (hasBody(request)) response.writeContinue()
@@ -67,6 +74,7 @@ export function serveHttp1(server: Server, service: Service): Closing {
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
+    service.crowd.serving(request.socket)
     socket.once('close', () => tunnels.delete(socket))
     answerUpgrade(request, socket, head, service).catch((cause: unknown) => {
       service.onBroken(cause)
@@ -99,15 +107,22 @@ const asksForServer = ({ method, url }: IncomingMessage): boolean =>
 function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  service: Service,
+  service: Served,
 ): Promise<void> {
   const gone = new AbortController()
   const here = { request, response }
   const underWay = underWayOn(request.socket).add(here)
+  const serving = service.crowd.serving(request.socket)
   response.once('close', () => {
     underWay.delete(here)
+    serving[Symbol.dispose]()
     gone.abort(clientGone)
   })
+  if (underWay.size > limits.pipelined) {
+    service.onCut('pipelined')
+    request.socket.destroy()
+    return Promise.resolve()
+  }
   response.once('finish', () => skipRest(request))
   response.sendDate = false
   const outlet = outletOf(request, response, service.onBroken)
@@ -170,6 +185,8 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 /** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
 function skipRest(request: IncomingMessage): void {
   if (request.complete) return
+  const patience = after(limits.restMs, () => request.destroy())
+  request.once('close', () => patience[Symbol.dispose]())
   request.on('pause', () => request.resume())
   request.resume()
 }
@@ -178,7 +195,7 @@ async function answerUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { handler }: Service,
+  { handler }: Served,
 ): Promise<void> {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(clientGone))

@@ -10,7 +10,7 @@ import { after } from '../base/clock.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest, type Status } from '../kube/status.ts'
-import { answer, clientGone, requestId, type Outlet, type Service } from './answer.ts'
+import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
@@ -18,17 +18,18 @@ import { streamSink } from './sink.ts'
 
 /** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
 export class Http2Connections implements Closing {
-  readonly #service: Service
+  readonly #service: Served
   readonly #sessions = new Set<Http2Session>()
   #draining = false
 
-  constructor(service: Service) {
+  constructor(service: Served) {
     this.#service = service
   }
 
   /** A connection whose client has chosen HTTP/2 in its handshake. */
   take(socket: TLSSocket): void {
     const peer = peerOf(socket)
+    const { crowd, stalledMs, onCut } = this.#service
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: limits.streams,
@@ -43,7 +44,16 @@ export class Http2Connections implements Closing {
     let open = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
       open++
-      stream.once('close', () => open--)
+      const serving = crowd.serving(socket)
+      stream.once('close', () => {
+        open--
+        serving[Symbol.dispose]()
+      })
+      stream.setTimeout(stalledMs, () => {
+        if (stream.writableLength === 0) return
+        onCut('stalled')
+        stream.close(constants.NGHTTP2_CANCEL)
+      })
       // Told once more by `close`, which says all that anybody here can use.
       stream.on('error', () => undefined)
       this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {

@@ -3,7 +3,8 @@ import { createServer as createSecureServer } from 'node:https'
 import { constants } from 'node:crypto'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../base/clock.ts'
-import type { Service } from './answer.ts'
+import type { Served, Service } from './answer.ts'
+import { Crowd } from './crowd.ts'
 import { http1Options, serveHttp1, type Closing } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
@@ -11,8 +12,10 @@ import { listening, type Bound, type Place } from './listening.ts'
 
 export type ListenerOptions = Place &
   Service & {
-    /** How many connections are kept open at most; further ones are closed at once. */
+    /** How many connections are kept open at most (see `Crowd`). */
     readonly maxConnections: number
+    /** Instead of the limit's own, in milliseconds. */
+    readonly stalledMs?: number
   }
 
 export interface Listener extends Bound {
@@ -25,7 +28,7 @@ export interface Listener extends Bound {
 /** Plain HTTP/1.1. */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const server = createServer(http1Options)
-  const http1 = serveHttp1(server, options)
+  const http1 = serveHttp1(server, served(server, options))
   return listener(server, [http1], options)
 }
 
@@ -55,8 +58,9 @@ export async function listenSecurely(
     requestCert: true,
     rejectUnauthorized: false,
   })
-  const http1 = serveHttp1(server, options)
-  const http2 = new Http2Connections(options)
+  const service = served(server, options)
+  const http1 = serveHttp1(server, service)
+  const http2 = new Http2Connections(service)
   // The server's own way with a connection, HTTP/1.1, stays for those that did not choose the other.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
@@ -83,12 +87,17 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
   secureOptions: constants.SSL_OP_NO_TICKET,
 })
 
+function served(server: Server, options: ListenerOptions): Served {
+  const { handler, onBroken, onCut = () => undefined, stalledMs = limits.stalledMs } = options
+  const crowd = new Crowd(server, options.maxConnections, onCut)
+  return { handler, onBroken, onCut, stalledMs, crowd }
+}
+
 async function listener(
   server: Server,
   protocols: readonly Closing[],
   options: ListenerOptions,
 ): Promise<Listener> {
-  server.maxConnections = options.maxConnections
   const bound = await listening(server, options, options.onBroken)
   return {
     ...bound,

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import t from 'tap'
 import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
@@ -29,28 +30,32 @@ interface Listening {
   readonly listener: Listener
   readonly seen: readonly Incoming[]
   readonly broken: readonly unknown[]
+  readonly cuts: readonly string[]
   readonly dial: () => Promise<Wire>
 }
 
 async function listening(
   t: Teardown,
   handler: ListenerOptions['handler'],
-  maxConnections = 100,
+  options: Partial<ListenerOptions> = {},
 ): Promise<Listening> {
+  const cuts: string[] = []
   const seen: Incoming[] = []
   const broken: unknown[] = []
   const listener = await listen({
     host: '127.0.0.1',
     port: 0,
-    maxConnections,
+    maxConnections: 100,
     onBroken: (cause) => broken.push(cause),
+    onCut: (why) => cuts.push(why),
+    ...options,
     handler: (incoming) => {
       seen.push(incoming)
       return handler(incoming)
     },
   })
   t.teardown(() => listener.close(0))
-  return { listener, seen, broken, dial: () => dial(t, listener.port) }
+  return { listener, seen, broken, cuts, dial: () => dial(t, listener.port) }
 }
 
 const get = (path = '/', ...fields: string[]): string =>
@@ -573,13 +578,108 @@ void t.test(
   },
 )
 
-void t.test('there are no more connections than are allowed', async (t) => {
-  const { dial } = await listening(t, async () => said('ok'), 2)
-  const clients = [await dial(), await dial()]
-  for (const client of clients) await client.write(get()).answer()
+void t.test('when there is no room, the connection idle for longest makes it', async (t) => {
+  const { dial, cuts } = await listening(t, async () => said('ok'), { maxConnections: 2 })
+  const [first, second] = [await dial(), await dial()]
+  for (const client of [second, first]) await client.write(get()).answer()
   const third = await dial()
-  t.equal(await third.rest(), '')
-  t.equal((await clients[0]?.write(get()).answer())?.body, 'ok')
+  t.equal((await third.write(get()).answer()).body, 'ok')
+  t.equal(await second.rest(), '', 'it was asked last by its other end')
+  t.equal((await first.write(get()).answer()).body, 'ok')
+  t.strictSame(cuts, ['full'])
+})
+
+void t.test('connections that ask for nothing make room before those that have', async (t) => {
+  const { dial } = await listening(t, async () => said('ok'), { maxConnections: 3 })
+  const known = await dial()
+  await known.write(get()).answer()
+  const strangers = [await dial(), await dial(), await dial(), await dial()]
+  t.equal(await strangers[0]?.rest(), '')
+  t.equal(await strangers[1]?.rest(), '')
+  t.equal((await known.write(get()).answer()).body, 'ok')
+  t.equal((await strangers[3]?.write(get()).answer())?.body, 'ok')
+})
+
+void t.test('where every connection is being served, a further one is closed', async (t) => {
+  const { dial, seen } = await listening(t, () => new Promise(() => undefined), {
+    maxConnections: 2,
+  })
+  const clients = [await dial(), await dial()]
+  for (const client of clients) client.write(get())
+  while (seen.length < 2) await new Promise(setImmediate)
+  t.equal(await (await dial()).rest(), '')
+  t.notOk(seen.some(({ signal }) => signal.aborted))
+})
+
+void t.test(
+  'a client that takes nothing of its answer is cut, one that waits for it is not',
+  async (t) => {
+    const { dial, seen, cuts } = await listening(
+      t,
+      async ({ url }) =>
+        driven((sink) => {
+          sink.write(Buffer.from('head'))
+          if (url === '/stalled') for (let i = 0; i < 64; i++) sink.write(Buffer.alloc(1024 * 1024))
+          return undefined
+        }),
+      { stalledMs: 200 },
+    )
+    const waiting = await dial()
+    waiting.write(get('/waiting'))
+    await waiting.until('head')
+    const stalled = await dial()
+    stalled.socket.pause()
+    stalled.write(get('/stalled'))
+    while (seen.length < 2) await new Promise(setImmediate)
+    await aborted(seen[1]?.signal ?? AbortSignal.abort())
+    t.strictSame(cuts, ['stalled'])
+    t.equal(seen[0]?.signal.aborted, false)
+  },
+)
+
+void t.test('a whole answer that its client does not take is cut too', async (t) => {
+  const { dial, seen } = await listening(t, async () => said('x'.repeat(64 * 1024 * 1024)), {
+    stalledMs: 200,
+  })
+  const client = await dial()
+  client.socket.pause()
+  client.write(get())
+  while (seen.length < 1) await new Promise(setImmediate)
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})
+
+void t.test(
+  'a connection that asked for another protocol may be silent for as long as it likes',
+  async (t) => {
+    let tunnel: Duplex | undefined
+    const { dial } = await listening(
+      t,
+      async ({ upgrade }) =>
+        upgrade
+          ? { kind: 'upgrade', from: 'cloud', take: (socket) => void (tunnel = socket) }
+          : driven((sink) => void sink.write(Buffer.from('x'))),
+      { stalledMs: 50 },
+    )
+    const client = await dial()
+    client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
+    // Longer than the time of the tunnel, by the time of another that is cut for it.
+    const stalled = await dial()
+    stalled.write('GET / HTTP/1.1\r\nHost: hub\r\n')
+    await stalled.rest()
+    tunnel?.write('still there')
+    t.equal(await client.until('still there'), 'still there')
+    tunnel?.destroy()
+  },
+)
+
+void t.test('requests sent far ahead of their answers end the connection', async (t) => {
+  const { dial, seen, cuts } = await listening(t, () => new Promise(() => undefined))
+  const client = await dial()
+  client.write(get().repeat(1_000))
+  t.equal(await client.rest(), '')
+  t.ok(seen.length <= 64, `${seen.length} were begun`)
+  for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
+  t.ok(cuts.includes('pipelined'))
 })
 
 void t.test('a port that is taken is an error', async (t) => {

@@ -62,7 +62,11 @@ interface Shown {
   readonly key: string
 }
 
-async function listening(t: Teardown, handler: ListenerOptions['handler']): Promise<Listening> {
+async function listening(
+  t: Teardown,
+  handler: ListenerOptions['handler'],
+  options: Partial<ListenerOptions> = {},
+): Promise<Listening> {
   const seen: Incoming[] = []
   const broken: unknown[] = []
   const listener = await listenSecurely({
@@ -75,7 +79,8 @@ async function listening(t: Teardown, handler: ListenerOptions['handler']): Prom
       seen.push(incoming)
       return handler(incoming)
     },
-  })
+    ...options,
+  } as Parameters<typeof listenSecurely>[0])
   t.teardown(() => listener.close(0))
   const trust = (shown?: Shown) => ({
     ca: hubs.certificate,
@@ -198,6 +203,40 @@ void t.test('an answer leaves over HTTP/2 but for what concerns a connection', a
   ])
   t.equal(answer.body, 'a')
   t.equal(answer.trailers['x-trailing'], '1')
+})
+
+void t.test(
+  'over HTTP/2 an answer that its client does not take is cut, its neighbours are not',
+  async (t) => {
+    const cuts: string[] = []
+    const { http2, seen } = await listening(
+      t,
+      async ({ url }) =>
+        driven((sink) => {
+          sink.write(Buffer.from('x'))
+          if (url === '/stalled') sink.write(Buffer.alloc(4 * 1024 * 1024))
+        }),
+      { stalledMs: 200, onCut: (why) => cuts.push(why) },
+    )
+    const session = http2()
+    const waiting = session.request({ ':path': '/waiting' })
+    await once(waiting, 'data')
+    const stalled = session.request({ ':path': '/stalled' })
+    stalled.on('error', () => undefined)
+    await once(stalled, 'response')
+    await aborted(seen[1]?.signal ?? AbortSignal.abort())
+    t.strictSame(cuts, ['stalled'])
+    t.equal(seen[0]?.signal.aborted, false)
+  },
+)
+
+void t.test('a connection over which HTTP/2 is spoken makes room when it is idle', async (t) => {
+  const { http2 } = await listening(t, async () => said('ok'), { maxConnections: 1 })
+  const first = http2()
+  t.equal((await openStream(first, { ':path': '/' }).whole()).body, 'ok')
+  const gone = once(first, 'close')
+  t.equal((await openStream(http2(), { ':path': '/' }).whole()).body, 'ok')
+  await gone
 })
 
 void t.test('answers without a body have none over HTTP/2', async (t) => {

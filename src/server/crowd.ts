@@ -1,0 +1,78 @@
+import type { Server, Socket } from 'node:net'
+
+/** Why a connection was closed that its client had left open. */
+export type Cut = 'full' | 'stalled' | 'pipelined'
+
+export type OnCut = (why: Cut) => void
+
+interface Guest {
+  readonly socket: Socket
+  underWay: number
+}
+
+/**
+ * The connections of one listener, of which there are at most so many. When there is no room the one makes it that has been of no use for
+ * longest: of those that never asked for anything the oldest, else that which has been idle for longest. Where all are being served the new
+ * one is closed.
+ */
+export class Crowd {
+  readonly #most: number
+  readonly #onCut: OnCut
+  /** Those that have asked for nothing yet, and those that wait for their next request; longest waiting first. */
+  readonly #strangers = new Map<string, Guest>()
+  readonly #idle = new Map<string, Guest>()
+  readonly #served = new Map<string, Guest>()
+
+  constructor(server: Server, most: number, onCut: OnCut) {
+    this.#most = most
+    this.#onCut = onCut
+    server.on('connection', (socket: Socket) => this.#enter(socket))
+  }
+
+  #enter(socket: Socket): void {
+    const all = this.#strangers.size + this.#idle.size + this.#served.size
+    if (all >= this.#most) {
+      this.#onCut('full')
+      const [longest] = [...first(this.#strangers), ...first(this.#idle)]
+      if (!longest) return void socket.destroy()
+      this.#leave(longest[0])
+      longest[1].socket.destroy()
+    }
+    const name = nameOf(socket)
+    this.#strangers.set(name, { socket, underWay: 0 })
+    socket.once('close', () => this.#leave(name))
+  }
+
+  #leave(name: string): void {
+    for (const guests of [this.#strangers, this.#idle, this.#served]) guests.delete(name)
+  }
+
+  /** Something is under way on a connection, or on the TLS inside it, until disposed: it makes room for nobody. */
+  serving(socket: Socket): Disposable {
+    const name = nameOf(socket)
+    const guest = this.#served.get(name) ?? this.#idle.get(name) ?? this.#strangers.get(name)
+    if (guest?.underWay === 0) this.#move(name, guest, this.#served)
+    if (guest) guest.underWay++
+    let over = false
+    return {
+      [Symbol.dispose]: () => {
+        if (over || !guest) return
+        over = true
+        if (--guest.underWay === 0 && this.#served.has(name)) this.#move(name, guest, this.#idle)
+      },
+    }
+  }
+
+  #move(name: string, guest: Guest, to: Map<string, Guest>): void {
+    this.#leave(name)
+    to.set(name, guest)
+  }
+}
+
+/** A connection and the TLS inside it are two sockets with one other end. */
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
+function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
+  for (const entry of map) return [entry]
+  return []
+}
