@@ -10,7 +10,14 @@ import type {
 } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
-import { internalError, serviceUnavailable, StatusError, type Status } from '../kube/status.ts'
+import { MalformedSelector } from '../kube/selectors.ts'
+import {
+  badRequest,
+  internalError,
+  serviceUnavailable,
+  StatusError,
+  type Status,
+} from '../kube/status.ts'
 import { Unreachable } from '../remote/forward.ts'
 import { MalformedPath } from '../request/request-info.ts'
 
@@ -33,6 +40,7 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
 /** Causes and what clients are told of them; `undefined` for what no one foresaw. */
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
+  if (error instanceof MalformedSelector) return badRequest(error.message)
   if (error instanceof BrokenAnswer)
     return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof Unreachable) {

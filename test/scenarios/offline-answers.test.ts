@@ -1,5 +1,5 @@
 import t from 'tap'
-import { at, nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { at, nameOf, objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
@@ -164,6 +164,23 @@ void t.test('selectors that mean the same are the same, whoever spells them', as
   const here = await proxy.list('/api/v1/pods?labelSelector=app+in+(a,+b)&limit=500&timeout=5s')
   t.strictSame(here.answer.body, inTheCloud.answer.body, 'also for another program of the node')
   t.equal((await proxy.get('/api/v1/pods?labelSelector=app%20in%20(a)')).status, 503)
+})
+
+void t.test('a selector that nobody can read is refused offline as it is online', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const unreadable = ['labelSelector=a%20b', 'fieldSelector=spec.nodeName'].flatMap((selector) => [
+    `/api/v1/pods?${selector}`,
+    `/api/v1/pods?watch=true&${selector}`,
+  ])
+  const online = await Promise.all(unreadable.map((path) => kubelet.get(path)))
+  await goOffline(cloud, hub)
+  for (const [i, path] of unreadable.entries()) {
+    t.equal(online[i]?.status, 400, path)
+    const offline = await kubelet.get(path)
+    t.strictSame(objectOf(offline), objectOf(online[i] as Answer), path)
+  }
 })
 
 void t.test('bearers of tokens and the node are answered from what each was told', async (t) => {
