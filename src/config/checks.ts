@@ -60,8 +60,10 @@ export function observations(values: Values, credentials: CredentialFiles): stri
   const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
   if (plain.length > 0)
     notes.push(`${plain.map(String).join(', ')} is spoken to without TLS: for tests only`)
-  const { 'client-ca': clientCa, 'upstream-ca': upstreamCa } = values
-  if (clientCa === undefined && upstreamCa === undefined && credentials.kind !== 'kubeconfig') {
+  const vouched =
+    credentials.kind === 'kubeconfig' ||
+    (credentials.kind === 'files' && credentials.ca !== undefined)
+  if (values['client-ca'] === undefined && !vouched) {
     notes.push(
       'nobody vouches for clients of the TLS listener: give --client-ca, or only their tokens count',
     )

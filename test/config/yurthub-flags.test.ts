@@ -106,3 +106,7 @@ void t.test('what is switched off asks for nothing that is missing', async (t) =
     [],
   )
 })
+
+void t.test('the kubelet’s certificate comes with those who vouch for clients', async (t) => {
+  t.strictSame(understood([server, '--bootstrap-mode=kubeletcertificate']).notes, [])
+})
