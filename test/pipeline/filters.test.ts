@@ -4,6 +4,7 @@ import type { ListStream } from '../../src/codec/list.ts'
 import type { Exchange, ListReply, Reply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { filterChain } from '../../src/filter/chain.ts'
+import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { withFilters } from '../../src/pipeline/filters.ts'
 import { objectForm } from '../../src/request/form.ts'
 import { exchangeOf } from '../kit/exchange.ts'
@@ -61,4 +62,36 @@ void t.test('a list that breaks off while it is staged is asked for once more', 
 void t.test('and is a failure that was foreseen when it breaks off again', async (t) => {
   const cloud = asked(list(true), list(true))
   await t.rejects(withFilters(filters)(cloud.next)(services), { code: 'BROKEN_ANSWER' })
+})
+
+void t.test('an object that a filter withholds is answered as one that is not there', async (t) => {
+  const none: FilterDefinition = {
+    name: 'none',
+    rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['get'] }],
+    onError: 'pass',
+    create: () => () => 'withhold',
+  }
+  const chain = filterChain([none], { hubAddress, warn: () => undefined }, () => undefined)
+  const service: Reply = {
+    kind: 'object',
+    status: 200,
+    headers: new HeaderList(),
+    from: 'cache',
+    form: objectForm('json'),
+    gvk: { group: '', version: 'v1', kind: 'Service' },
+    object: {
+      namespace: 'default',
+      name: 'hidden',
+      uid: 'u',
+      resourceVersion: '7',
+      bytes: Buffer.from('{"metadata":{"name":"hidden","namespace":"default"}}'),
+    },
+  }
+  const request = exchangeOf('/api/v1/namespaces/default/services/hidden')
+  const refused = await withFilters(chain)(asked(service).next)(request).catch(
+    (error: unknown) => error,
+  )
+  t.match(refused, {
+    status: { code: 404, reason: 'NotFound', details: { name: 'hidden', kind: 'services' } },
+  })
 })

@@ -125,6 +125,7 @@ void t.test('it can be switched off', async (t) => {
   const cloud = await cloudWithServices(t)
   for (const flag of [
     '--disabled-resource-filters=masterservice',
+    '--disabled-resource-filters=*',
     '--enable-resource-filter=false',
   ]) {
     const hub = await startTestHub(t, {

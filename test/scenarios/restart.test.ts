@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
 import type { Client } from '../kit/client.ts'
-import { startChildHub, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { freePort } from '../kit/free-port.ts'
+import { startChildHub, startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
 
 const secret = '/api/v1/namespaces/default/secrets/password'
 const plaintext = 'the-password-of-the-plant'
@@ -50,6 +51,19 @@ void t.test('a hub that is stopped and started offline says what it said', async
   await cloud.plug()
   await hub.online()
   t.strictSame(await read(hub.as('kubelet')), inJson)
+})
+
+void t.test('another address of the API server takes nothing away', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const first = await startTestHub(t, { upstreams: [cloud] })
+  const before = await read(first.as('kubelet'))
+  await first.stop()
+  const gone = { url: `http://127.0.0.1:${await freePort()}` }
+  const second = new TestHub(first.rootDir, { upstreams: [gone] })
+  t.teardown(() => second.stop())
+  await second.start()
+  t.strictSame(await read(second.as('kubelet')), before)
 })
 
 void t.test('a hub that is killed says what it said, and shows nobody back to life', async (t) => {
