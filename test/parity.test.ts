@@ -1,0 +1,62 @@
+import t from 'tap'
+import { existsSync, readFileSync } from 'node:fs'
+import { rowsUnder } from './tables.ts'
+
+const rows = rowsUnder(readFileSync('docs/parity.md', 'utf8'), '# What yurthub does, and the hub')
+
+/** What is still to be built, as it is called in the remarks. */
+const subjects = [
+  'durable cacher',
+  'filter chain',
+  'host-network pools',
+  'bootstrap and rotation of certificates',
+  'offline authorization',
+  'outbox and replay',
+  'sharing between nodes',
+  'inspect',
+  'status page',
+  'working modes',
+  'dummy interface',
+  'OTA',
+]
+
+/** Tests named in a cell: a file in backticks, then titles in quotes. */
+function testsIn(cell: string): { file: string; title: string }[] {
+  return [...cell.matchAll(/`(test\/[^`]+)`: ((?:“.+?”(?:, )?)+)/g)].flatMap(
+    ([, file = '', titles = '']) =>
+      [...titles.matchAll(/“(.+?)”/g)].map(([, title = '']) => ({ file, title })),
+  )
+}
+
+void t.test('every row of yurthub’s features is there, once and in order', async (t) => {
+  t.strictSame(
+    rows.map(([row]) => row),
+    Array.from({ length: 124 }, (_, i) => `Y${i + 1}`),
+  )
+})
+
+void t.test('every test that a row names exists', async (t) => {
+  for (const [row = '', , , , shown = ''] of rows) {
+    for (const { file, title } of testsIn(shown)) {
+      const there = existsSync(file) && readFileSync(file, 'utf8').includes(title)
+      t.ok(there, `${row}: ${file}: ${title}`)
+    }
+  }
+})
+
+void t.test('a row has what its state calls for', async (t) => {
+  for (const [row = '', feature = '', state = '', remark = '', shown = ''] of rows) {
+    const tests = testsIn(shown).length
+    t.ok(feature, row)
+    if (state === 'holds') t.ok(tests > 0, `${row} is shown by a test`)
+    else if (state === 'partly' || state === 'otherwise') {
+      t.ok(tests > 0 && remark, `${row} says what differs, and is shown by a test`)
+    } else if (state === 'to come') {
+      t.ok(
+        subjects.some((subject) => remark.includes(subject)),
+        `${row} says with what it comes`,
+      )
+    } else if (state === 'not') t.ok(remark, `${row} says why not`)
+    else t.fail(`${row}: ${state} is no state`)
+  }
+})
