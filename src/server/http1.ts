@@ -1,10 +1,11 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { after, every } from '../base/clock.ts'
+import { after } from '../base/clock.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
+import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
@@ -41,6 +42,7 @@ export interface Closing {
 
 /** Lets `service` answer what comes to `server` as HTTP/1.1. */
 export function serveHttp1(server: Server, service: Served): Closing {
+  const open = new HttpConnections(server)
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     // What follows a fault on its connection is nobody's request.
     if (refused.has(request.socket)) return
@@ -88,11 +90,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
     else socket.destroy()
   })
   return {
-    drain: () => {
-      server.closeIdleConnections()
-      // Connections fall idle one by one, as their answers end.
-      return every(50, () => server.closeIdleConnections())
-    },
+    drain: () => open.drain(),
     cut: () => {
       server.closeAllConnections()
       for (const socket of tunnels) socket.destroy()

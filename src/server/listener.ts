@@ -5,6 +5,7 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../base/clock.ts'
 import type { Served, Service } from './answer.ts'
 import { Crowd } from './crowd.ts'
+import { closed } from './draining.ts'
 import { http1Options, serveHttp1, type Closing } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
@@ -102,10 +103,10 @@ async function listener(
   return {
     ...bound,
     close: async (graceMs) => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      const over = closed(server)
       const drains = protocols.map((protocol) => protocol.drain())
       using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
-      await closed
+      await over
       for (const drain of drains) drain[Symbol.dispose]()
     },
   }

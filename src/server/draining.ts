@@ -1,0 +1,62 @@
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
+import { Server, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { Server as TlsServer } from 'node:tls'
+import { after } from '../base/clock.ts'
+
+/** How long a connection that was accepted and has asked for nothing yet may take to do so, once the server is to stop. */
+const firstRequestMs = 1_000
+
+/**
+ * The HTTP/1.1 connections of a server, so that it can stop without failing anybody. Node's own way takes a connection that has not
+ * asked yet for idle and closes it under the request that is on its way.
+ */
+export class HttpConnections {
+  /** Answers under way on each connection; `undefined` before its first request. */
+  readonly #open = new Map<Duplex, Set<ServerResponse> | undefined>()
+  #draining = false
+
+  /** Begins to keep account; call it before the server listens. */
+  constructor(server: HttpServer) {
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+      this.#open.set(socket, undefined)
+      socket.once('close', () => this.#open.delete(socket))
+    })
+    server.on('upgrade', (_request, socket) => this.#open.delete(socket))
+    for (const event of ['request', 'checkContinue'] as const)
+      server.prependListener(event, (request, response) => this.#asked(request, response))
+  }
+
+  #asked({ socket }: IncomingMessage, response: ServerResponse): void {
+    const underWay = this.#open.get(socket) ?? new Set()
+    this.#open.set(socket, underWay.add(response))
+    if (this.#draining) response.shouldKeepAlive = false
+    response.once('close', () => {
+      underWay.delete(response)
+      // Its head had promised that the connection stays.
+      if (this.#draining && underWay.size === 0) socket.destroySoon()
+    })
+  }
+
+  /** Ends each connection after the answers under way on it; a new one is given time for a first request. */
+  drain(): Disposable {
+    this.#draining = true
+    const fresh: Duplex[] = []
+    for (const [socket, underWay] of this.#open) {
+      if (underWay === undefined) fresh.push(socket)
+      else if (underWay.size === 0) (socket as Socket).destroySoon()
+      else
+        for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+    }
+    return after(firstRequestMs, () => {
+      for (const socket of fresh) if (this.#open.get(socket) === undefined) socket.destroy()
+    })
+  }
+}
+
+/** Takes no more connections; resolves when all that there were have come to their end, of which this leaves the choice to others. */
+export async function closed(server: HttpServer): Promise<void> {
+  // Not the HTTP server's own `close`, which would close those that have not asked yet.
+  await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))
+  server.close() // it keeps a timer until it is told itself
+}
