@@ -37,6 +37,8 @@ export interface Hub extends AsyncDisposable {
   /** Where the TLS proxy listens. */
   readonly proxySecurePort: number
   readonly opsPort: number
+  /** Where it listens, for a process that is to take over. */
+  readonly sockets: readonly { readonly name: ListenerName; readonly fd: number }[]
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
@@ -46,6 +48,11 @@ export interface Hub extends AsyncDisposable {
 
 export interface HubOptions {
   readonly log: Logger
+  /**
+   * Resolves when no other process keeps its state where this hub is to; absent: none does. Called when all else that can be found out
+   * beforehand is known to be well.
+   */
+  readonly turn?: () => Promise<void>
   /** Told when the cloud goes or comes back. */
   readonly onOnline?: (online: boolean) => void
   /** Told of each answer when it is over. */
@@ -54,6 +61,9 @@ export interface HubOptions {
 
 /** How often credential files are looked at. */
 const credentialsMs = 5_000
+
+/** How long a process that has let go of the state, or is at its end, may still seem to hold it. */
+const lettingGoMs = 10_000
 
 /** Connections beyond any node's need (a kubelet has two a secret it mounts), below what file handles allow. */
 const maxConnections = 4_096
@@ -64,7 +74,7 @@ const maxConnections = 4_096
  */
 export async function startHub(
   config: HubConfig,
-  { log, onOnline, onAnswer }: HubOptions,
+  { log, turn, onOnline, onAnswer }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   const metrics = createMetrics({ components: config.cacheComponents })
@@ -111,25 +121,6 @@ export async function startHub(
     ),
   )
 
-  const store = parts.use(
-    await openStore({
-      directory: config.cachePath,
-      keyFile: join(config.rootDir, 'seal.key'),
-      report: (kind, err) => {
-        if (kind === 'write') {
-          health.store = err.message
-          metrics.storeFailures.add()
-        }
-        log.error({ err, kind }, 'the store failed')
-      },
-      onCommitted: (bytes) => {
-        health.store = undefined
-        metrics.storeCommits.add()
-        metrics.storeWrittenBytes.add(bytes)
-      },
-    }),
-  )
-
   const cloud = parts.use(
     new Cloud({
       origins: config.serverAddresses.map(({ origin }) => origin),
@@ -160,6 +151,30 @@ export async function startHub(
         onOnline?.(online)
       },
       onGone: (origin) => connections.drop(origin),
+    }),
+  )
+
+  if (turn) {
+    await cloud.settled()
+    await turn()
+  }
+  const store = parts.use(
+    await openStore({
+      directory: config.cachePath,
+      keyFile: join(config.rootDir, 'seal.key'),
+      ...(turn && { patienceMs: lettingGoMs }),
+      report: (kind, err) => {
+        if (kind === 'write') {
+          health.store = err.message
+          metrics.storeFailures.add()
+        }
+        log.error({ err, kind }, 'the store failed')
+      },
+      onCommitted: (bytes) => {
+        health.store = undefined
+        metrics.storeCommits.add()
+        metrics.storeWrittenBytes.add(bytes)
+      },
     }),
   )
 
@@ -265,7 +280,7 @@ export async function startHub(
   if (plain) proxies.push(plain)
   const secure = await listenSecurely({
     ...proxied,
-    ...placeOf(config, 'secure-proxy', { ...config.proxy, port: config.proxy.securePort }),
+    ...placeOf(config, 'proxy-secure', { ...config.proxy, port: config.proxy.securePort }),
     credentials: serving.current,
   })
   proxies.push(secure)
@@ -278,6 +293,11 @@ export async function startHub(
     proxyPort: plain?.port,
     proxySecurePort: secure.port,
     opsPort: ops.port,
+    sockets: [
+      { name: 'ops', fd: ops.fd },
+      ...(plain ? [{ name: 'proxy' as const, fd: plain.fd }] : []),
+      { name: 'proxy-secure', fd: secure.fd },
+    ],
     metrics,
     online: () => cloud.online,
     closed,

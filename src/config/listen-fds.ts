@@ -7,6 +7,8 @@ const first = 3
 /** More than any unit passes: a larger number is no count. */
 const most = 64
 
+export type Environment = Readonly<Record<string, string | undefined>>
+
 /** Who this process is. */
 export interface ProcessIds {
   readonly pid: number
@@ -19,13 +21,11 @@ export interface ProcessIds {
  * they are none of ours.
  */
 export function passedSockets(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   { pid, ppid }: ProcessIds,
   listeningAt: (fd: number) => PassedSocket['at'] = listeningSocket,
 ): readonly PassedSocket[] {
-  const ours =
-    env['LISTEN_PID'] === String(pid) ||
-    (env['LISTEN_PID'] === undefined && env['LISTEN_PPID'] === String(ppid))
+  const ours = env['LISTEN_PID'] === String(pid) || isSuccessor(env, { pid, ppid })
   const count = Number(env['LISTEN_FDS'] ?? 0)
   if (!ours || !(count >= 1 && count <= most)) return []
   const names = env['LISTEN_FDNAMES']?.split(':') ?? []
@@ -34,6 +34,32 @@ export function passedSockets(
     name: names[i] ?? '',
     at: listeningAt(first + i),
   }))
+}
+
+/** Whether this process was started by a hub in order to take over from it. */
+export const isSuccessor = (env: Environment, { ppid }: ProcessIds): boolean =>
+  env['LISTEN_PID'] === undefined && env['LISTEN_PPID'] === String(ppid)
+
+/** The environment of a child of process `pid` that is passed sockets of these names. */
+export function passingOn(env: Environment, names: readonly string[], pid: number): Environment {
+  const { LISTEN_PID: _, ...rest } = env
+  return {
+    ...rest,
+    LISTEN_PPID: String(pid),
+    LISTEN_FDS: String(names.length),
+    LISTEN_FDNAMES: names.join(':'),
+  }
+}
+
+/**
+ * Why no process may take over from this one: the end of a process that somebody watches is, to them, the end of the hub. `undefined`:
+ * nothing is known that speaks against it.
+ */
+export function obstacleToSuccession(env: Environment, { pid }: ProcessIds): string | undefined {
+  if (pid === 1) return 'this is process 1 of a container, which ends with it'
+  return env['SYSTEMD_EXEC_PID'] === String(pid)
+    ? 'systemd watches this process: use `systemctl restart`, with a socket unit to hold the sockets'
+    : undefined
 }
 
 /** Where a socket of this process listens, from the kernel's table (proc(5)): Node itself tells only of sockets it has taken over. */

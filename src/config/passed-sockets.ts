@@ -12,7 +12,7 @@ export interface PassedSocket {
 }
 
 /** Listeners by the names that sockets for them go by. */
-export type ListenerName = 'proxy' | 'secure-proxy' | 'ops'
+export type ListenerName = 'proxy' | 'proxy-secure' | 'ops'
 
 /** File descriptors of listeners whose sockets were passed; the others open their own. */
 export type SocketsByListener = Readonly<Partial<Record<ListenerName, number>>>
@@ -35,7 +35,7 @@ const places = (values: Values): readonly Place[] => [
       ]
     : []),
   {
-    name: 'secure-proxy',
+    name: 'proxy-secure',
     address: values['bind-proxy-address'],
     port: values['proxy-secure-port'],
   },

@@ -1,7 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { ConfigSources } from './config.ts'
-import { passedSockets } from './listen-fds.ts'
+import {
+  isSuccessor,
+  obstacleToSuccession,
+  passedSockets,
+  passingOn,
+  type Environment,
+} from './listen-fds.ts'
 
 /** Configuration and credentials are small; what is larger was named by mistake. */
 const largest = 4 * 1024 * 1024
@@ -20,3 +26,13 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
   hostname: hostname(),
   passed: passedSockets(process.env, process),
 })
+
+/** Whether this process was started to take over from its parent. */
+export const startedAsSuccessor = (): boolean => isSuccessor(process.env, process)
+
+/** Why no process may take over from this one, if anything is in the way. */
+export const whyNoSuccessor = (): string | undefined => obstacleToSuccession(process.env, process)
+
+/** The environment of the process that takes over, which is passed sockets of these names. */
+export const environmentOfNext = (names: readonly string[]): Environment =>
+  passingOn(process.env, names, process.pid)

@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { passedSockets } from '../../src/config/listen-fds.ts'
+import {
+  isSuccessor,
+  obstacleToSuccession,
+  passedSockets,
+  passingOn,
+} from '../../src/config/listen-fds.ts'
 
 const ids = { pid: 7, ppid: 5 }
 const somewhere = { address: '127.0.0.1', port: 1 }
@@ -52,3 +57,21 @@ void t.test(
     }
   },
 )
+
+void t.test('what is passed on is read by the child, and by nobody else', async (t) => {
+  const env = passingOn({ LISTEN_PID: '5', HOME: '/root' }, ['ops', 'proxy'], 5)
+  t.strictSame(env, {
+    HOME: '/root',
+    LISTEN_PPID: '5',
+    LISTEN_FDS: '2',
+    LISTEN_FDNAMES: 'ops:proxy',
+  })
+  t.equal(isSuccessor(env, ids), true)
+  t.equal(isSuccessor(env, { pid: 5, ppid: 1 }), false)
+})
+
+void t.test('nothing takes over from a process that somebody watches', async (t) => {
+  t.match(obstacleToSuccession({ SYSTEMD_EXEC_PID: '7' }, ids), /systemctl restart/)
+  t.match(obstacleToSuccession({}, { pid: 1, ppid: 0 }), /container/)
+  t.equal(obstacleToSuccession({ SYSTEMD_EXEC_PID: '5' }, ids), undefined)
+})

@@ -28,7 +28,7 @@ void t.test('else it goes to the listener whose address it is bound to', async (
     { fd: 5, name: '', at: at(10268) },
   ]
   t.match(read(passed, '--bind-address=::1', '--serve-port=7'), {
-    config: { sockets: { proxy: 3, ops: 4, 'secure-proxy': 5 } },
+    config: { sockets: { proxy: 3, ops: 4, 'proxy-secure': 5 } },
   })
   t.match(read([]), { config: { sockets: {} } }, 'a listener without one opens its own')
 })
@@ -37,14 +37,14 @@ void t.test('a socket that belongs to no listener is a mistake', async (t) => {
   const wrong = (socket: PassedSocket, ...flags: string[]): unknown => read([socket], ...flags)
   t.match(wrong({ fd: 3, name: 'nodehub.socket', at: at(10261, '0.0.0.0') }), {
     mistakes: [
-      'the passed socket "nodehub.socket" (file descriptor 3, bound to 0.0.0.0 port 10261) belongs to no listener: name it proxy or secure-proxy or ops, or bind it where one listens',
+      'the passed socket "nodehub.socket" (file descriptor 3, bound to 0.0.0.0 port 10261) belongs to no listener: name it proxy or proxy-secure or ops, or bind it where one listens',
     ],
   })
   t.match(wrong({ fd: 3, name: 'proxy', at: undefined }), {
     mistakes: ['the passed socket "proxy" (file descriptor 3) is no TCP socket that listens'],
   })
   t.match(wrong({ fd: 3, name: 'proxy', at: at(1) }, '--plain-proxy=false'), {
-    mistakes: [/belongs to no listener: name it secure-proxy or ops,/],
+    mistakes: [/belongs to no listener: name it proxy-secure or ops,/],
   })
 })
 

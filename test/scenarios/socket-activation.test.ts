@@ -26,7 +26,12 @@ void t.test(
     const [proxyPort, opsPort] = [await freePort(), await freePort()]
     const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-activated-'))
     t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
-    const flags = [...hubFlags(rootDir, { upstreams: [cloud] }), '--serve-port=1', '--proxy-port=2']
+    const flags = [
+      ...hubFlags(rootDir, { upstreams: [cloud] }),
+      '--serve-port=1',
+      '--proxy-port=2',
+      '--proxy-secure-port=0',
+    ]
     const [command, args] = plainNode(main, 'start', ...flags)
     const systemd = spawn(
       tools.paths['systemd-socket-activate'],

@@ -9,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { now } from '../../base/clock.ts'
+import { elapsed, now, sleep } from '../../base/clock.ts'
 import { makeFolder } from '../../base/folder.ts'
 import { keptKey } from '../../base/kept-key.ts'
 import { StoreFailure } from '../store.ts'
@@ -28,6 +28,8 @@ export interface StoreOptions {
   readonly keyFile: string
   /** Bytes the database may grow to; what does not fit is refused. */
   readonly maxBytes?: number
+  /** How long to wait for another process that has the directory open; absent: not at all. */
+  readonly patienceMs?: number
   /** Told of everything that went wrong, for logs and metrics. */
   readonly report: ReportTrouble
   /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
@@ -43,7 +45,7 @@ const lockFile = 'lock.db'
  * process or another, has the directory open.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
-  const held = take(options.directory)
+  const held = await taken(options)
   try {
     return await openHeld(options, held)
   } catch (cause) {
@@ -83,6 +85,22 @@ async function readsOf({ path, sealingKey }: WriterOptions, worker: Worker): Pro
   } catch (cause) {
     await worker.terminate()
     throw new StoreFailure('the store cannot be opened', { cause })
+  }
+}
+
+/** How often a directory that another process is about to let go of is tried. */
+const retryMs = 20
+
+async function taken({ directory, patienceMs = 0 }: StoreOptions): Promise<Disposable> {
+  const until = elapsed() + patienceMs
+  for (;;) {
+    try {
+      return take(directory)
+    } catch (failure) {
+      const busy = failure instanceof StoreFailure && failure.cause instanceof Taken
+      if (!busy || elapsed() >= until) throw failure
+      await sleep(retryMs)
+    }
   }
 }
 

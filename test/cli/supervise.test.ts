@@ -1,8 +1,10 @@
 import t from 'tap'
 import { EventEmitter } from 'node:events'
 import { mock } from 'node:test'
+import { turn } from '../../src/base/clock.ts'
 import { createLog } from '../../src/cli/log.ts'
-import { superviseHub, type RunningHub, type Supervision } from '../../src/cli/start.ts'
+import type { Successor } from '../../src/cli/successor.ts'
+import { superviseHub, type RunningHub, type Supervision } from '../../src/cli/supervise.ts'
 import { readConfig, type HubConfig } from '../../src/config/config.ts'
 import { CannotListen } from '../../src/server/listening.ts'
 
@@ -24,7 +26,7 @@ function stage(dispose: () => Promise<void> = async () => undefined, config = co
   const signals = new EventEmitter()
   const closed = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
-  const hub: RunningHub = { closed: closed.promise, [Symbol.asyncDispose]: dispose }
+  const hub: RunningHub = { closed: closed.promise, sockets: [], [Symbol.asyncDispose]: dispose }
   const supervision: Supervision = {
     log: createLog('info', { write: (line) => lines.push(line) }),
     startHub: async () => {
@@ -33,6 +35,7 @@ function stage(dispose: () => Promise<void> = async () => undefined, config = co
     },
     signals,
     exit: (code) => exits.push(code),
+    succeed: () => ({ impossible: 'not here' }),
   }
   return { lines, exits, signals, closed, supervision, config, started: started.promise }
 }
@@ -127,4 +130,82 @@ void t.test('a hub that does not stop in time is given up on', async (t) => {
   mock.timers.tick(6000)
   t.equal(await code, 1)
   t.match(lines.at(-1), /did not stop in time/)
+})
+
+/** A next process that does as it is told here. */
+function successor(failure: string | undefined, serves: boolean) {
+  const acts: string[] = []
+  const next: Successor = {
+    pid: 7,
+    ready: async () => failure,
+    takeOver: async () => {
+      acts.push('takes over')
+      return serves
+    },
+    kill: () => acts.push('killed'),
+  }
+  return { next, acts }
+}
+
+void t.test('a next process that is ready takes over once this one has stopped', async (t) => {
+  const { next, acts } = successor(undefined, true)
+  const { signals, supervision, config, started } = stage(async () => {
+    acts.push('stopped')
+  })
+  const code = superviseHub(config, { ...supervision, succeed: () => next })
+  await started
+  signals.emit('SIGUSR2', 'SIGUSR2')
+  t.equal(await code, 0)
+  t.strictSame(acts, ['stopped', 'takes over'])
+})
+
+void t.test('a next process that is not ready leaves the hub as it is', async (t) => {
+  const { next, acts } = successor('it ended with 2', false)
+  const { signals, supervision, config, started, lines } = stage(async () => {
+    acts.push('stopped')
+  })
+  const code = superviseHub(config, { ...supervision, succeed: () => next })
+  await started
+  signals.emit('SIGUSR2', 'SIGUSR2')
+  await turn()
+  t.strictSame(acts, ['killed'])
+  t.match(lines.at(-1), /this one serves on: it ended with 2/)
+  signals.emit('SIGTERM', 'SIGTERM')
+  t.equal(await code, 0)
+})
+
+void t.test('where the next process fails at the last, this one serves again', async (t) => {
+  const { next } = successor(undefined, false)
+  const { signals, supervision, config, started } = stage()
+  const configs: HubConfig[] = []
+  const again = Promise.withResolvers<void>()
+  const code = superviseHub(
+    { ...config, sockets: { ops: 3 } },
+    {
+      ...supervision,
+      succeed: () => next,
+      startHub: (given, options) => {
+        configs.push(given)
+        if (configs.length === 2) again.resolve()
+        return supervision.startHub(given, options)
+      },
+    },
+  )
+  await started
+  signals.emit('SIGUSR2', 'SIGUSR2')
+  await again.promise
+  t.strictSame(configs.at(-1)?.sockets, {}, 'on sockets of its own: those it had are closed')
+  signals.emit('SIGTERM', 'SIGTERM')
+  t.equal(await code, 0)
+})
+
+void t.test('where nothing may take over, that is said', async (t) => {
+  const { signals, supervision, config, started, lines } = stage()
+  const code = superviseHub(config, supervision)
+  await started
+  signals.emit('SIGUSR2', 'SIGUSR2')
+  await turn()
+  t.match(lines.at(-1), /cannot hand over: not here/)
+  signals.emit('SIGTERM', 'SIGTERM')
+  t.equal(await code, 0)
 })

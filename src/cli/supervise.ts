@@ -1,0 +1,179 @@
+import type { Logger } from 'pino'
+import { after } from '../base/clock.ts'
+import { ownVersion } from '../base/own-version.ts'
+import type { HubConfig } from '../config/config.ts'
+import { CannotListen } from '../server/listening.ts'
+import type { ExitCode } from './command.ts'
+import type { Predecessor } from './predecessor.ts'
+import type { OpenSocket, Successor } from './successor.ts'
+
+/** A hub at work. Disposing of it drains what is under way and lets go of everything. */
+export interface RunningHub extends AsyncDisposable {
+  /** Resolves once it has stopped; rejects when it cannot go on. */
+  readonly closed: Promise<void>
+  /** Where it listens. */
+  readonly sockets: readonly OpenSocket[]
+}
+
+export interface StartOptions {
+  readonly log: Logger
+  /** Resolves when no other process keeps its state where this hub is to; called when all else is known to be well. */
+  readonly turn?: () => Promise<void>
+}
+
+export type StartHub = (config: HubConfig, options: StartOptions) => Promise<RunningHub>
+
+export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2'
+
+/** What tells the process what to do. */
+export interface Signals {
+  on(signal: Signal, act: (signal: string) => void): unknown
+  off(signal: Signal, act: (signal: string) => void): unknown
+}
+
+export interface Supervision {
+  readonly log: Logger
+  readonly startHub: StartHub
+  readonly signals: Signals
+  /** Ends the process at once. */
+  readonly exit: (code: ExitCode) => void
+  /** The process that this one takes over from, if any. */
+  readonly predecessor?: Predecessor | undefined
+  /** Starts the process that is to take over from this one, with its sockets; or says why there can be none. */
+  readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
+}
+
+/** What a graceful stop may take beyond the grace period itself: closing the store, flushing. */
+const closingMs = 5000
+
+/** Starts the hub and waits until it has stopped: by itself, by a signal, or because the next process serves in its place. */
+export async function superviseHub(config: HubConfig, supervision: Supervision): Promise<ExitCode> {
+  const { log, startHub, predecessor } = supervision
+  using wishes = new Wishes(supervision)
+  try {
+    log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
+    let hub = await startHub(config, {
+      log,
+      ...(predecessor && { turn: () => predecessor.released() }),
+    })
+    predecessor?.serving()
+    for (;;) {
+      const wish = await nextWish(hub, wishes, log)
+      const next = wish === 'hand over' ? await prepared(hub, wishes, supervision) : undefined
+      if (wish === 'hand over' && next === undefined) continue
+      const late = await stopped(hub, config.shutdownGracePeriodMs + closingMs, log)
+      // Where it was late, the end of this process is what the next one waits for.
+      if (next === undefined || late) return wish === 'failed' || late ? 1 : 0
+      if (await next.takeOver()) {
+        log.info({ pid: next.pid }, 'the next process serves')
+        return 0
+      }
+      log.error({ pid: next.pid }, 'the next process failed after all: serving again')
+      hub = await startHub({ ...config, sockets: {} }, { log })
+    }
+  } catch (err) {
+    // What an operator can mend is said in a line; a stack is for what nobody foresaw.
+    if (err instanceof CannotListen)
+      log.fatal({ code: err.code }, `the hub cannot run: ${err.message}`)
+    else log.fatal({ err }, 'the hub cannot run')
+    return 1
+  }
+}
+
+type Wish = 'stop' | 'hand over'
+
+/** What signals ask for. */
+class Wishes implements Disposable {
+  /** Resolves with the first signal that tells the hub to stop. */
+  readonly stop: Promise<string>
+  readonly #off: () => void
+  #handOver = Promise.withResolvers<Wish>()
+
+  constructor({ log, signals, exit }: Supervision) {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    this.stop = promise
+    let stopping = false
+    const onStop = (signal: string): void => {
+      if (stopping) {
+        log.warn({ signal }, 'told again: stopping at once')
+        exit(1)
+      }
+      stopping = true
+      resolve(signal)
+    }
+    const onHandOver = (): void => this.#handOver.resolve('hand over')
+    signals.on('SIGTERM', onStop)
+    signals.on('SIGINT', onStop)
+    signals.on('SIGUSR2', onHandOver)
+    this.#off = () => {
+      signals.off('SIGTERM', onStop)
+      signals.off('SIGINT', onStop)
+      signals.off('SIGUSR2', onHandOver)
+    }
+  }
+
+  /** Resolves when the hub is to hand over, after having been asked for since the last time. */
+  handOver(): Promise<Wish> {
+    return this.#handOver.promise
+  }
+
+  /** What was asked for has been seen to. */
+  handled(): void {
+    this.#handOver = Promise.withResolvers()
+  }
+
+  [Symbol.dispose](): void {
+    this.#off()
+  }
+}
+
+/** What is to become of the hub, once it has failed or somebody wishes something of it. */
+async function nextWish(hub: RunningHub, wishes: Wishes, log: Logger): Promise<Wish | 'failed'> {
+  try {
+    const wish = await Promise.race([
+      wishes.stop.then((signal) => ({ signal })),
+      wishes.handOver(),
+      hub.closed.then(() => ({ signal: undefined })),
+    ])
+    if (typeof wish === 'string') return wish
+    log.info(wish, 'stopping')
+    return 'stop'
+  } catch (err) {
+    log.fatal({ err }, 'the hub cannot go on')
+    return 'failed'
+  }
+}
+
+/** A process that is ready to take over; `undefined` where none is, and this one serves as before. */
+async function prepared(
+  hub: RunningHub,
+  wishes: Wishes,
+  { log, succeed }: Supervision,
+): Promise<Successor | undefined> {
+  const next = succeed(hub.sockets)
+  if ('impossible' in next) {
+    log.error(`cannot hand over: ${next.impossible}`)
+    wishes.handled()
+    return undefined
+  }
+  log.info({ pid: next.pid }, 'the next process starts')
+  const failure = await Promise.race([
+    next.ready(),
+    wishes.stop.then(() => 'this one was told to stop'),
+  ])
+  wishes.handled()
+  if (failure === undefined) return next
+  next.kill()
+  log.error({ pid: next.pid }, `the next process cannot take over, this one serves on: ${failure}`)
+  return undefined
+}
+
+/** Disposes of the hub, but for no longer than `ms`; resolves to whether it was late. */
+async function stopped(hub: RunningHub, ms: number, log: Logger): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<'late'>()
+  using _ = after(ms, () => resolve('late'))
+  const late = (await Promise.race([hub[Symbol.asyncDispose](), promise])) === 'late'
+  if (late) log.error({ ms }, 'did not stop in time')
+  else log.info('stopped')
+  return late
+}

@@ -1,0 +1,135 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Client, type ClientOptions } from './client.ts'
+import { plainNode } from './cluster/plain-node.ts'
+import { freePort } from './free-port.ts'
+import { hubFlags, type TestHubOptions } from './hub-config.ts'
+import type { Teardown } from './wire/wire.ts'
+
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+
+/** A line of a hub's log. */
+export interface Line {
+  readonly level: string
+  readonly msg: string
+  readonly pid?: number
+}
+
+/** `nodehub start` as an operator runs it, on ports of its own, with whatever processes come after the first. */
+export class HubProcess {
+  readonly proxyPort: number
+  readonly opsPort: number
+  readonly rootDir: string
+  /** What it has logged so far, and what its successors have. */
+  readonly lines: Line[] = []
+  readonly #child: ChildProcess
+  readonly #pids = new Set<number>()
+  #waiting: (() => void)[] = []
+  #ended = false
+
+  constructor(
+    rootDir: string,
+    [proxyPort, opsPort]: readonly [number, number],
+    flags: readonly string[],
+  ) {
+    this.rootDir = rootDir
+    this.proxyPort = proxyPort
+    this.opsPort = opsPort
+    const ports = [`--proxy-port=${proxyPort}`, `--serve-port=${opsPort}`, '--proxy-secure-port=0']
+    const probes = ['--heartbeat-interval-seconds=1', '--heartbeat-failed-retry=1']
+    const [command, args] = plainNode(main, 'start', ...ports, ...probes, ...flags)
+    this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#pids.add(this.pid)
+    this.#child.once('exit', () => {
+      this.#ended = true
+      this.#stir()
+    })
+    const { stderr } = this.#child
+    if (stderr) createInterface({ input: stderr }).on('line', (text) => this.#hear(text))
+  }
+
+  /** Of the first process. */
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  #hear(text: string): void {
+    const line = (text.startsWith('{') ? JSON.parse(text) : { level: '', msg: text }) as Line
+    this.lines.push(line)
+    if (line.pid !== undefined) this.#pids.add(line.pid)
+    this.#stir()
+  }
+
+  #stir(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const look of waiting) look()
+  }
+
+  async #until<T>(look: () => T | undefined): Promise<T> {
+    for (;;) {
+      const seen = look()
+      if (seen !== undefined) return seen
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+  }
+
+  /** The first line from the one numbered `from` on that says so; lines count from 0. */
+  says(what: RegExp, from = 0): Promise<Line> {
+    return this.#until(() => {
+      const line = this.lines.slice(from).find(({ msg }) => what.test(msg))
+      if (line === undefined && this.#ended && from === 0) {
+        throw new Error(`the hub ended:\n${this.lines.map(({ msg }) => msg).join('\n')}`)
+      }
+      return line
+    })
+  }
+
+  /** Resolves when the first process has ended. */
+  async ended(): Promise<number | null> {
+    await this.#until(() => this.#ended || undefined)
+    return this.#child.exitCode
+  }
+
+  as(component: string, options: Partial<ClientOptions> = {}): Client {
+    return new Client({ url: `http://127.0.0.1:${this.proxyPort}`, component, ...options })
+  }
+
+  get ops(): Client {
+    return new Client({ url: `http://127.0.0.1:${this.opsPort}`, component: 'prober' })
+  }
+
+  /** Ends every process that this one is known to have become. */
+  kill(): void {
+    for (const pid of this.#pids) signal(pid, 'SIGKILL')
+  }
+}
+
+/** Tells a process something, if it is still there. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause
+  }
+}
+
+/** A hub in a process of its own that serves, gone with the test. */
+export async function startHubProcess(
+  t: Teardown,
+  options: TestHubOptions,
+  rootDir = mkdtempSync(join(tmpdir(), 'nodehub-process-')),
+): Promise<HubProcess> {
+  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
+  const ports = [await freePort(), await freePort()] as const
+  const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options))
+  t.teardown(() => hub.kill())
+  await hub.says(/^online/)
+  for (;;) {
+    const ready = await hub.ops.get('/readyz').catch(() => undefined)
+    if (ready?.status === 200) return hub
+  }
+}
