@@ -13,6 +13,9 @@ import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
 import type { OnUnpacked } from './exchange/unpacked.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
+import { Claims } from './identity/claims.ts'
+import { ClusterKeys } from './identity/cluster-keys.ts'
+import { Proofs } from './identity/proofs.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import { pipeline } from './pipeline/pipeline.ts'
@@ -204,17 +207,28 @@ export async function startHub(
     metrics.upstreamInflatedBytes.add(unpacked)
   }
   const forward = countingBytes(forwarder(cloud, connections), metrics)
+  const clusterKeys = new ClusterKeys(join(config.rootDir, 'service-account-keys.json'))
+  const proofs = parts.use(
+    new Proofs(join(config.rootDir, 'proofs.json'), (err) =>
+      log.error({ err }, 'which tokens were accepted could not be written'),
+    ),
+  )
   const stopping = new AbortController()
   const handler = pipeline({
     callers: {
       nodeName: config.nodeName,
       plainServed: config.proxy.plain === 'served',
       anonymousLoopback: config.anonymousLoopback,
-      tokenKey: keptKey(join(config.rootDir, 'token.key')),
+      claims: new Claims(keptKey(join(config.rootDir, 'token.key')), proofs, clusterKeys),
       owners: new SocketOwners(),
     },
     metrics,
     filters,
+    learning: {
+      keys: clusterKeys,
+      onLearned: () => log.info('the keys of service accounts are known'),
+      onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
+    },
     maxRequestsInFlight: config.maxRequestsInFlight,
     memoryLimitBytes: config.memoryLimitBytes ?? givenMemory(),
     stopping: stopping.signal,

@@ -49,14 +49,31 @@ export interface Incoming {
 /** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */
 export type Credential = 'node' | 'caller'
 
+/** An answer, as far as it says something about who asked. */
+export interface Answered {
+  readonly method: string
+  readonly status: number
+  readonly headers: HeaderList
+}
+
+/** A caller's word that it is somebody. Only while it holds may anything be kept or given in that somebody's name. */
+export interface Claim {
+  /** As far as can be told without asking an API server. */
+  holds(): boolean
+  /** An upstream has answered a request that made the claim. */
+  answered(answer: Answered): void
+  /** The key with which the cluster is said to have signed it; absent where the claim is not to be a service account. */
+  readonly keyId: string | undefined
+}
+
 /** A request whose meaning and sender are known. */
 export interface Exchange extends Incoming {
   readonly info: RequestInfo
   readonly component: Component
   readonly identity: Identity
   readonly credential: Credential
-  /** When the caller's credential ends, in milliseconds since the epoch, where it says so. */
-  readonly expiresAt?: number
+  /** Absent where the connection itself has proved the identity. */
+  readonly claim?: Claim
   /** The forms the client takes, most wanted first; empty where none is read here. */
   readonly forms: readonly Form[]
 }

@@ -1,6 +1,5 @@
 import type { Exchange, Reply } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
-import { now } from '../base/clock.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { localDocument, localList, localObject, neverCached } from './answers.ts'
@@ -16,9 +15,7 @@ export interface LocalFacts {
 
 /** Answers as far as can be without the cloud; throws a `StatusError` for what cannot. */
 export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
-  if (exchange.expiresAt !== undefined && exchange.expiresAt <= now()) {
-    throw new StatusError(unauthorized())
-  }
+  if (exchange.claim?.holds() === false) throw new StatusError(unauthorized())
   // Whether one may speak for another only the cloud can say; the node's own requests speak for nobody else in any case.
   if (exchange.credential === 'caller' && impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange

@@ -1,10 +1,11 @@
-import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
+import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
-import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
+import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { discard, Unreachable, type Forward, type ForwardOptions } from '../remote/forward.ts'
 import type { Upgrade } from '../remote/upgrade.ts'
+import { nobody } from '../request/identity.ts'
 import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
 export interface DispatchParts {
@@ -61,20 +62,22 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const { onOutcome, forward, recorder } = parts
   const what = recorder.wants(exchange)
   if (what === undefined) return forward(exchange, { onOutcome })
+  const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
+    recorder.record(wanted, inWhoseName(exchange), reply)
   const asked = { ...exchange, headers: askingReadable(exchange.headers) }
   const told = toldOf(what)
   if (told === undefined) {
-    return recorder.record(what, exchange, await forward(asked, { onOutcome }))
+    return record(what, await forward(asked, { onOutcome }))
   }
   const current = { ...asked, url: notOlderThan(exchange.url, told) }
   const reply = await forward(current, { onOutcome })
-  if (reply.status !== 504) return recorder.record(what, exchange, reply)
+  if (reply.status !== 504) return record(what, reply)
   // Nobody has come as far: all of them lag, or the cluster was restored from what it was before. The most recent tells which.
   discard(reply)
   const decisive = { ...asked, url: mostRecent(exchange.url) }
-  return recorder.record(
-    { ...what, mostRecent: true },
-    exchange,
-    await forward(decisive, { onOutcome }),
-  )
+  return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }
+
+/** Unless the caller has proved by now who it is, what is recorded, because a filter has to read it, is nobody's. */
+const inWhoseName = (exchange: Exchange): Exchange =>
+  exchange.claim?.holds() === false ? { ...exchange, identity: nobody } : exchange

@@ -9,6 +9,7 @@ import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
 import { withDeadline } from './deadline.ts'
+import { heeding, type HeedingOptions } from './heeding.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
@@ -26,6 +27,8 @@ export interface PipelineParts {
   readonly stopping: AbortSignal
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
+  /** How the keys of service accounts' tokens are come by. */
+  readonly learning: HeedingOptions
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
   readonly onAnswer: OnAnswer
@@ -36,6 +39,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
   const onShed: OnShed = (reason) => parts.metrics.requestsRejected.add({ reason })
   const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
+  const heeded = heeding(parts.dispatch.forward, parts.learning) // what answers say of who asked
+  const forward = weighed(heeded, memory)
   return stack<Incoming, WireReply>()
     .through(withLastResort(parts.onUnforeseen, refused)) // whatever no one else caught becomes a Status in JSON
     .through(withOwnHost(parts.ownHosts)) // nobody is led here by a page or a name of somebody else's
@@ -49,7 +54,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(memory.shedding) // and before memory goes
     .through(withDeadline(parts.stopping)) // a watch ends when its time is over or the hub stops, whoever answers it
     .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers
-    .to(dispatcher({ ...parts.dispatch, forward: weighed(parts.dispatch.forward, memory) }))
+    .to(dispatcher({ ...parts.dispatch, forward }))
 }
 
 /** What comes from the cloud is held from then on. */

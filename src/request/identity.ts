@@ -1,12 +1,24 @@
 declare const brand: unique symbol
 
 /**
- * Whom a caller has proved to be; part of every key of the store. `node`: the hub's own certificate answers for it;
- * `token:<keyed hash>`: a bearer token, of which only the hash is kept.
+ * Who a caller is; part of every key of the store. `node`: the hub's own certificate answers for it; `account:...`: a service account,
+ * whatever token it has at the moment; `token:<keyed hash>`: a bearer token that tells nothing of itself, of which only the hash is
+ * kept.
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 
 export const node = 'node' as Identity
+
+/** Whoever has not proved to be anybody: what is written in this name is read by no one. */
+export const nobody = 'nobody' as Identity
+
+/** One that was deleted and made again under its name is another. */
+export const serviceAccount = (account: {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}): Identity =>
+  `account:${[account.namespace, account.name, account.uid].map(encodeURIComponent).join('/')}` as Identity
 
 /** `hash` is a keyed hash, never the token: an identity is written to disk and shown in inspection. */
 export const tokenHolder = (hash: string): Identity => `token:${hash}` as Identity

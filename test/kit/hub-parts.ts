@@ -6,6 +6,9 @@ import { Recorder } from '../../src/cache/recorder.ts'
 import { Connections } from '../../src/client/connections.ts'
 import { filterChain } from '../../src/filter/chain.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
+import { Claims } from '../../src/identity/claims.ts'
+import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
+import { Proofs } from '../../src/identity/proofs.ts'
 import { SocketOwners } from '../../src/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { pipeline } from '../../src/pipeline/pipeline.ts'
@@ -60,14 +63,20 @@ export async function startHubParts(
   const cloud = parts.use(cloudOf(upstream.url, connections))
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
+  const keys = new ClusterKeys(join(rootDir, 'keys.json'))
   const handler = pipeline({
     callers: {
       nodeName,
       plainServed: true,
       anonymousLoopback: 'node',
-      tokenKey: keptKey(join(rootDir, 'token.key')),
+      claims: new Claims(
+        keptKey(join(rootDir, 'token.key')),
+        parts.use(new Proofs(join(rootDir, 'proofs.json'), () => undefined)),
+        keys,
+      ),
       owners: new SocketOwners(),
     },
+    learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),

@@ -191,7 +191,9 @@ void t.test('bearers of tokens and the node are answered from what each was told
     hub.as('kubelet', { token: cloud.sandbox.token(name) }),
   ) as [Client, Client]
   const stale = hub.as('kubelet', { token: cloud.sandbox.token('three') })
+  const unknown = hub.as('kubelet', { token: cloud.sandbox.token('four') })
   await one.list('/api/v1/pods')
+  await two.list('/api/v1/services')
   await stale.list('/api/v1/pods')
   await hub.as('kubelet').list(podsOfNode)
   await goOffline(cloud, hub)
@@ -203,6 +205,7 @@ void t.test('bearers of tokens and the node are answered from what each was told
   t.equal(await status(one, podsOfNode), 503)
   t.equal(await status(hub.as('kubelet'), podA), 200)
   t.equal(await status(two, podA), 503)
+  t.equal(await status(unknown, '/api/v1/services'), 401, 'no API server has accepted it')
 })
 
 void t.test('a token that has ended is refused, whatever it was told', async (t) => {
@@ -211,6 +214,9 @@ void t.test('a token that has ended is refused, whatever it was told', async (t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const claims = (exp: number) => Buffer.from(JSON.stringify({ exp })).toString('base64url')
   const bearer = (exp: number) => hub.as('kubelet', { token: `e30.${claims(exp)}.c2ln` })
+  using _lenient = cloud.sandbox.faults.fail(403, ({ path }) => path.startsWith('/api/'))
+  for (const exp of [1_000_000, 99_999_999_999])
+    t.equal((await bearer(exp).get(podsOfNode)).status, 403, 'authenticated')
   await goOffline(cloud, hub)
   const ended = await bearer(1_000_000).get(podsOfNode)
   t.match(objectOf(ended), { code: 401, reason: 'Unauthorized' })

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { node } from '../../request/identity.ts'
 import type { Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
 
-/** Days of running after which the audiences of a token that nobody used are forgotten. */
+/** Days of running after which the audiences of a caller that did not come back are forgotten. */
 export const keptIdleDays = 30
 
 /** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
@@ -11,9 +12,9 @@ const stepRows = 500
 const stepDocuments = 10
 
 /**
- * The writer's view of audiences nobody uses any more: tokens are replaced by new ones every hour, and each is an audience of its own.
- * Counted are days on which the hub ran, as the clock of a node without a battery jumps, and a node that was stored away for a year
- * is to know all that it knew.
+ * The writer's view of audiences nobody uses any more: tokens that tell nothing of themselves are replaced by new ones, and service
+ * accounts go with what ran under them; the node's own audience stays. Counted are days on which the hub ran, as the clock of a node
+ * without a battery jumps, and a node that was stored away for a year is to know all that it knew.
  */
 export class IdleAudiences {
   readonly #objects: Objects
@@ -26,8 +27,8 @@ export class IdleAudiences {
       newcomers: prepare(
         db,
         `INSERT INTO audience (identity, idle_days)
-         SELECT identity, 0 FROM scope WHERE identity GLOB 'token:*'
-         UNION SELECT identity, 0 FROM document WHERE identity GLOB 'token:*'
+         SELECT identity, 0 FROM scope WHERE identity <> '${node}'
+         UNION SELECT identity, 0 FROM document WHERE identity <> '${node}'
          ON CONFLICT DO NOTHING`,
       ),
       day: prepare(db, 'SELECT max(day) FROM aged'),

@@ -1,0 +1,38 @@
+import type { Incoming } from '../exchange/exchange.ts'
+
+/** How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver pkg/authentication/request/websocket). */
+const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
+
+/** What a caller shows of itself besides a certificate; `undefined`: nothing. */
+export interface Shown {
+  /** All of it, whatever it is. */
+  readonly text: string
+  /** The token that an API server finds in it; absent where it finds none, and takes the caller for anybody. */
+  readonly token?: string
+}
+
+/**
+ * Reads as an API server does (apiserver pkg/authentication/request/bearertoken, websocket): what it does not take for a token proves
+ * nothing, whatever it answers.
+ */
+export function shownBy({ headers, upgrade }: Incoming): Shown | undefined {
+  const [authorization, ...more] = headers.all('authorization')
+  if (authorization !== undefined) {
+    const token = more.length === 0 ? bearerToken(authorization) : undefined
+    return { text: authorization, ...(token !== undefined && { token }) }
+  }
+  const offered = headers.all('sec-websocket-protocol').flatMap((value) => value.split(','))
+  const protocol = offered.map((name) => name.trim()).find((name) => name.startsWith(tokenProtocol))
+  if (protocol === undefined) return undefined
+  const token = Buffer.from(protocol.slice(tokenProtocol.length), 'base64url').toString()
+  return { text: `Bearer ${token}`, ...(upgrade && isToken(token) && { token }) }
+}
+
+function bearerToken(authorization: string): string | undefined {
+  const [scheme = '', token = ''] = authorization.replace(/^[\t ]+|[\t ]+$/g, '').split(' ', 3)
+  return scheme.toLowerCase() === 'bearer' && isToken(token) ? token : undefined
+}
+
+/** RFC 6750's characters, in a length that a head can hold. */
+const isToken = (text: string): boolean =>
+  text.length <= 16_384 && /^[A-Za-z0-9\-._~+/]+=*$/.test(text)

@@ -1,0 +1,101 @@
+import { createHmac } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { now } from '../base/clock.ts'
+import type { Answered, Claim } from '../exchange/exchange.ts'
+import { nobody, tokenHolder, type Identity } from '../request/identity.ts'
+import type { Shown } from './bearer-token.ts'
+import type { ClusterKeys, Signature } from './cluster-keys.ts'
+import type { Proofs } from './proofs.ts'
+import { readWebToken, type WebToken } from './web-token.ts'
+
+/** How many tokens are known by heart: what they say, and what their signature says of it. */
+const mostKnown = 1_024
+
+interface Known {
+  readonly token: WebToken | undefined
+  signature: Signature
+  /** Of the keys that `signature` was found with. */
+  generation: number
+}
+
+export interface Claimed {
+  readonly identity: Identity
+  readonly claim: Claim
+}
+
+/**
+ * What callers say of themselves with tokens, and whether it is so. A claim holds until the token ends if the cluster signed it, or where
+ * that cannot be told, if an API server has accepted it; never once an API server has refused it.
+ */
+export class Claims {
+  readonly #hashKey: Buffer
+  readonly #proofs: Proofs
+  readonly #keys: ClusterKeys
+  readonly #known = new LRUCache<string, Known>({ max: mostKnown })
+
+  /** `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing of it. */
+  constructor(hashKey: Buffer, proofs: Proofs, keys: ClusterKeys) {
+    this.#hashKey = hashKey
+    this.#proofs = proofs
+    this.#keys = keys
+  }
+
+  of({ token }: Shown): Claimed {
+    if (token === undefined) return unprovable
+    const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
+    const known = this.#known.get(hash) ?? { token: readWebToken(token), ...unread }
+    this.#known.set(hash, known)
+    return {
+      identity: known.token?.account ?? tokenHolder(hash),
+      claim: {
+        holds: () => this.#holds(hash, known),
+        answered: (answer) => this.#heed(hash, known, answer),
+        keyId: known.token?.account && known.token.keyId,
+      },
+    }
+  }
+
+  #holds(hash: string, known: Known): boolean {
+    const { expiresAt = Infinity, notBefore = 0 } = known.token ?? {}
+    const verdict = this.#proofs.of(hash)
+    if (verdict === 'refused' || expiresAt <= now()) return false
+    const signature = this.#signature(known)
+    if (signature === 'forged') return false
+    // A clock that is behind does not take back what was accepted when it was right.
+    if (signature === 'genuine' && notBefore <= now()) return true
+    return verdict === 'accepted'
+  }
+
+  #heed(hash: string, known: Known, answer: Answered): void {
+    if (!isApiServers(answer)) return
+    if (answer.status === 401) this.#proofs.refuse(hash, this.#signature(known) === 'genuine')
+    else if (provesAuthentication(answer)) this.#proofs.accept(hash)
+  }
+
+  #signature(known: Known): Signature {
+    if (known.token?.account === undefined) return 'unknown'
+    if (known.generation !== this.#keys.generation) {
+      known.signature = this.#keys.signature(known.token)
+      known.generation = this.#keys.generation
+    }
+    return known.signature
+  }
+}
+
+const unread = { signature: 'unknown', generation: -1 } as const
+
+/** An API server takes such a caller for anybody, so its answers prove nothing of it. */
+const unprovable: Claimed = {
+  identity: nobody,
+  claim: { holds: () => false, answered: () => undefined, keyId: undefined },
+}
+
+/** API servers give each of their answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go); gateways do not. */
+const isApiServers = ({ headers }: Answered): boolean => headers.get('audit-id') !== undefined
+
+/**
+ * Only what comes from behind authentication: an overloaded or stopping API server, a malformed request, a browser's preflight are answered
+ * before anybody looked at the token (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
+ */
+const provesAuthentication = ({ status, method }: Answered): boolean =>
+  method !== 'OPTIONS' && ((status >= 200 && status < 300) || [403, 404, 409].includes(status))

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import { LRUCache } from 'lru-cache'
+import { after } from '../base/clock.ts'
+import { writeDurably } from '../base/durable-file.ts'
+
+/** What API servers have thought of a token, by a keyed hash of it. */
+export type Verdict = 'accepted' | 'refused'
+
+/** More tokens than a node's pods have in an hour. */
+const mostTokens = 4_096
+
+/** Verdicts that fall together are written together. */
+const writeMs = 50
+
+/**
+ * What API servers have thought of tokens, the latest that were used, kept in `file` for when none can be asked. Nothing of a token can be
+ * found there. `onFailure` is told of what could not be written.
+ */
+export class Proofs implements Disposable {
+  readonly #file: string
+  readonly #onFailure: (cause: unknown) => void
+  readonly #verdicts = new LRUCache<string, Verdict>({ max: mostTokens })
+  #writing: Disposable | undefined
+
+  constructor(file: string, onFailure: (cause: unknown) => void) {
+    this.#file = file
+    this.#onFailure = onFailure
+    for (const [hash, verdict] of kept(file)) this.#verdicts.set(hash, verdict)
+  }
+
+  of(hash: string): Verdict | undefined {
+    return this.#verdicts.get(hash)
+  }
+
+  accept(hash: string): void {
+    this.#set(hash, 'accepted')
+  }
+
+  /** Takes back what was said before, or what a signature would say; `remember` tells whether there is any such thing. */
+  refuse(hash: string, remember: boolean): void {
+    if (remember || this.#verdicts.has(hash)) this.#set(hash, 'refused')
+  }
+
+  #set(hash: string, verdict: Verdict): void {
+    if (this.#verdicts.get(hash) === verdict) return
+    this.#verdicts.set(hash, verdict)
+    this.#writing ??= after(writeMs, () => this.#write())
+  }
+
+  #write(): void {
+    this.#writing = undefined
+    try {
+      // Least used first, which is the order in which they are to be set again.
+      writeDurably(this.#file, JSON.stringify([...this.#verdicts.rentries()]))
+    } catch (error) {
+      this.#onFailure(error)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#writing === undefined) return
+    this.#writing[Symbol.dispose]()
+    this.#write()
+  }
+}
+
+/** A file that cannot be read is as good as none: every token is proved again as it is used. */
+function kept(file: string): [string, Verdict][] {
+  try {
+    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
+    return entries.filter(isEntry)
+  } catch {
+    return []
+  }
+}
+
+const isEntry = (entry: unknown): entry is [string, Verdict] =>
+  Array.isArray(entry) &&
+  typeof entry[0] === 'string' &&
+  (entry[1] === 'accepted' || entry[1] === 'refused')

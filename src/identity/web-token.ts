@@ -1,0 +1,68 @@
+import type { Json, JsonObject } from '../kube/json.ts'
+import { serviceAccount, type Identity } from '../request/identity.ts'
+
+/** A JSON web token (RFC 7519) as it reads, nothing of it proved. Times are in milliseconds since the epoch. */
+export interface WebToken {
+  /** What its signature is over. */
+  readonly signed: string
+  readonly signature: Buffer
+  readonly algorithm: string
+  readonly keyId: string
+  readonly issuer: string
+  readonly audiences: readonly string[]
+  readonly expiresAt: number | undefined
+  readonly notBefore: number | undefined
+  /** The service account that it says it speaks for. */
+  readonly account: Identity | undefined
+}
+
+/** `undefined` for a token of another kind. */
+export function readWebToken(token: string): WebToken | undefined {
+  const parts = token.split('.')
+  const [head = '', body = '', signature = ''] = parts
+  const [header, claims] = [objectIn(head), objectIn(body)]
+  if (parts.length !== 3 || !header || !claims) return undefined
+  const { aud } = claims
+  return {
+    signed: `${head}.${body}`,
+    signature: Buffer.from(signature, 'base64url'),
+    algorithm: textOf(header['alg']) ?? '',
+    keyId: textOf(header['kid']) ?? '',
+    issuer: textOf(claims['iss']) ?? '',
+    audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
+    expiresAt: msOf(claims['exp']),
+    notBefore: msOf(claims['nbf']),
+    account: accountIn(claims),
+  }
+}
+
+/** As TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), and only where it does not contradict itself. */
+function accountIn(claims: JsonObject): Identity | undefined {
+  const own = objectOf(claims['kubernetes.io'])
+  const account = objectOf(own?.['serviceaccount'])
+  const [namespace, name, uid] = [own?.['namespace'], account?.['name'], account?.['uid']].map(
+    textOf,
+  )
+  if (!namespace || !name || !uid) return undefined
+  if (claims['sub'] !== `system:serviceaccount:${namespace}:${name}`) return undefined
+  return serviceAccount({ namespace, name, uid })
+}
+
+function objectIn(part: string): JsonObject | undefined {
+  try {
+    return objectOf(JSON.parse(Buffer.from(part, 'base64url').toString()) as Json)
+  } catch {
+    return undefined
+  }
+}
+
+const objectOf = (value: Json | undefined): JsonObject | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : undefined
+
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+const msOf = (value: Json | undefined): number | undefined =>
+  typeof value === 'number' ? value * 1000 : undefined

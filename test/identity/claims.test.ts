@@ -1,0 +1,214 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { Claims } from '../../src/identity/claims.ts'
+import { ClusterKeys, type PublishedKeys } from '../../src/identity/cluster-keys.ts'
+import { Proofs } from '../../src/identity/proofs.ts'
+import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const account = (name = 'reader', uid = 'u-1') => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: {
+    name,
+    namespace: 'default',
+    uid,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+})
+
+/** The token of a service account, as the cluster of `tokens` signs it. */
+const tokenOf = (tokens: Tokens, seconds = 3600, audiences: readonly string[] = [], uid = 'u-1') =>
+  tokens.bind({ account: account('reader', uid), audiences, expirationSeconds: seconds }).token
+
+const published = (tokens: Tokens): PublishedKeys => ({
+  issuer,
+  ...(tokens.keySet as unknown as Pick<PublishedKeys, 'keys'>),
+})
+
+function hub(t: Teardown, folder: string) {
+  const keys = new ClusterKeys(join(folder, 'keys.json'))
+  const proofs = new Proofs(join(folder, 'proofs.json'), () => undefined)
+  t.teardown(() => proofs[Symbol.dispose]())
+  const claims = new Claims(Buffer.from('key'), proofs, keys)
+  const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
+  return {
+    keys,
+    of,
+    holds: (token: string) => of(token).claim.holds(),
+    answered: (token: string, status: number, method = 'GET', audited = true) =>
+      of(token).claim.answered({
+        method,
+        status,
+        headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
+      }),
+    stop: () => proofs[Symbol.dispose](),
+  }
+}
+
+void t.test('tokens of one service account are one identity, others are others', async (t) => {
+  const { of } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  const first = of(tokenOf(tokens)).identity
+  t.equal(of(tokenOf(tokens)).identity, first)
+  t.not(of(tokenOf(tokens, 3600, [], 'u-2')).identity, first, 'made again under its name')
+  t.not(of('opaque').identity, of('other').identity)
+})
+
+void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
+  const { of } = hub(t, t.testdir())
+  const write = (claims: object): string =>
+    ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
+  const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
+  const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
+  t.match(of(`${write(good)}.c2ln`).identity, /^account:a\/b\/c$/)
+  for (const claims of [
+    { ...good, sub: 'system:serviceaccount:a:other' },
+    { ...good, sub: 'system:node:edge-1' },
+    { sub: good.sub },
+    { ...good, 'kubernetes.io': { ...own, serviceaccount: { name: 'b' } } },
+    { ...good, 'kubernetes.io': { ...own, namespace: ['a'] } },
+    [good],
+    null as unknown as object,
+  ])
+    t.match(of(`${write(claims)}.c2ln`).identity, /^token:/, JSON.stringify(claims))
+})
+
+void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {
+  const { holds } = hub(t, t.testdir())
+  for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(holds(token), false)
+})
+
+void t.test('a token holds once an API server has accepted it', async (t) => {
+  const { holds, answered } = hub(t, t.testdir())
+  for (const [status, token] of [
+    [200, 'one'],
+    [201, 'two'],
+    [403, 'three'],
+    [404, tokenOf(new Tokens())],
+  ] as const) {
+    answered(token, status)
+    t.equal(holds(token), true, String(status))
+  }
+})
+
+void t.test('answers from before authentication prove nothing', async (t) => {
+  const { holds, answered } = hub(t, t.testdir())
+  for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {
+    answered('a', status)
+    t.equal(holds('a'), false, String(status))
+  }
+  answered('a', 204, 'OPTIONS')
+  t.equal(holds('a'), false, 'a preflight')
+})
+
+void t.test('what a gateway answers neither proves nor takes back', async (t) => {
+  const { holds, answered } = hub(t, t.testdir())
+  answered('a', 200, 'GET', false)
+  t.equal(holds('a'), false)
+  answered('a', 200)
+  answered('a', 401, 'GET', false)
+  t.equal(holds('a'), true)
+})
+
+void t.test('a later 401 takes it back, and a later acceptance gives it again', async (t) => {
+  const { holds, answered } = hub(t, t.testdir())
+  answered('a', 200)
+  answered('a', 401)
+  t.equal(holds('a'), false)
+  answered('a', 200)
+  t.equal(holds('a'), true)
+})
+
+void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
+  const { holds, answered, keys } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  const ended = tokenOf(tokens, -1)
+  answered(ended, 200)
+  t.equal(holds(ended), false)
+  keys.learn(published(tokens))
+  t.equal(holds(ended), false)
+})
+
+void t.test('with the keys at hand a token that was never seen holds', async (t) => {
+  const { holds, keys } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  const token = tokenOf(tokens)
+  t.equal(holds(token), false)
+  keys.learn(published(tokens))
+  t.equal(holds(token), true)
+  t.equal(holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
+  t.equal(holds(tokenOf(new Tokens())), false, 'another cluster signed it')
+})
+
+void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
+  const { holds, answered, keys } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  keys.learn(published(tokens))
+  const [head, , signature] = tokenOf(tokens).split('.')
+  const [, claims] = tokenOf(tokens, 7200, [], 'u-2').split('.')
+  answered(tokenOf(tokens), 200)
+  t.equal(holds([head, claims, signature].join('.')), false)
+  const none = Buffer.from('{"alg":"none"}').toString('base64url')
+  t.equal(holds([none, claims, ''].join('.')), false)
+  const { kid } = published(tokens).keys[0] ?? {}
+  for (const alg of ['none', 'HS256', 'RS256']) {
+    const named = Buffer.from(JSON.stringify({ alg, kid })).toString('base64url')
+    t.equal(holds([named, claims, signature].join('.')), false, alg)
+  }
+})
+
+void t.test('a signed token that an API server has refused does not hold', async (t) => {
+  const { holds, answered, keys } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  keys.learn(published(tokens))
+  const token = tokenOf(tokens)
+  answered(token, 401)
+  t.equal(holds(token), false)
+})
+
+void t.test('all of it is known after a restart, and nothing of a token is written', async (t) => {
+  const folder = t.testdir()
+  const before = hub(t, folder)
+  const tokens = new Tokens()
+  before.keys.learn(published(tokens))
+  const refused = tokenOf(tokens)
+  before.answered('opaque-token', 200)
+  before.answered(refused, 401)
+  before.stop()
+  const after = hub(t, folder)
+  t.equal(after.holds('opaque-token'), true)
+  t.equal(after.holds(refused), false)
+  t.equal(after.holds(tokenOf(tokens, 1800)), true, 'its keys are known')
+  const written = readFileSync(join(folder, 'proofs.json'), 'utf8')
+  for (const part of ['opaque-token', ...refused.split('.')]) t.notOk(written.includes(part))
+})
+
+void t.test('files that cannot be read are as good as none', async (t) => {
+  const tokens = new Tokens()
+  for (const content of ['', 'null', '{"keys":7}', '[[1,2],["a"],["b","root"]]', '{"issuer":""}']) {
+    const folder = t.testdir({ 'keys.json': content, 'proofs.json': content })
+    writeFileSync(join(folder, 'keys.json'), content)
+    const { holds, answered } = hub(t, folder)
+    t.equal(holds(tokenOf(tokens)), false)
+    answered('a', 200)
+    t.equal(holds('a'), true)
+  }
+})
+
+void t.test('keys that cannot be used leave those there are', async (t) => {
+  const { keys, holds } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  keys.learn(published(tokens))
+  for (const bad of [
+    { issuer, keys: [] },
+    { issuer: '', keys: published(tokens).keys },
+    { issuer, keys: [{ kid: 'a', kty: 'oct', k: 'AAAA' }] },
+    { issuer },
+  ])
+    t.throws(() => keys.learn(bad as unknown as PublishedKeys))
+  t.equal(holds(tokenOf(tokens)), true)
+})
