@@ -8,7 +8,6 @@ import { keptKey } from './base/kept-key.ts'
 import { Recorder, type IsRecorded } from './cache/recorder.ts'
 import { Connections } from './client/connections.ts'
 import { followCredentials, loadCredentials } from './client/credential-follower.ts'
-import type { Credentials } from './config/credentials.ts'
 import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
 import type { OnUnpacked } from './exchange/unpacked.ts'
@@ -104,7 +103,6 @@ export async function startHub(
     }),
   )
   const connections = parts.use(new Connections(credentials))
-  showExpiry(metrics, credentials)
   parts.use(
     followCredentials(
       config.credentials,
@@ -113,7 +111,6 @@ export async function startHub(
       (changed) => {
         log.info('the credentials have changed')
         connections.replaceCredentials(changed)
-        showExpiry(metrics, changed)
         serving.replaceUpstreamCa(changed.ca)
       },
       (err) =>
@@ -130,9 +127,6 @@ export async function startHub(
       build: (origin, onVerdict) =>
         new Upstream(origin, readiness(connections), config.heartbeat, {
           onVerdict: ({ verdict, lastError: err }) => {
-            const healthy = verdict === 'healthy' ? 1 : 0
-            metrics.upstreamHealthy.set({ upstream: origin }, healthy)
-            metrics.yurthubServerHealthy.set({ server: origin }, healthy)
             log.info({ upstream: origin, verdict, err }, 'an API server is judged anew')
             onVerdict()
           },
@@ -191,12 +185,9 @@ export async function startHub(
   )
 
   metrics.onRead(() => {
-    for (const { origin, protocol, hostname, port } of config.serverAddresses) {
-      const open = connections.open(origin)
-      const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
-      metrics.upstreamConnections.set({ upstream: origin }, open)
-      metrics.yurthubConnections.set({ server }, open)
-    }
+    showUpstreams(metrics, cloud, connections)
+    showExpiry(metrics, 'client', connections.certificate)
+    showExpiry(metrics, 'serving', serving.current.certificate)
     metrics.unfitCollections.set(store.unfitCollections)
     metrics.yurthubErrorKeys.set(store.unfitCollections)
     metrics.yurthubErrorKeysStatus.set(health.store === undefined ? 1 : 0)
@@ -329,11 +320,28 @@ function placeOf(
   return fd === undefined ? { host: address, port } : { fd }
 }
 
-/** The end of the certificate that the hub shows upstream; nothing where it shows none. */
-function showExpiry(metrics: HubMetrics, { certificate }: Credentials): void {
-  if (certificate === undefined) return
-  const { validToDate } = new X509Certificate(certificate.chain)
-  metrics.certificateExpiry.set({ certificate: 'client' }, validToDate.getTime() / 1000)
+/** Of those there are now: addresses may change while the hub runs. */
+function showUpstreams(metrics: HubMetrics, cloud: Cloud, connections: Connections): void {
+  const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
+  for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
+  yurthubConnections.clear()
+  for (const { origin, verdict } of cloud.upstreams) {
+    if (verdict !== 'unknown') {
+      upstreamHealthy.set({ upstream: origin }, verdict === 'healthy' ? 1 : 0)
+      yurthubServerHealthy.set({ server: origin }, verdict === 'healthy' ? 1 : 0)
+    }
+    const { protocol, hostname, port } = new URL(origin)
+    const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+    upstreamConnections.set({ upstream: origin }, connections.open(origin))
+    yurthubConnections.set({ server }, connections.open(origin))
+  }
+}
+
+/** The end of a certificate, in PEM; nothing where there is none. */
+function showExpiry(metrics: HubMetrics, certificate: string, chain: string | undefined): void {
+  if (chain === undefined) return
+  const { validToDate } = new X509Certificate(chain)
+  metrics.certificateExpiry.set({ certificate }, validToDate.getTime() / 1000)
 }
 
 /** What clients may have been told to call the hub by, as its certificate has it. */

@@ -124,6 +124,11 @@ export class Connections implements AsyncDisposable {
     set.pool(origin).dispatch(named, handler)
   }
 
+  /** The node's certificate with its chain, in PEM, where it has one. */
+  get certificate(): string | undefined {
+    return this.#node.credentials.certificate?.chain
+  }
+
   /** How many connections to an upstream are open; those that serve an upgrade or a probe are not among them. */
   open(origin: string): number {
     return [this.#node, this.#caller, ...this.#retired].reduce(

@@ -18,6 +18,8 @@ interface CounterOf<Row extends MetricRow> {
 
 interface GaugeOf<Row extends MetricRow> {
   set(...args: Arguments<Row, [value: number]>): void
+  /** Forgets every series. */
+  clear(): void
   /** By a difference, which may be negative. */
   add(...args: Arguments<Row, [difference: number]>): void
 }
@@ -126,6 +128,7 @@ function metricOf(
       const gauge = new Gauge(shape)
       return {
         set: call((labels, value) => gauge.set(labels, value)),
+        clear: () => gauge.reset(),
         add: call((labels, difference) => gauge.inc(labels, difference)),
       }
     }

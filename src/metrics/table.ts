@@ -159,7 +159,7 @@ export const metricTable = {
   certificateExpiry: {
     name: 'nodehub_certificate_expiry_timestamp_seconds',
     type: 'gauge',
-    help: 'When a certificate in use ends, in seconds since 1970: client, which the hub shows to API servers.',
+    help: 'When a certificate in use ends, in seconds since 1970: client, which the hub shows to API servers; serving, which it shows to clients over TLS.',
     labels: ['certificate'],
   },
   buildInfo: {

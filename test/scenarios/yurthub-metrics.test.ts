@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { connect, type PeerCertificate } from 'node:tls'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 
@@ -83,7 +84,7 @@ void t.test(
   },
 )
 
-void t.test('the end of the certificate that the hub shows is told', async (t) => {
+void t.test('the ends of the certificates that the hub shows are told', async (t) => {
   const cloud = await startCloud(t)
   const folder = 'test/fixtures/credentials'
   const certificate = join(folder, 'client.crt')
@@ -98,4 +99,17 @@ void t.test('the end of the certificate that the hub shows is told', async (t) =
     await hub.metric('nodehub_certificate_expiry_timestamp_seconds{certificate="client"}'),
     validToDate.getTime() / 1000,
   )
+  const serving = await hub.metric(
+    'nodehub_certificate_expiry_timestamp_seconds{certificate="serving"}',
+  )
+  const shown = await new Promise<PeerCertificate>((resolve, reject) => {
+    const socket = connect(
+      { host: '127.0.0.1', port: hub.hub.proxySecurePort, rejectUnauthorized: false },
+      () => {
+        resolve(socket.getPeerCertificate())
+        socket.destroy()
+      },
+    ).on('error', reject)
+  })
+  t.equal(serving, Date.parse(shown.valid_to) / 1000)
 })
