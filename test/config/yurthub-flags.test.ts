@@ -110,3 +110,29 @@ void t.test('what is switched off asks for nothing that is missing', async (t) =
 void t.test('the kubelet’s certificate comes with those who vouch for clients', async (t) => {
   t.strictSame(understood([server, '--bootstrap-mode=kubeletcertificate']).notes, [])
 })
+
+/** Command lines that yurthub's charts, manifests and tools lay down, filled in. */
+const laidDown: Readonly<Record<string, string>> = {
+  'config/setup/yurthub.yaml of 1.4':
+    'yurthub --v=2 --server-addr=https://10.0.0.1:6443 --node-name=edge-1 --join-token=abcdef.0123456789abcdef',
+  'yurtadm join of 1.4':
+    'yurthub --v=2 --bind-address=127.0.0.1 --server-addr=https://10.0.0.1:6443,https://10.0.0.2:6443 --node-name=edge-1 --bootstrap-file=/var/lib/yurthub/bootstrap-hub.conf --working-mode=edge --namespace=kube-system --enable-dummy-if=true --enable-node-pool=true --hub-cert-organizations=openyurt:tenant:a --nodepool-name=hangzhou',
+  'chart yurthub of 1.5 to 1.7, with values left empty':
+    'yurthub --v=2 --bind-address=127.0.0.1 --server-addr=https://10.0.0.1:6443 --node-name=edge-1 --nodepool-name= --bootstrap-file= --working-mode=edge --namespace=kube-system',
+  'chart yurthub, in the cloud':
+    'yurthub --v=2 --bind-address=127.0.0.1 --server-addr=10.0.0.1:6443 --node-name=cloud-1 --bootstrap-file=/var/lib/yurthub/bootstrap-hub.conf --working-mode=cloud --namespace=kube-system',
+  'yurtadm join of 1.7, systemd':
+    'yurthub --node-name=edge-1 --nodepool-name=hangzhou --server-addr=https://10.0.0.1:6443 --bootstrap-mode=kubeletcertificate --bind-address=127.0.0.1 --working-mode=edge --namespace=kube-system --v=2',
+  'yurtadm join of 1.6.1 and later, local mode':
+    'yurthub --working-mode local --node-name edge-1 --server-addr 10.0.0.1:6443 --host-control-plane-address 10.9.0.1:6443',
+}
+
+for (const [origin, line] of Object.entries(laidDown)) {
+  void t.test(`a command line as it is laid down starts the hub: ${origin}`, async (t) => {
+    const { config, notes } = understood(line.split(' ').slice(1))
+    t.match(config.nodeName, /^(edge|cloud)-1$/)
+    t.equal(config.serverAddresses[0]?.href, 'https://10.0.0.1:6443/')
+    const flags = notes.flatMap((note) => /^--\S+/.exec(note) ?? [])
+    t.equal(new Set(flags).size, flags.length, 'each flag is named once')
+  })
+}
