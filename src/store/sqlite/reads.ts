@@ -6,9 +6,11 @@ import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { keptIdleDays } from './idle-audiences.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
-import type { Seal } from './seal.ts'
+import { KeptBodies } from './kept-bodies.ts'
+import { isSealed, type Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
+import { UntilWritten } from './until-written.ts'
 
 /** One version of an object without its bytes. */
 export interface Stored extends Omit<ApiObject, 'bytes'> {
@@ -35,6 +37,8 @@ export class Reads {
   readonly #seal: Seal
   readonly #standings: Standings
   readonly #scopes = new Map<string, number>()
+  readonly #known: UntilWritten
+  readonly #kept = new KeptBodies()
   readonly #sql
 
   constructor(path: string, seal: Seal) {
@@ -43,6 +47,7 @@ export class Reads {
     this.#db = db
     this.#seal = seal
     this.#standings = new Standings(db)
+    this.#known = new UntilWritten(db)
     this.#sql = {
       scope: prepare(
         db,
@@ -104,14 +109,19 @@ export class Reads {
     }
   }
 
-  members(collection: number): Stored[] {
-    return this.#sql.members.all(collection).map(toStored)
+  members(collection: number): readonly Stored[] {
+    return this.#known.get(`members ${collection}`, () =>
+      this.#sql.members.all(collection).map(toStored),
+    )
   }
 
   /** `undefined`: nothing was ever stored in the scope. */
   standing(scope: ScopeKey, namespace: string, name: string): Standing | undefined {
     const id = this.#scope(scope)
-    return id === undefined ? undefined : this.#standings.of(id, scope, namespace, name)
+    if (id === undefined) return undefined
+    return this.#known.get(`standing ${id} ${namespace}/${name}`, () =>
+      this.#standings.of(id, scope, namespace, name),
+    )
   }
 
   /** The objects in the order given, without those whose bytes are damaged or gone, of which `damaged` is told. */
@@ -120,18 +130,27 @@ export class Reads {
     wanted: readonly Stored[],
     damaged: (stored: Stored) => void,
   ): readonly ApiObject[] {
-    const rows = this.#bodyRows(wanted.map(({ id }) => id))
-    return wanted.flatMap((stored) => {
-      const row = rows.get(stored.id)
-      const body = row && { checksum: Number(row[1]), bytes: row[2] as Uint8Array }
-      const bytes = body && fromBody(this.#seal, scope, stored, body)
+    const kept = isSealed(scope) ? undefined : this.#scope(scope)
+    const known = wanted.map((each) =>
+      kept === undefined ? undefined : this.#kept.get(kept, each),
+    )
+    const rows = this.#bodyRows(wanted.filter((_, at) => !known[at]).map(({ id }) => id))
+    return wanted.flatMap((stored, at) => {
+      const { namespace, name, uid, resourceVersion } = stored
+      const bytes = known[at] ?? this.#read(scope, stored, rows.get(stored.id))
       if (!bytes) {
         damaged(stored)
         return []
       }
-      const { namespace, name, uid, resourceVersion } = stored
+      if (kept !== undefined && !known[at]) this.#kept.set(kept, stored, bytes)
       return [{ namespace, name, uid, resourceVersion, bytes }]
     })
+  }
+
+  /** `undefined` where it is damaged or gone. */
+  #read(scope: ScopeKey, stored: Stored, row: Row | undefined): Uint8Array | undefined {
+    const body = row && { checksum: Number(row[1]), bytes: row[2] as Uint8Array }
+    return body && fromBody(this.#seal, scope, stored, body)
   }
 
   document(key: readonly [string, string, string]): StoredDocument | undefined {
@@ -148,6 +167,8 @@ export class Reads {
   /** Some are gone. */
   forgetScopes(): void {
     this.#scopes.clear()
+    this.#known.clear()
+    this.#kept.clear()
   }
 
   #scope(key: ScopeKey): number | undefined {
@@ -163,7 +184,8 @@ export class Reads {
   /** Together where that goes; one by one where a page between them is damaged, so that the others are found. */
   #bodyRows(ids: readonly number[]): Map<number, Row> {
     const [only] = ids
-    if (ids.length === 1 && only !== undefined) return this.#bodyRow(only)
+    if (only === undefined) return new Map()
+    if (ids.length === 1) return this.#bodyRow(only)
     try {
       const rows = this.#sql.bodies.all(JSON.stringify(ids))
       return new Map(rows.map((row) => [Number(row[0]), row]))
