@@ -1,48 +1,13 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { Client, Pool, type Dispatcher } from 'undici'
-import { after } from '../base/clock.ts'
+import { X509Certificate } from 'node:crypto'
+import { Client, type Dispatcher } from 'undici'
+import { after, now } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
-
-/** TCP's own probes, below the time after which NATs forget an idle connection (a minute and up). */
-const keepAliveProbeMs = 30_000
-
-const connectMs = 5_000
-
-/** Below the 90 s and more for which API servers keep an idle connection, so that we close first. */
-const idleMs = 55_000
-
-/** The part of TLS options that credentials decide. */
-const tls = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
-  ...(ca !== undefined && { ca }),
-  ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
-  ...(serverName !== undefined && { servername: serverName }),
-})
-
-interface TlsOptions {
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly servername?: string
-}
-
-const clientOptions = (credentials: Credentials): Pool.Options => ({
-  allowH2: false,
-  pipelining: 1,
-  // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch may be silent for long.
-  headersTimeout: 0,
-  bodyTimeout: 0,
-  keepAliveTimeout: idleMs,
-  keepAliveMaxTimeout: idleMs,
-  maxHeaderSize: 64 * 1024,
-  connect: {
-    ...tls(credentials),
-    timeout: connectMs,
-    keepAlive: true,
-    keepAliveInitialDelay: keepAliveProbeMs,
-  },
-})
+import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
+import { Line, plainOptions, type Protocol, type Request } from './line.ts'
+import { usualPace, type Pace } from './pace.ts'
 
 class NoAnswerInTime extends Error {
   readonly code = 'ERR_NO_ANSWER'
@@ -51,41 +16,63 @@ class NoAnswerInTime extends Error {
   }
 }
 
-/** Connections that carry one credential. Another credential never shares a connection nor a TLS session with them. */
+/** Connections that show the same credentials. Other credentials never share a connection nor a TLS session with them. */
 class CredentialSet {
   readonly credentials: Credentials
-  readonly #pools = new Map<string, Pool>()
+  readonly #lines = new Map<string, Line>()
+  readonly #pace: Pace
 
-  constructor(credentials: Credentials) {
+  constructor(credentials: Credentials, pace: Pace) {
     this.credentials = credentials
+    this.#pace = pace
   }
 
-  pool(origin: string): Pool {
-    const known = this.#pools.get(origin)
+  line(origin: string): Line {
+    const known = this.#lines.get(origin)
     if (known) return known
-    const pool = new Pool(origin, clientOptions(this.credentials))
-    this.#pools.set(origin, pool)
-    return pool
+    const line = new Line(origin, this.credentials, this.#pace)
+    this.#lines.set(origin, line)
+    return line
   }
 
-  open(origin: string): number {
-    return this.#pools.get(origin)?.stats.connected ?? 0
+  open(origin: string, protocol?: Protocol): number {
+    return this.#lines.get(origin)?.open(protocol) ?? 0
   }
 
-  /** No more requests; resolves when those under way, watches among them, have come to their end. */
+  /**
+   * No more requests; resolves when those under way have come to their end. Watches among them are ended when the certificate they
+   * were opened with has expired, after a day at the latest.
+   */
   async retire(): Promise<void> {
-    await Promise.allSettled([...this.#pools.values()].map((pool) => pool.close()))
+    const left = Math.max(0, Math.min(expiryOf(this.credentials) - now(), dayMs))
+    using _expiry = after(left, () => {
+      for (const line of this.#lines.values()) line.endWatches(new CertificateExpired())
+    })
+    await Promise.allSettled([...this.#lines.values()].map((line) => line.retire()))
   }
 
   drop(origin: string): void {
-    void this.#pools.get(origin)?.destroy()
-    this.#pools.delete(origin)
+    void this.#lines.get(origin)?.destroy()
+    this.#lines.delete(origin)
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()))
+    await Promise.all([...this.#lines.values()].map((line) => line.destroy()))
   }
 }
+
+const dayMs = 24 * 60 * 60_000
+
+/** The certificate that a connection was opened with is no longer valid. */
+class CertificateExpired extends Error {
+  readonly code = 'CERTIFICATE_EXPIRED'
+  constructor() {
+    super('the client certificate of this connection has expired')
+  }
+}
+
+const expiryOf = ({ certificate }: Credentials): number =>
+  certificate ? new X509Certificate(certificate.chain).validToDate.getTime() : Infinity
 
 /**
  * The hub's connections to its upstreams, in two sets: with the node's certificate, and without any, for callers who bring a token
@@ -95,10 +82,12 @@ export class Connections implements AsyncDisposable {
   #node: CredentialSet
   #caller: CredentialSet
   readonly #retired = new Set<CredentialSet>()
+  readonly #build: (credentials: Credentials) => CredentialSet
 
-  constructor(credentials: Credentials) {
-    this.#node = new CredentialSet(credentials)
-    this.#caller = new CredentialSet(withoutIdentity(credentials))
+  constructor(credentials: Credentials, pace: Pace = usualPace) {
+    this.#build = (some) => new CredentialSet(some, pace)
+    this.#node = this.#build(credentials)
+    this.#caller = this.#build(withoutIdentity(credentials))
   }
 
   /** New requests go out with these; what is under way keeps its connection. */
@@ -107,21 +96,18 @@ export class Connections implements AsyncDisposable {
       this.#retired.add(old)
       void old.retire().then(() => this.#retired.delete(old))
     }
-    this.#node = new CredentialSet(credentials)
-    this.#caller = new CredentialSet(withoutIdentity(credentials))
+    this.#node = this.#build(credentials)
+    this.#caller = this.#build(withoutIdentity(credentials))
   }
 
+  /** Sends a request, and tells `handler` of its answer. One that is `long` goes over HTTP/2 where the server offers it. */
   dispatch(
     credential: Credential,
     origin: string,
-    options: Omit<Dispatcher.DispatchOptions, 'origin'>,
+    request: Request,
     handler: Dispatcher.DispatchHandler,
   ): void {
-    const set = this.#set(credential)
-    // Said again with each request: undici would go by the Host field otherwise.
-    const { serverName } = set.credentials
-    const named = { ...options, ...(serverName !== undefined && { servername: serverName }) }
-    set.pool(origin).dispatch(named, handler)
+    this.#set(credential).line(origin).dispatch(request, handler)
   }
 
   /** The node's certificate with its chain, in PEM, where it has one. */
@@ -130,9 +116,9 @@ export class Connections implements AsyncDisposable {
   }
 
   /** How many connections to an upstream are open; those that serve an upgrade or a probe are not among them. */
-  open(origin: string): number {
+  open(origin: string, protocol?: Protocol): number {
     return [this.#node, this.#caller, ...this.#retired].reduce(
-      (sum, set) => sum + set.open(origin),
+      (sum, set) => sum + set.open(origin, protocol),
       0,
     )
   }
@@ -158,7 +144,7 @@ export class Connections implements AsyncDisposable {
         ? connectTls({
             ...options,
             ...(isIP(host) === 0 && { servername: host }),
-            ...tls(this.#set(credential).credentials),
+            ...tlsOf(this.#set(credential).credentials),
             ALPNProtocols: ['http/1.1'],
           })
         : connectPlain(options)
@@ -185,8 +171,8 @@ export class Connections implements AsyncDisposable {
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const client = new Client(origin, {
-      ...clientOptions(credentials),
-      connect: { ...tls(credentials), timeout: withinMs },
+      ...plainOptions,
+      connect: dialer(credentials, 'http/1.1', withinMs),
     })
     const authorization = this.authorization('node')
     using _patience = after(
@@ -206,7 +192,7 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  /** Closes what connections there are to an upstream that failed or is no longer asked; whatever is under way on them breaks off. */
+  /** Closes what connections there are to an upstream that failed or is no longer asked; what is under way on them breaks off, but for watches, which end. */
   drop(origin: string): void {
     for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
   }

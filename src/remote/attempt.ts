@@ -37,8 +37,10 @@ export interface Outgoing {
 const heldBytes = 64 * 1024
 const heldMs = 250
 
-/** Failures of a connection that was never made: the request cannot have been seen. */
+/** Failures that say that the request cannot have been seen: there was no connection, or the server refused it. */
 const neverSent = new Set([
+  'NOT_CONNECTED',
+  'STREAM_REFUSED',
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -78,6 +80,7 @@ export function attempt(
           path: url,
           headers: [...headers.raw],
           body: exchange.body ? lentBody(exchange.body) : null,
+          long: exchange.info.isResource && exchange.info.verb === 'watch',
         },
         handler,
       )

@@ -1,0 +1,60 @@
+import type { Dispatcher } from 'undici'
+
+/**
+ * A long-running request that can be ended from this side, so that whoever waits sees what it sees of a server that ends it: a clean
+ * end. Before the answer has begun it fails instead.
+ */
+export class Leash implements Dispatcher.DispatchHandler {
+  readonly #handler: Dispatcher.DispatchHandler
+  readonly #onOver: (leash: Leash) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #answered = false
+  #over = false
+
+  constructor(handler: Dispatcher.DispatchHandler, onOver: (leash: Leash) => void) {
+    this.#handler = handler
+    this.#onOver = onOver
+  }
+
+  end(reason: Error): void {
+    const controller = this.#controller
+    if (this.#over || !controller) return
+    if (this.#answered) this.onResponseEnd(controller, {})
+    controller.abort(reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
+    this.#controller = controller
+    this.#handler.onRequestStart?.(controller, context)
+  }
+
+  onResponseStart(...[controller, status, headers, message]: Parameters<Started>): void {
+    this.#answered = status >= 200
+    this.#handler.onResponseStart?.(controller, status, headers, message)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#over) this.#handler.onResponseData?.(controller, chunk)
+  }
+
+  onResponseEnd(...[controller, trailers]: Parameters<Ended>): void {
+    if (!this.#finish()) return
+    this.#handler.onResponseEnd?.(controller, trailers)
+  }
+
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    if (!this.#finish()) return
+    this.#handler.onResponseError?.(controller, error)
+  }
+
+  /** False where it was over before. */
+  #finish(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#onOver(this)
+    return true
+  }
+}
+
+type Started = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>
+type Ended = NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>

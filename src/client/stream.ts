@@ -1,0 +1,167 @@
+import { constants, type ClientHttp2Stream } from 'node:http2'
+import type { Dispatcher } from 'undici'
+import { endToEnd, HeaderList } from '../exchange/headers.ts'
+import { NotConnected, StreamBroken, StreamRefused } from './wire-error.ts'
+
+export interface StreamRequest {
+  readonly method: string
+  readonly path: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+}
+
+/** What a stream is opened on. */
+export interface Opener {
+  /** Opens a stream for a request without a body, and says whether the server cannot have seen it (asked once it is over). */
+  open(headers: string[]): ClientHttp2Stream
+  readonly beyondLast: (stream: ClientHttp2Stream) => boolean
+}
+
+/**
+ * One request over HTTP/2, told to a handler as undici tells it of one over HTTP/1.1: so whoever asks need not know which it was.
+ *
+ *   waiting -> open -> over     for a session that has room; on one; the handler has been told the end
+ *   open -> waiting             refused before anything came, the first time
+ */
+export class Stream implements Dispatcher.DispatchController {
+  readonly #origin: URL
+  readonly #request: StreamRequest
+  readonly #handler: Dispatcher.DispatchHandler
+  readonly #again: (stream: Stream) => void
+  #stream: ClientHttp2Stream | undefined
+  #over = false
+  #reason: Error | null = null
+  #refusals = 0
+  #answered = false
+  rawHeaders: string[] | null = null
+  rawTrailers: string[] | null = null
+
+  /** `again` is called where the request may be put to another session, once at most. */
+  constructor(
+    origin: URL,
+    request: StreamRequest,
+    handler: Dispatcher.DispatchHandler,
+    again: (stream: Stream) => void,
+  ) {
+    this.#origin = origin
+    this.#request = request
+    this.#handler = handler
+    this.#again = again
+  }
+
+  get aborted(): boolean {
+    return this.#reason !== null
+  }
+
+  get reason(): Error | null {
+    return this.#reason
+  }
+
+  get paused(): boolean {
+    return this.#stream?.isPaused() ?? false
+  }
+
+  pause(): void {
+    this.#stream?.pause()
+  }
+
+  resume(): void {
+    this.#stream?.resume()
+  }
+
+  /** Ends this stream alone: the session and its other streams go on. */
+  abort(reason: Error): void {
+    if (this.#over) return
+    this.#reason = reason
+    this.#stream?.close(constants.NGHTTP2_CANCEL)
+    // What was read already and is not wanted any more would keep it open.
+    this.#stream?.destroy()
+    this.#fail(reason)
+  }
+
+  /** There is no session to be had. */
+  unplaced(cause: unknown): void {
+    this.#fail(new NotConnected(this.#origin.origin, cause))
+  }
+
+  /** Lets another way be taken, where the request is still wanted. */
+  handOver(dispatch: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void): void {
+    if (this.#over) return
+    this.#over = true
+    dispatch(this.#request, this.#handler)
+  }
+
+  /** Returns the stream to be counted until it closes; `undefined` where the request is no longer wanted. */
+  start(session: Opener): ClientHttp2Stream | undefined {
+    if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
+    if (this.#over) return undefined
+    const stream = session.open(pseudo(this.#origin, this.#request))
+    this.#stream = stream
+    stream.on('response', (headers, _flags, raw: unknown) => {
+      this.#answered = true
+      this.rawHeaders = fields(raw)
+      this.#handler.onResponseStart?.(this, Number(headers[':status']), {})
+    })
+    stream.on('trailers', (_trailers, _flags, raw: unknown) => {
+      this.rawTrailers = fields(raw)
+    })
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.#over) this.#handler.onResponseData?.(this, chunk)
+    })
+    let cause: Error | undefined
+    stream.on('error', (error) => {
+      cause = error
+    })
+    stream.once('close', () => {
+      if (this.#over) return
+      const refused =
+        stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.beyondLast(stream)
+      if (refused && !this.#answered) this.#refused()
+      else if (
+        stream.rstCode === constants.NGHTTP2_NO_ERROR &&
+        stream.readableEnded &&
+        this.#answered
+      )
+        this.#end()
+      else this.#fail(new StreamBroken(this.#origin.origin, cause))
+    })
+    return stream
+  }
+
+  #refused(): void {
+    this.#stream = undefined
+    this.#refusals++
+    if (this.#refusals === 1) this.#again(this)
+    else this.#fail(new StreamRefused(this.#origin.origin))
+  }
+
+  #end(): void {
+    this.#over = true
+    this.#handler.onResponseEnd?.(this, {})
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return
+    this.#over = true
+    this.#handler.onResponseError?.(this, error)
+  }
+}
+
+/**
+ * A request's head as HTTP/2 has it: lower-case names, nothing that concerns a connection, and the authority from the address asked,
+ * never from a field.
+ */
+function pseudo({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
+  const passed = endToEnd(new HeaderList(headers)).without(
+    (name) => name === 'host' || name === 'http2-settings' || name.startsWith(':'),
+  )
+  // prettier-ignore
+  const head = [':method', method, ':scheme', protocol.slice(0, -1), ':authority', host, ':path', path]
+  return [...head, ...passed.raw.map((part, i) => (i % 2 === 0 ? part.toLowerCase() : part))]
+}
+
+/** Without the pseudo-fields. */
+const fields = (raw: unknown): string[] =>
+  Array.isArray(raw)
+    ? [...new HeaderList(raw.map(String)).without((name) => name.startsWith(':')).raw]
+    : []

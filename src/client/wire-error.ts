@@ -1,0 +1,34 @@
+/** The server provably never saw the request: there was no connection to it. */
+export class NotConnected extends Error {
+  readonly code = 'NOT_CONNECTED'
+  constructor(origin: string, cause: unknown) {
+    super(`no connection to ${origin}`, { cause })
+  }
+}
+
+/**
+ * The server provably did nothing about the request: it refused the stream, or ended the session before it came to it (RFC 9113,
+ * section 8.7).
+ */
+export class StreamRefused extends Error {
+  readonly code = 'STREAM_REFUSED'
+  constructor(origin: string) {
+    super(`${origin} refused a stream`)
+  }
+}
+
+/** The stream ended before the answer did. */
+export class StreamBroken extends Error {
+  readonly code = 'STREAM_BROKEN'
+  constructor(origin: string, cause: unknown) {
+    super(`${origin} broke off a stream`, { cause })
+  }
+}
+
+/** The server answers no ping: the connection is half open, or the server frozen. */
+export class SessionSilent extends Error {
+  readonly code = 'SESSION_SILENT'
+  constructor(origin: string, ms: number) {
+    super(`${origin} has not answered a ping within ${ms} ms`)
+  }
+}
