@@ -73,6 +73,12 @@ export function serveHttp1(server: Server, service: Served): Closing {
   // No tunnel to anywhere is made here, with nobody's credentials.
   server.on('connect', (_request, socket) => refuseNow(socket, { code: 405 }))
   server.on('upgrade', (request, socket, head) => {
+    // Its answer goes to the socket itself: it would overtake those that are still to come, and be taken for one of them.
+    if (underWayOn(socket).size > 0) {
+      service.onCut('pipelined')
+      socket.destroy()
+      return
+    }
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
@@ -212,6 +218,8 @@ async function answerUpgrade(
   lines.push('Connection: close', '', '')
   socket.write(lines.join('\r\n'), 'latin1')
   endWith(socket, reply.body)
+  // What its client still sends is for nobody, but its end is seen only behind that.
+  socket.resume()
 }
 
 function incoming(request: IncomingMessage, upgrade: boolean, signal: AbortSignal): Incoming {

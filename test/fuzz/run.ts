@@ -31,6 +31,7 @@ export async function fuzz(
   from = 0,
 ): Promise<Report> {
   using unseen = new Unseen()
+  using _awake = new Awake()
   await using target = await opening.open()
   let taken = 0
   let round = from
@@ -61,6 +62,19 @@ function held(): number {
   collect()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
+}
+
+/** Keeps the process going, as the rest of a hub would: sockets that nobody reads do not. */
+class Awake implements Disposable {
+  readonly #timer: NodeJS.Timeout
+
+  constructor() {
+    this.#timer = setInterval(() => undefined, 1_000)
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
 }
 
 /** What nobody caught while it is there. */

@@ -672,6 +672,20 @@ void t.test(
   },
 )
 
+void t.test('an upgrade asked for ahead of an answer never overtakes it', async (t) => {
+  const { dial, seen } = await listening(t, async ({ upgrade }) =>
+    upgrade ? said('the answer to the second') : new Promise(() => undefined),
+  )
+  const client = await dial()
+  client.write(get('/first') + get('/second', 'Connection: Upgrade', 'Upgrade: websocket'))
+  t.equal(await client.rest(), '')
+  t.strictSame(
+    seen.map(({ url }) => url),
+    ['/first'],
+  )
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})
+
 void t.test('requests sent far ahead of their answers end the connection', async (t) => {
   const { dial, seen, cuts } = await listening(t, () => new Promise(() => undefined))
   const client = await dial()

@@ -1,4 +1,5 @@
 import type { Opening } from '../target.ts'
+import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
 import { requestTargets } from './requests.ts'
@@ -10,4 +11,5 @@ export const targets: readonly Opening[] = [
   ...watchTargets,
   ...objectTargets,
   ...requestTargets,
+  listenerTarget,
 ]
