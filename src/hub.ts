@@ -259,6 +259,7 @@ export async function startHub(
   const ops = await listenOps({
     ...placeOf(config, 'ops', config.ops),
     metrics,
+    ownHosts: ownHosts(config),
     checks: [
       { name: 'store', check: () => health.store },
       {
@@ -358,8 +359,8 @@ function givenMemory(): number {
 }
 
 /** By what names, besides loopback's, the node's programs may have been told to call the hub. */
-function ownHosts({ proxy, pods, nodeName }: HubConfig): ReadonlySet<string> {
-  const names = [proxy.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
+function ownHosts({ proxy, ops, pods, nodeName }: HubConfig): ReadonlySet<string> {
+  const names = [proxy.address, ops.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
   return new Set(names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()])))
 }
 

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import { strangeTo } from '../request/own-host.ts'
 import type { Listener } from './listener.ts'
 import { listening, type Place } from './listening.ts'
 
@@ -12,6 +13,8 @@ export interface ReadinessCheck {
 
 export type OpsOptions = Place & {
   readonly metrics: HubMetrics
+  /** Names and addresses of this host by which callers may call it, besides those of loopback. */
+  readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]
   /** Lines for `?verbose` that are worth knowing and change nothing: whether the hub is offline, and since when. */
   readonly remarks: () => readonly string[]
@@ -30,6 +33,13 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
   server.maxConnections = 64
   server.on('request', (request, response) => {
     const [path, query] = (request.url ?? '/').split('?')
+    const { host, origin } = request.headers
+    const localAddress = request.socket.localAddress ?? ''
+    const strange = strangeTo(options.ownHosts, { localAddress, host, origin })
+    if (strange !== undefined) {
+      response.writeHead(403, plain).end(`${strange}\n`)
+      return
+    }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405, { ...plain, Allow: 'GET, HEAD' }).end()
       return

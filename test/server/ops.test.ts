@@ -11,6 +11,7 @@ async function asking(
     host: '127.0.0.1',
     port: 0,
     metrics: createMetrics(),
+    ownHosts: new Set(['ops']),
     checks: [],
     remarks: () => [],
     ...options,
@@ -128,11 +129,34 @@ void t.test('an answer says what it is', async (t) => {
   }
 })
 
+void t.test('on loopback no page is answered, and no name that is not this host’s', async (t) => {
+  const listener = await listenOps({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics(),
+    ownHosts: new Set(['edge-1']),
+    checks: [],
+    remarks: () => [],
+  })
+  t.teardown(() => listener.close(0))
+  const ask = async (...fields: string[]): Promise<number> =>
+    (await dial(t, listener.port))
+      .write(['GET /metrics HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n'))
+      .answer()
+      .then(({ status }) => status)
+  for (const host of ['127.0.0.1:10267', 'localhost', '[::1]:10267', 'Edge-1']) {
+    t.equal(await ask(`Host: ${host}`), 200, host)
+    t.equal(await ask(`Host: ${host}`, 'Origin: https://page.example'), 403, host)
+  }
+  t.equal(await ask('Host: rebound.example'), 403)
+})
+
 void t.test('closing is bounded by what a client does not do', async (t) => {
   const listener = await listenOps({
     host: '127.0.0.1',
     port: 0,
     metrics: createMetrics(),
+    ownHosts: new Set(['ops']),
     checks: [],
     remarks: () => [],
   })

@@ -1,0 +1,37 @@
+import { isIPv4 } from 'node:net'
+
+/** What a request says of where it was meant to go, and where it came in. */
+export interface Addressed {
+  readonly localAddress: string
+  readonly host: string | undefined
+  readonly origin: string | undefined
+}
+
+/**
+ * Why a request is not served on loopback: a web page sent it (any Origin), or it was led here by a name that is not this host's (DNS
+ * rebinding). A browser of root's would otherwise act for its pages. Elsewhere names are the operator's to give.
+ */
+export function strangeTo(
+  ownHosts: ReadonlySet<string>,
+  { localAddress, host = 'localhost', origin }: Addressed,
+): string | undefined {
+  if (!isLoopback(localAddress)) return undefined
+  if (origin !== undefined) return 'requests of web pages are not served'
+  const name = nameIn(host)
+  return name === 'localhost' || isLoopback(name) || ownHosts.has(name)
+    ? undefined
+    : `${JSON.stringify(name)} is not a name of this host`
+}
+
+/** Without port and brackets, in lower case. */
+const nameIn = (field: string): string =>
+  field
+    .trim()
+    .toLowerCase()
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+
+function isLoopback(address: string): boolean {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'))
+}
