@@ -1,12 +1,16 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { nearest } from '../config/suggestion.ts'
-import { atLeastOne, listOf, objectName, serverAddress } from '../config/value.ts'
+import { atLeastOne, listOf, objectName, port, serverAddress } from '../config/value.ts'
 import { refuse, type Command } from './command.ts'
+import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { staticPod } from './static-pod.ts'
 import { ownVersion } from '../base/own-version.ts'
 
-const parts = ['static-pod', 'rbac', 'configmap'] as const
+const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap'] as const
+
+/** Where the kubelet's rotation keeps its certificate and key, in one file. */
+const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
 
 type Part = (typeof parts)[number]
 
@@ -18,13 +22,19 @@ const flags = {
   namespace: { type: 'string', default: 'kube-system' },
   'root-dir': { type: 'string', default: '/var/lib/nodehub' },
   kubeconfig: { type: 'string' },
+  'proxy-secure-port': { type: 'string', default: '10268' },
+  'certificate-authority': { type: 'string' },
+  'client-certificate': { type: 'string', default: kubeletPair },
+  'client-key': { type: 'string' },
 } as const
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|rbac|configmap [FLAG...]
+  help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
+  kubeconfig   how the kubelet reaches the hub, with the certificate it has: give it to the kubelet
+               with --kubeconfig once the hub has run on the node, which makes its authority there
   rbac         what the nodes' certificates must be allowed besides what Kubernetes allows them:
                once per cluster, with kubectl apply -f -
   configmap    the hubs' ConfigMap, once per cluster
@@ -41,6 +51,14 @@ export const manifests: Command = {
         The hub's state on the node. Default: /var/lib/nodehub.
   --namespace NAME
         Of the static pod and the ConfigMap. Default: kube-system.
+  --proxy-secure-port PORT
+        Of the hub, for kubeconfig. Default: 10268.
+  --certificate-authority FILE
+        Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
+  --client-certificate FILE
+        The kubelet's, for kubeconfig. Default: the one it rotates under /var/lib/kubelet/pki.
+  --client-key FILE
+        Its key, for kubeconfig. Default: the file of the certificate.
 `,
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
@@ -79,6 +97,14 @@ function parsed(argv: readonly string[]) {
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 
+const paths = [
+  'root-dir',
+  'kubeconfig',
+  'certificate-authority',
+  'client-certificate',
+  'client-key',
+] as const
+
 function wrongValues(values: Record<keyof typeof flags, string | undefined>): string[] {
   const mistakes: string[] = []
   if (!parts.some((part) => part === values.part)) {
@@ -91,6 +117,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['server-addr', atLeastOne(listOf(serverAddress))],
     ['node-name', objectName],
     ['namespace', objectName],
+    ['proxy-secure-port', port],
   ] as const
   for (const [name, type] of checks) {
     const text = values[name]
@@ -98,7 +125,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     if (checked && 'wrong' in checked)
       mistakes.push(`--${name}: ${JSON.stringify(text)} ${checked.wrong}`)
   }
-  for (const name of ['root-dir', 'kubeconfig'] as const) {
+  for (const name of paths) {
     if (values[name]?.startsWith('/') === false) mistakes.push(`--${name} must be an absolute path`)
   }
   if (values.kubeconfig?.startsWith('/etc/kubernetes/') === false) {
@@ -121,10 +148,23 @@ function manifest(part: Part, values: FlagValues): string {
           kubeconfig: values.kubeconfig,
         }),
       )
+    case 'kubeconfig':
+      return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
       return rbac.map(yaml).join('---\n')
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
+  }
+}
+
+function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
+  const clientCertificate = values['client-certificate'] ?? kubeletPair
+  const rootDir = values['root-dir'] ?? '/var/lib/nodehub'
+  return {
+    port: Number(values['proxy-secure-port']),
+    certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,
+    clientCertificate,
+    clientKey: values['client-key'] ?? clientCertificate,
   }
 }
 

@@ -99,12 +99,54 @@ void t.test('manifests says what it needs', async (t) => {
   ]) {
     t.match(err, mistake)
   }
-  t.match((await nodehub('manifests')).err, 'must be one of static-pod, rbac, configmap')
+  t.match(
+    (await nodehub('manifests')).err,
+    'must be one of static-pod, kubeconfig, rbac, configmap',
+  )
   t.match(
     (await nodehub('manifests --part=static-pod --server-addr=a --kubeconfig=/root/k')).err,
     'must be under /etc/kubernetes',
   )
 })
+
+void t.test(
+  'the kubelet’s kubeconfig names its own certificate and the hub’s authority',
+  async (t) => {
+    const user = (certificate: string, key: string) => [
+      { name: 'kubelet', user: { 'client-certificate': certificate, 'client-key': key } },
+    ]
+    const own = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+    t.match(parse((await nodehub('manifests --part kubeconfig')).out), {
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'nodehub',
+          cluster: {
+            server: 'https://127.0.0.1:10268',
+            'certificate-authority': '/var/lib/nodehub/pki/ca.crt',
+          },
+        },
+      ],
+      users: user(own, own),
+      contexts: [{ name: 'nodehub', context: { cluster: 'nodehub', user: 'kubelet' } }],
+      'current-context': 'nodehub',
+    })
+    const other = await nodehub(
+      'manifests --part kubeconfig --root-dir=/data --proxy-secure-port=1 --client-certificate=/c --client-key=/k',
+    )
+    t.match(parse(other.out), {
+      clusters: [
+        {
+          cluster: { server: 'https://127.0.0.1:1', 'certificate-authority': '/data/pki/ca.crt' },
+        },
+      ],
+      users: user('/c', '/k'),
+    })
+    const wrong = await nodehub('manifests --part kubeconfig --client-key=k --proxy-secure-port=x')
+    t.match(wrong.err, '--client-key must be an absolute path')
+    t.match(wrong.err, '--proxy-secure-port: "x" is not a port')
+  },
+)
 
 interface Manifest {
   readonly kind: string
