@@ -29,7 +29,8 @@ void t.test(
     })
     const kubelet = await startKubelet(t, {
       nodeName,
-      kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.url),
+      // As `manifests --part kubeconfig` writes it: over TLS, with the kubelet's own certificate.
+      kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
       clientCa: plane.pki.ca.certificate,
     })
 

@@ -70,14 +70,16 @@ export class ControlPlane {
     return this.pki.client(fileName(subject), subject)
   }
 
-  /** A kubeconfig file for `subject` at `server`; a plain `http://` server is given no credentials. */
-  kubeconfig(subject: Subject, server = this.url): string {
+  /**
+   * A kubeconfig file for `subject` at `server`, whom `authority` vouches for; a plain `http://` server is given no credentials.
+   */
+  kubeconfig(subject: Subject, server = this.url, authority = this.pki.ca.certificate): string {
     const plain = server.startsWith('http://')
     const { certificate, key } = this.credentials(subject)
     const port = new URL(server).port
     return writeKubeconfig(this.workspace, `${fileName(subject)}-${port}`, {
       server,
-      cluster: plain ? {} : { 'certificate-authority': this.pki.ca.certificate },
+      cluster: plain ? {} : { 'certificate-authority': authority },
       user: plain ? {} : { 'client-certificate': certificate, 'client-key': key },
     })
   }

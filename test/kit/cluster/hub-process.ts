@@ -16,6 +16,10 @@ export interface HubProcessOptions {
 export interface HubProcess {
   /** The plain listener, where callers without credentials are the node. */
   readonly url: string
+  /** The TLS listener. */
+  readonly secureUrl: string
+  /** The file of the certificate of the hub's own authority. */
+  readonly authority: string
   /** Health, readiness and metrics. */
   readonly opsUrl: string
   readonly daemon: Daemon
@@ -31,7 +35,7 @@ export async function startHubProcess(
   workspace: Workspace,
   { servers, kubeconfig, nodeName }: HubProcessOptions,
 ): Promise<HubProcess> {
-  const [proxyPort, servePort] = [await freePort(), await freePort()]
+  const [proxyPort, securePort, servePort] = [await freePort(), await freePort(), await freePort()]
   const opsUrl = `http://127.0.0.1:${servePort}`
   const ops = new ApiClient(opsUrl)
   const [command, args] = plainNode(
@@ -41,6 +45,7 @@ export async function startHubProcess(
     `--kubeconfig=${kubeconfig}`,
     `--node-name=${nodeName}`,
     `--proxy-port=${proxyPort}`,
+    `--proxy-secure-port=${securePort}`,
     `--serve-port=${servePort}`,
     `--root-dir=${workspace.file('hub')}`,
     '--heartbeat-interval-seconds=1',
@@ -51,5 +56,11 @@ export async function startHubProcess(
     ready: async () => (await ops.get('/readyz')).status === 200,
     seconds: 20,
   })
-  return { url: `http://127.0.0.1:${proxyPort}`, opsUrl, daemon: await daemon.start() }
+  return {
+    url: `http://127.0.0.1:${proxyPort}`,
+    secureUrl: `https://127.0.0.1:${securePort}`,
+    authority: workspace.file('hub', 'pki', 'ca.crt'),
+    opsUrl,
+    daemon: await daemon.start(),
+  }
 }
