@@ -76,9 +76,17 @@ export function localList(
   info: ResourceRequest,
   store: ObjectStore,
 ): ListReply {
+  // Who asks for what is not there is told so before anything of what is there is read.
+  for (const form of exchange.forms) {
+    const version = store.version(collectionKey(exchange, info, form))
+    if (version === undefined) continue
+    refuseOtherVersions(info, version)
+    break
+  }
   const found = storedCollection(exchange, info, store)
   if (!found) throw neverCached()
   const { form, stored } = found
+  // The version is that of what is still being written, too.
   refuseOtherVersions(info, stored.resourceVersion)
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored

@@ -70,11 +70,14 @@ async function* events(
   start: Start,
   recovered: AbortSignal,
 ): AsyncGenerator<readonly WatchEvent[]> {
+  const replays = start === 'with-initial-events' || start === 'with-state'
+  // What is not going to be read is not kept for this watch, which may last for hours.
+  if (!replays) stored.batches[Symbol.iterator]().return?.()
   if (typeof start === 'object') {
     yield [{ type: 'ERROR', status: expired(start.expired) }]
     return
   }
-  if (start !== 'silent') {
+  if (replays) {
     for (const objects of stored.batches) {
       yield objects.map((object) => ({ type: 'ADDED', object }) as const)
     }

@@ -40,3 +40,19 @@ void t.test('a path with two readings is answered by the cloud or not at all', a
   t.equal(await refusal(answer(exchangeOf('/apis/../version'))), 503)
   t.equal(await refusal(answer(exchangeOf('/api%2Fv1/pods'))), 503)
 })
+
+void t.test('a list that is refused is not read before', async (t) => {
+  const store = { version: () => '50', list: omniscient.list } as unknown as ObjectStore
+  const refused = (query: string): Promise<number> =>
+    refusal(
+      answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
+        store,
+        nodeName: 'edge-1',
+        recovered: () => new AbortController().signal,
+      }),
+    )
+  t.equal(await refused('resourceVersion=51'), 504)
+  t.equal(await refused('resourceVersion=49&resourceVersionMatch=Exact'), 410)
+  t.equal(await refused('limit=1&continue=abc'), 410)
+  t.equal(await refused('resourceVersion=50'), -1, 'another is read')
+})

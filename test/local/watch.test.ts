@@ -162,3 +162,29 @@ void t.test('it ends when its client leaves', async (t) => {
   watch.client.abort()
   t.ok(await watch.over())
 })
+
+void t.test('a watch that repeats nothing of the collection holds nothing of it', async (t) => {
+  for (const [query, reads] of [
+    ['&resourceVersion=50', 0],
+    ['&resourceVersion=40', 0],
+    ['', 1],
+  ] as const) {
+    const { signal } = new AbortController()
+    const exchange = exchangeOf(`${pods}${query}`, { signal })
+    if (!exchange.info.isResource) throw new Error('pods are resources')
+    let left = 0
+    let read = 0
+    const batches = {
+      [Symbol.iterator]: () => ({
+        next: () =>
+          read++ === 0 ? { value: [object] } : { done: true as const, value: undefined },
+        return: () => ({ done: true as const, value: left++ }),
+      }),
+    }
+    const store = { list: () => ({ ...stored(), batches }) } as unknown as ObjectStore
+    const { events } = localWatch(exchange, exchange.info, store, signal)
+    void events[Symbol.asyncIterator]().next()
+    await turn()
+    t.strictSame([left, Math.min(read, 1)], [1 - reads, reads], query)
+  }
+})
