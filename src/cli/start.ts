@@ -1,6 +1,7 @@
 import { readConfig } from '../config/config.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
+import { dumpOnSignal } from './dump.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
 import { parentAsPredecessor } from './predecessor.ts'
@@ -14,6 +15,7 @@ export const start: Command = {
 Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
 SIGUSR2 starts what stands at its path now and hands over to it, without giving up its ports.
+SIGUSR1 writes what the process is doing to a file in --root-dir.
 
 ${flagHelp()}
 ${elsewhere}`,
@@ -32,6 +34,7 @@ ${elsewhere}`,
       log.fatal({ err }, 'a failure nobody handled')
       process.exit(1)
     })
+    dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
     const exit = (code: ExitCode): never => process.exit(code)

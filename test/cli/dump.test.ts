@@ -1,0 +1,24 @@
+import t from 'tap'
+import { readFileSync, statSync } from 'node:fs'
+import { startCloud } from '../kit/hub.ts'
+import { signal, startHubProcess } from '../kit/hub-process.ts'
+
+t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+
+void t.test('on SIGUSR1 the hub writes what it is doing, and opens no debugger', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  signal(hub.pid, 'SIGUSR1')
+  const line = (await hub.says(/^wrote what the process is doing/)) as { readonly file?: string }
+  const file = line.file ?? ''
+  t.match(file, `nodehub.${hub.pid}.report.json`)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  const report = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+  t.match(report, { javascriptStack: Object, javascriptHeap: Object, libuv: Array })
+  t.notOk('environmentVariables' in report)
+  t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200, 'it goes on')
+  t.notOk(
+    hub.lines.some(({ msg }) => /debugger/i.test(msg)),
+    'nobody is let in',
+  )
+})
