@@ -30,7 +30,7 @@ import { listen, listenSecurely, type Listener } from './server/listener.ts'
 import type { Place } from './server/listening.ts'
 import { listenOps } from './server/ops.ts'
 import { Serving } from './server/serving.ts'
-import { openStore } from './store/sqlite/open.ts'
+import { bytesOnDisk, openStore } from './store/sqlite/open.ts'
 
 /** A running hub. Disposing it drains what is under way for as long as the configuration allows, then cuts. */
 export interface Hub extends AsyncDisposable {
@@ -188,6 +188,7 @@ export async function startHub(
     showUpstreams(metrics, cloud, connections)
     showExpiry(metrics, 'client', connections.certificate)
     showExpiry(metrics, 'serving', serving.current.certificate)
+    metrics.storeBytes.set(bytesOnDisk(config.cachePath))
     metrics.unfitCollections.set(store.unfitCollections)
     metrics.yurthubErrorKeys.set(store.unfitCollections)
     metrics.yurthubErrorKeysStatus.set(health.store === undefined ? 1 : 0)

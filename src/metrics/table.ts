@@ -120,6 +120,12 @@ export const metricTable = {
     help: 'Writes the store did not take.',
     labels: [],
   },
+  storeBytes: {
+    name: 'nodehub_store_bytes',
+    type: 'gauge',
+    help: 'What the cache takes on the disk.',
+    labels: [],
+  },
   storeWrittenBytes: {
     name: 'nodehub_store_written_bytes_total',
     type: 'counter',

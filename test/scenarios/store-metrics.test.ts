@@ -1,4 +1,5 @@
 import t from 'tap'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { podsOfNode } from '../kit/cloud.ts'
@@ -22,6 +23,11 @@ void t.test('commits and their bytes are counted, and nothing that was not writt
   t.ok((await hub.metric('nodehub_store_commits_total')) > commits)
   t.ok((await hub.metric('nodehub_store_written_bytes_total')) > written)
   t.equal(await hub.metric('nodehub_store_failures_total'), 0)
+  const files = ['objects.db', 'objects.db-wal'].map((name) => join(hub.config.cachePath, name))
+  t.equal(
+    await hub.metric('nodehub_store_bytes'),
+    files.reduce((sum, file) => sum + statSync(file).size, 0),
+  )
 })
 
 void t.test('a store that fails is not well because an answer was stored before', async (t) => {

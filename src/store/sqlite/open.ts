@@ -6,6 +6,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -38,6 +39,13 @@ export interface StoreOptions {
 
 const file = 'objects.db'
 const lockFile = 'lock.db'
+
+/** What the database takes on the disk, with what is written ahead of it and not yet in its place. */
+export const bytesOnDisk = (directory: string): number =>
+  ['', '-wal'].reduce((sum, suffix) => {
+    const found = statSync(join(directory, file + suffix), { throwIfNoEntry: false })
+    return sum + (found?.size ?? 0)
+  }, 0)
 
 /**
  * Opens the store, as it was left or as a crash left it. A database that cannot be used is set aside under another name, which is
