@@ -334,7 +334,9 @@ function showUpstreams(metrics: HubMetrics, cloud: Cloud, connections: Connectio
     }
     const { protocol, hostname, port } = new URL(origin)
     const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
-    upstreamConnections.set({ upstream: origin }, connections.open(origin))
+    for (const name of ['http/1.1', 'h2'] as const) {
+      upstreamConnections.set({ upstream: origin, protocol: name }, connections.open(origin, name))
+    }
     yurthubConnections.set({ server }, connections.open(origin))
   }
 }

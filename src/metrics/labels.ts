@@ -70,6 +70,7 @@ export function labelBounds(components: Iterable<string>): Readonly<Record<Label
     source: oneOf(new Set(['cloud', 'cache', 'hub'])),
     // As many as the configuration names, and words of our own.
     upstream: any,
+    protocol: any,
     server: any,
     outcome: any,
     filter: any,

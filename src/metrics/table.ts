@@ -16,6 +16,7 @@ export type Label =
   | 'code'
   | 'source'
   | 'upstream'
+  | 'protocol'
   | 'server'
   | 'outcome'
   | 'filter'
@@ -153,8 +154,8 @@ export const metricTable = {
   upstreamConnections: {
     name: 'nodehub_upstream_connections',
     type: 'gauge',
-    help: 'Open connections to an API server; those of upgrades and probes left out.',
-    labels: ['upstream'],
+    help: 'Open connections to an API server, by protocol: http/1.1, or h2 for watches. Those of upgrades and probes are left out.',
+    labels: ['upstream', 'protocol'],
   },
   unfitCollections: {
     name: 'nodehub_store_unfit_collections',

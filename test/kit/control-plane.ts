@@ -11,6 +11,8 @@ export interface ControlPlaneOptions {
   readonly controllerManager?: boolean
   /** How many API servers stand on the one etcd. */
   readonly apiservers?: number
+  /** Flags of the API servers, besides those they need. */
+  readonly apiserverFlags?: readonly string[]
 }
 
 export interface ApiServer {
@@ -95,7 +97,12 @@ export const nodeSubject = (nodeName: string): Subject => ({
 /** Starts a control plane on loopback; all of it ends with the test. */
 export async function startControlPlane(
   t: Scope,
-  { scheduler = false, controllerManager = false, apiservers = 1 }: ControlPlaneOptions = {},
+  {
+    scheduler = false,
+    controllerManager = false,
+    apiservers = 1,
+    apiserverFlags = [],
+  }: ControlPlaneOptions = {},
 ): Promise<ControlPlane> {
   const found = findBinaries(binaries)
   if ('missing' in found) throw new Error(found.missing)
@@ -105,7 +112,10 @@ export async function startControlPlane(
   const { etcd, url: etcdUrl } = await startEtcd(workspace, paths.etcd)
   const servers = await Promise.all(
     Array.from({ length: apiservers }, (_, at) =>
-      startApiServer(workspace, pki, paths['kube-apiserver'], etcdUrl, `kube-apiserver-${at}`),
+      startApiServer(workspace, pki, paths['kube-apiserver'], `kube-apiserver-${at}`, [
+        `--etcd-servers=${etcdUrl}`,
+        ...apiserverFlags,
+      ]),
     ),
   )
   const plane = new ControlPlane(workspace, pki, etcd, servers)
@@ -149,8 +159,8 @@ async function startApiServer(
   workspace: Workspace,
   pki: Pki,
   command: string,
-  etcdUrl: string,
   name: string,
+  flags: readonly string[],
 ): Promise<ApiServer> {
   const port = await freePort()
   const serving = pki.server('kube-apiserver', { commonName: 'kube-apiserver' }, [
@@ -165,7 +175,7 @@ async function startApiServer(
   const daemon = new Daemon(workspace, name, {
     command,
     args: [
-      `--etcd-servers=${etcdUrl}`,
+      ...flags,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
       '--endpoint-reconciler-type=none',
