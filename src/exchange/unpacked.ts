@@ -52,7 +52,10 @@ export async function* unpacked(
   }
 }
 
-/** node:zlib's stream, which works off the main thread, seen as a function of what is put in. */
+/**
+ * node:zlib's stream, seen as a function of what is put in. It works off the main thread, where the 4 MB of a list of 500 pods take some 10
+ * to 20 ms.
+ */
 class Gunzip implements Disposable {
   readonly #stream = createGunzip({ chunkSize: 64 * 1024, rejectGarbageAfterEnd: true })
   #failure: unknown

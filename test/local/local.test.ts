@@ -42,7 +42,10 @@ void t.test('a path with two readings is answered by the cloud or not at all', a
 })
 
 void t.test('a list that is refused is not read before', async (t) => {
-  const store = { version: () => '50', list: omniscient.list } as unknown as ObjectStore
+  const list = (): never => {
+    throw new Error('the list was read')
+  }
+  const store = { version: () => '50', list } as unknown as ObjectStore
   const refused = (query: string): Promise<number> =>
     refusal(
       answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
