@@ -71,14 +71,11 @@ export function serveHttp1(server: Server, service: Served): Closing {
   })
   const tunnels = new Set<Duplex>()
   // No tunnel to anywhere is made here, with nobody's credentials.
-  server.on('connect', (_request, socket) => refuseNow(socket, { code: 405 }))
+  server.on('connect', (_request, socket) => {
+    if (!comesTooEarly(socket, service)) refuseNow(socket, { code: 405 })
+  })
   server.on('upgrade', (request, socket, head) => {
-    // Its answer goes to the socket itself: it would overtake those that are still to come, and be taken for one of them.
-    if (underWayOn(socket).size > 0) {
-      service.onCut('pipelined')
-      socket.destroy()
-      return
-    }
+    if (comesTooEarly(socket, service)) return
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
@@ -114,14 +111,15 @@ function answerRequest(
   service: Served,
 ): Promise<void> {
   const gone = new AbortController()
-  const here = { request, response }
-  const underWay = underWayOn(request.socket).add(here)
   const serving = service.crowd.serving(request.socket)
-  response.once('close', () => {
+  const end = (): void => {
     underWay.delete(here)
     serving[Symbol.dispose]()
     gone.abort(clientGone)
-  })
+  }
+  const here = { request, response, end }
+  const underWay = underWayOn(request.socket).add(here)
+  response.once('close', end)
   if (underWay.size > limits.pipelined) {
     service.onCut('pipelined')
     request.socket.destroy()
@@ -161,6 +159,8 @@ function pairs(raw: readonly string[]): [string, string][] {
 interface UnderWay {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** Its client has gone, or has its answer. */
+  readonly end: () => void
 }
 
 /** Connections that close when the refusal has gone out that was the last answer on them. */
@@ -179,11 +179,24 @@ function underWayOn(socket: Duplex): Set<UnderWay> {
 const mayBeRefused = ({ request, response }: UnderWay): boolean =>
   !request.complete && !response.headersSent
 
-/** The last word on a connection that Node has let go of, unless it would be taken for the answer to what is under way. */
+/**
+ * Whether a request for another protocol came ahead of an answer, or behind a fault. It is answered on the socket itself, which would be taken
+ * for the answer to what is under way; that ends with its connection, of which Node tells nobody once it has let go of it.
+ */
+function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
+  if (refused.has(socket)) return true
+  const underWay = [...underWayOn(socket)]
+  if (underWay.length === 0) return false
+  onCut('pipelined')
+  socket.destroy()
+  for (const each of underWay) each.end()
+  return true
+}
+
+/** The last word on a connection that Node has let go of. */
 function refuseNow(socket: Duplex, fault: Fault): void {
   socket.on('error', () => socket.destroy())
-  if (underWayOn(socket).size > 0) socket.destroy()
-  else endWith(socket, messageOf(fault))
+  endWith(socket, messageOf(fault))
 }
 
 /** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */

@@ -27,6 +27,8 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
   }
   const encodings = headers.all('transfer-encoding')
   const [encoding = 'chunked'] = encodings
+  // Go reads no encoding into 1.0, and Node does: what would be a body here would be the next request there.
+  if (httpVersion === '1.0' && encodings.length > 0) return { code: 400 }
   if (encodings.length > 1 || encoding.toLowerCase() !== 'chunked') return { code: 501 }
   return undefined
 }

@@ -215,6 +215,10 @@ void t.test('what could be read as two requests is none', async (t) => {
       'a chunk line that ends with LF alone',
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n',
     ],
+    [
+      'chunks in HTTP/1.0, which has none',
+      `POST / HTTP/1.0\r\nHost: hub\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    ],
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
     ['two hosts', 'GET / HTTP/1.1\r\nHost: hub\r\nHost: other\r\n\r\n'],
     ['a host that is none', 'GET / HTTP/1.1\r\nHost: hub, other\x01\r\n\r\n'],
@@ -685,6 +689,19 @@ void t.test('an upgrade asked for ahead of an answer never overtakes it', async 
   )
   t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
 })
+
+void t.test(
+  'a tunnel asked for ahead of answers is not refused in their place, and ends them',
+  async (t) => {
+    const { dial, seen } = await listening(t, () => new Promise(() => undefined))
+    const client = await dial()
+    const connect = 'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n'
+    client.write(get('/first') + get('/second') + connect)
+    t.equal(await client.rest(), '')
+    t.equal(seen.length, 2)
+    for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
+  },
+)
 
 void t.test('requests sent far ahead of their answers end the connection', async (t) => {
   const { dial, seen, cuts } = await listening(t, () => new Promise(() => undefined))

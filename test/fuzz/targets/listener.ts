@@ -17,6 +17,8 @@ const seeds = [
   'GET /f HTTP/1.1\r\nHost: hub\r\nX-A: 1\r\n Transfer-Encoding: chunked\r\n\r\n',
   'PUT /g HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF1\r\nx',
   'PUT /h HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+  'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n',
+  'POST /q HTTP/1.0\r\nHost: hub\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: hub\r\n\r\n',
   'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0',
   'GET /i HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n',
   'GET /j HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /k HTTP/1.1\r\nHost: hub\r\n\r\n',
