@@ -241,6 +241,7 @@ export async function startHub(
       local: {
         store,
         nodeName: config.nodeName,
+        minRequestTimeoutMs: config.minRequestTimeoutMs,
         // Answered from the cache although the cloud is taken to be there: nobody is going to say that it is back.
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },

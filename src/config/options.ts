@@ -268,10 +268,9 @@ export const options = {
   'min-request-timeout': option({
     type: is.duration,
     group: 'Cache',
-    help: 'How long a watch from the cache lasts at least whose client asked for no time.',
+    help: 'How long a watch from the cache lasts at least whose client asked for no time; at most as long again.',
     default: 1_800_000,
     defaultShown: '30m',
-    remark: laterUnless((ms) => ms === 1_800_000, 'such a watch lasts from 30 to 60 minutes'),
   }),
   'enable-resource-filter': option({
     type: is.boolean,

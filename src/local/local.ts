@@ -11,6 +11,8 @@ export interface LocalFacts {
   readonly nodeName: string
   /** Aborts when the cloud is back. */
   readonly recovered: () => AbortSignal
+  /** The least a watch lasts whose client named no time. */
+  readonly minRequestTimeoutMs: number
 }
 
 /** Answers as far as can be without the cloud; throws a `StatusError` for what cannot. */
@@ -37,6 +39,9 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
       return localList(exchange, info, store)
     case 'watch':
       if (info.name !== undefined) throw neverCached()
-      return localWatch(exchange, info, store, facts.recovered())
+      return localWatch(exchange, info, store, {
+        recovered: facts.recovered(),
+        leastMs: facts.minRequestTimeoutMs,
+      })
   }
 }

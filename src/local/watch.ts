@@ -10,8 +10,13 @@ import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders, neverCached, storedCollection } from './answers.ts'
 
-/** The API server's own, where a client names no end (--min-request-timeout), spread over as much again. */
-const defaultMs = 30 * 60_000
+/** When a watch ends that its client does not end. */
+export interface WatchEnd {
+  /** Aborts when the cloud is back. */
+  readonly recovered: AbortSignal
+  /** The least a watch lasts whose client named no time; they are spread over as much again, as by an API server. */
+  readonly leastMs: number
+}
 
 const bookmarkMs = 60_000
 
@@ -20,14 +25,14 @@ const spreadMs = 1_000
 
 /**
  * A watch while the cloud is gone: what the collection holds, where that was asked for, then silence with bookmarks. It ends at its
- * deadline, when the client leaves, and, cleanly, when `recovered` says that the cloud is back: the client's next watch goes there with
+ * deadline, when the client leaves, and, cleanly, when `end` says that the cloud is back: the client's next watch goes there with
  * its own version and gets what it missed. A version that is not the cache's own is answered as the API server answers it.
  */
 export function localWatch(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-  recovered: AbortSignal,
+  end: WatchEnd,
 ): WatchReply {
   const found = storedCollection(exchange, info, store)
   if (!found) throw neverCached()
@@ -42,7 +47,7 @@ export function localWatch(
     form: () => form,
     gvk: () => gvk,
     extra: stored.extra,
-    events: events(exchange, info, stored, start, recovered),
+    events: events(exchange, info, stored, start, end),
   }
 }
 
@@ -68,7 +73,7 @@ async function* events(
   info: ResourceRequest,
   stored: StoredList,
   start: Start,
-  recovered: AbortSignal,
+  end: WatchEnd,
 ): AsyncGenerator<readonly WatchEvent[]> {
   const replays = start === 'with-initial-events' || start === 'with-state'
   // What is not going to be read is not kept for this watch, which may last for hours.
@@ -87,7 +92,7 @@ async function* events(
     { type: 'BOOKMARK', resourceVersion: stored.resourceVersion, initialEventsEnd },
   ]
   if (start === 'with-initial-events' && bookmarks) yield bookmark(true)
-  for await (const due of ticksUntilOver(exchange, info, recovered)) {
+  for await (const due of ticksUntilOver(exchange, info, end)) {
     if (bookmarks && due) yield bookmark(false)
   }
 }
@@ -96,7 +101,7 @@ async function* events(
 async function* ticksUntilOver(
   exchange: Exchange,
   info: ResourceRequest,
-  recovered: AbortSignal,
+  { recovered, leastMs }: WatchEnd,
 ): AsyncGenerator<true> {
   const began = elapsed()
   let over = false
@@ -107,7 +112,7 @@ async function* ticksUntilOver(
   }
   let ending: Disposable | undefined
   using _left = onAbort(exchange.signal, end)
-  using _deadline = after(lifetimeOf(info), end)
+  using _deadline = after(lifetimeOf(info, leastMs), end)
   using _back = onAbort(recovered, () => {
     ending = after(Math.max(shortestWatchMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
   })
@@ -126,8 +131,8 @@ async function* ticksUntilOver(
   }
 }
 
-function lifetimeOf({ query }: ResourceRequest): number {
+function lifetimeOf({ query }: ResourceRequest, leastMs: number): number {
   const seconds = Number(query.get('timeoutSeconds') ?? 0)
-  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * defaultMs
+  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
   return Math.min(asked, 24 * 3_600_000)
 }

@@ -100,6 +100,7 @@ export async function startHubParts(
       local: {
         store,
         nodeName,
+        minRequestTimeoutMs: 1_800_000,
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
       onOutcome: () => undefined,

@@ -16,6 +16,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
   answerLocally(exchange, {
     store: omniscient,
     nodeName: 'edge-1',
+    minRequestTimeoutMs: 1_800_000,
     recovered: () => new AbortController().signal,
   })
 
@@ -51,6 +52,7 @@ void t.test('a list that is refused is not read before', async (t) => {
       answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
         store,
         nodeName: 'edge-1',
+        minRequestTimeoutMs: 1_800_000,
         recovered: () => new AbortController().signal,
       }),
     )

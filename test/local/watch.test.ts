@@ -34,7 +34,7 @@ interface Opened {
 }
 
 /** A watch of the cache on a clock that the test moves. */
-function open(t: Tap, url: string): Opened {
+function open(t: Tap, url: string, leastMs = 1_800_000): Opened {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   t.teardown(() => mock.timers.reset())
   let now = 0
@@ -49,7 +49,10 @@ function open(t: Tap, url: string): Opened {
   const exchange = exchangeOf(url, { signal: client.signal })
   if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
   const store = { list: stored } as unknown as ObjectStore
-  const { events } = localWatch(exchange, exchange.info, store, recovered.signal)
+  const { events } = localWatch(exchange, exchange.info, store, {
+    recovered: recovered.signal,
+    leastMs,
+  })
   const all: WatchEvent[] = []
   let ended = false
   void (async () => {
@@ -134,6 +137,18 @@ void t.test('it ends at its time', async (t) => {
 })
 
 void t.test(
+  'without a time of its own it lasts as long as is said, and at most twice that',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50`, 60_000)
+    await watch.said()
+    mock.timers.tick(59_999)
+    t.notOk(await watch.over())
+    mock.timers.tick(60_001)
+    t.ok(await watch.over())
+  },
+)
+
+void t.test(
   'back online it ends, never within its first 1.1 seconds, and soon after',
   async (t) => {
     const watch = open(t, `${pods}&resourceVersion=50`)
@@ -182,7 +197,10 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
       }),
     }
     const store = { list: () => ({ ...stored(), batches }) } as unknown as ObjectStore
-    const { events } = localWatch(exchange, exchange.info, store, signal)
+    const { events } = localWatch(exchange, exchange.info, store, {
+      recovered: signal,
+      leastMs: 60_000,
+    })
     void events[Symbol.asyncIterator]().next()
     await turn()
     t.strictSame([left, Math.min(read, 1)], [1 - reads, reads], query)
