@@ -48,5 +48,5 @@ function withQuery(url: string, change: (query: URLSearchParams) => void): strin
   const query = new URLSearchParams(rest.join('?'))
   for (const name of ['resourceVersion', 'resourceVersionMatch', 'limit']) query.delete(name)
   change(query)
-  return `${path}?${query}`
+  return query.size === 0 ? `${path}` : `${path}?${query}`
 }

@@ -1,0 +1,238 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { objectOf } from '../kit/client.ts'
+import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
+import { thinLink } from '../kit/wire/thin-link.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const aPod = '/api/v1/namespaces/default/pods/a'
+const anyPods = '/api/v1/pods?resourceVersion=0'
+
+const isProbe = ({ path }: { path: string }): boolean => path === '/readyz'
+const isNoProbe = ({ path }: { path: string }): boolean => path !== '/readyz'
+
+/** Probes that are not answered fail soon, and one is enough. */
+const impatient = {
+  heartbeat: { intervalMs: 40, timeoutMs: 200, failedRetry: 1, healthyThreshold: 1 },
+}
+
+/** Two clouds with a pod each, named after them. */
+async function two(t: Teardown): Promise<readonly [CloudServer, CloudServer]> {
+  const [first, second] = [await startCloud(t), await startCloud(t)]
+  first.addPods('first')
+  second.addPods('second')
+  return [first, second]
+}
+
+const named = (path: string): string[] => [`default/${path}`]
+
+void t.test(
+  'F11: a frozen API server is found out within seconds, and its watches end',
+  async (t) => {
+    const [first, second] = await two(t)
+    const hub = await startTestHub(t, {
+      upstreams: [first, second],
+      flags: ['--lb-mode=priority'],
+      config: impatient,
+    })
+    await hub.online()
+    const watches = await Promise.all(
+      ['kubelet', 'kube-proxy', 'operator'].map((component) =>
+        hub.as(component).watch('/api/v1/pods'),
+      ),
+    )
+    await first.sandbox.untilWatches(3)
+    using _frozen = first.sandbox.faults.freeze()
+    await Promise.all(watches.map((watch) => watch.end()))
+    const again = await hub.as('kubelet').watch('/api/v1/pods')
+    t.match(await again.next(), { object: { metadata: { name: 'second' } } })
+    t.equal(hub.hub.online(), true)
+  },
+)
+
+void t.test(
+  'F12: API servers that all say that they are not ready are asked all the same',
+  async (t) => {
+    const [first, second] = await two(t)
+    const hub = await startTestHub(t, { upstreams: [first, second], config: impatient })
+    await hub.online()
+    const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
+    await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
+    while ((await hub.metric(`nodehub_upstream_healthy{upstream="${second.url}"}`)) === 1);
+    t.equal(hub.hub.online(), true)
+    const answer = await hub.as('operator').get('/api/v1/pods')
+    t.equal(answer.status, 200)
+    await hub.answered(({ path, source }) => path === '/api/v1/pods' && source === 'cloud')
+    for (const fault of strained) fault[Symbol.dispose]()
+  },
+)
+
+void t.test(
+  'F12: API servers that answer probes too late, but answer, are not given up',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud], config: impatient })
+    await hub.online()
+    const watch = await hub.as('kubelet').watch(podsOfNode)
+    await watch.next()
+    using _slow = cloud.sandbox.faults.delay(1_000_000, isProbe)
+    for (let probe = 0; probe < 3; probe++) {
+      const probed = cloud.sandbox.nextRequest(isProbe)
+      let asked = false
+      void probed.then(({ over }) => over.addEventListener('abort', () => (asked = true)))
+      while (!asked) {
+        cloud.touch(pods, 'a', 'default')
+        await watch.next()
+      }
+    }
+    t.equal(hub.hub.online(), true)
+    t.equal((await hub.as('kubelet').get(aPod)).status, 200)
+  },
+)
+
+void t.test('F15: who has a preference goes back to it once it is healthy', async (t) => {
+  const [first, second] = await two(t)
+  const hub = await startTestHub(t, {
+    upstreams: [first, second],
+    flags: ['--lb-mode=priority'],
+    config: impatient,
+  })
+  await hub.online()
+  const operators = Array.from({ length: 8 }, (_, i) => hub.as(`operator-${i}`))
+  const lists = () => Promise.all(operators.map((each) => each.list('/api/v1/pods')))
+  for (const { names } of await lists()) t.strictSame(names, named('first'))
+  await first.unplug()
+  for (const { names } of await lists()) t.strictSame(names, named('second'))
+  await first.plug()
+  const back = (listed: Awaited<ReturnType<typeof lists>>): boolean =>
+    listed.every(({ names }) => names[0] === 'default/first')
+  while (!back(await lists()));
+  t.pass('all of them are back')
+})
+
+void t.test(
+  'an API server at which requests fail is passed over, though its probes succeed',
+  async (t) => {
+    const [first, second] = await two(t)
+    const hub = await startTestHub(t, {
+      upstreams: [first, second],
+      flags: ['--lb-mode=priority'],
+      config: { heartbeat: { ...impatient.heartbeat, intervalMs: 60_000 } },
+    })
+    await hub.online()
+    const broken = first.sandbox.faults.reset(isNoProbe)
+    const operator = hub.as('operator')
+    for (let i = 0; i < 10; i++) {
+      t.strictSame((await operator.list('/api/v1/pods')).names, named('second'))
+    }
+    const tried = first.sandbox.requests.filter(isNoProbe).length
+    t.equal(tried, 5, 'it was tried five times, and then no more')
+    t.equal(await hub.metric(`nodehub_upstream_ejections_total{upstream="${first.url}"}`), 1)
+    t.equal(await hub.metric(`nodehub_upstream_healthy{upstream="${first.url}"}`), 1)
+    await second.unplug()
+    broken[Symbol.dispose]()
+    t.strictSame(
+      (await operator.list('/api/v1/pods')).names,
+      named('first'),
+      'when no other is left',
+    )
+  },
+)
+
+void t.test('F16: failing over to an API server that lags takes nobody back', async (t) => {
+  const cloud = await startCloud(t, { freshnessMs: 20 })
+  cloud.addPods('a', 'b', 'c')
+  const behind = await cloud.sandbox.lag(2)
+  t.teardown(() => behind[Symbol.asyncDispose]())
+  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  t.equal((await kubelet.list(anyPods)).names.length, 3)
+  await cloud.unplug()
+  const late = await kubelet.list(anyPods)
+  t.equal(late.names.length, 3, 'it was asked for what is known, and then for the most recent')
+  t.equal(late.resourceVersion, cloud.sandbox.version)
+  t.match(
+    cloud.sandbox.requests.filter(({ path }) => path === '/api/v1/pods').map(({ url }) => url),
+    [
+      /resourceVersion=0$/,
+      new RegExp(`resourceVersion=${cloud.sandbox.version}&resourceVersionMatch=NotOlderThan$`),
+      /pods$/,
+    ],
+  )
+  const asked = await kubelet.get(`/api/v1/pods?resourceVersion=${cloud.sandbox.version}`)
+  t.match(objectOf(asked), {
+    code: 504,
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
+  })
+})
+
+void t.test('F16: where one lags, the next is asked', async (t) => {
+  const cloud = await startCloud(t, { freshnessMs: 20 })
+  cloud.addPods('a', 'b', 'c')
+  const behind = await cloud.sandbox.lag(2)
+  t.teardown(() => behind[Symbol.asyncDispose]())
+  const hub = await startTestHub(t, { upstreams: [behind, cloud], flags: ['--lb-mode=priority'] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { version } = cloud.sandbox
+  t.equal((await kubelet.list('/api/v1/pods')).resourceVersion, version)
+  const atLeast = `/api/v1/pods?resourceVersion=${version}`
+  for (const path of [anyPods, `${anyPods}&limit=1`, atLeast]) {
+    const { names, resourceVersion } = await kubelet.list(path)
+    t.match({ names, resourceVersion }, { names: { length: 3 }, resourceVersion: version }, path)
+  }
+  t.equal(await hub.metric('nodehub_diverted_total'), 0)
+})
+
+void t.test('a cluster restored to what it was before is taken for what it is', async (t) => {
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
+  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
+  const before = await startCloud(t, { firstVersion: 5_000 })
+  before.addPods('a', 'b')
+  const restored = await startCloud(t, { firstVersion: 1_000, freshnessMs: 20 })
+  restored.addPods('a')
+  const hubOf = async (cloud: CloudServer): Promise<TestHub> => {
+    const hub = await new TestHub(rootDir, { upstreams: [cloud] }).start()
+    t.teardown(() => hub.stop())
+    await hub.online()
+    return hub
+  }
+  const first = await hubOf(before)
+  await first.as('kubelet').list(anyPods)
+  await first.stop()
+  const second = await hubOf(restored)
+  const kubelet = second.as('kubelet')
+  t.equal((await kubelet.list(anyPods)).resourceVersion, restored.sandbox.version)
+  await restored.unplug()
+  await second.offline()
+  t.strictSame((await kubelet.list(anyPods)).names, named('a'))
+})
+
+void t.test('an API server behind a thin link is slow, and nobody takes it for dead', async (t) => {
+  const cloud = await startCloud(t)
+  for (let i = 0; i < 8; i++) {
+    cloud.sandbox.create(configMaps, {
+      metadata: { name: `c${i}`, namespace: 'default' },
+      data: { long: 'x'.repeat(50 * 1024) },
+    })
+  }
+  const link = await thinLink(t, cloud.url, 200 * 1024)
+  const hub = await startTestHub(t, { upstreams: [link], config: impatient })
+  await hub.online()
+  const list = hub.as('kubelet').list('/api/v1/configmaps?resourceVersion=0')
+  await cloud.sandbox.nextRequest(({ path }) => path === '/api/v1/configmaps')
+  const waiting = hub.as('operator').get('/api/v1/nodes/edge-1')
+  t.equal((await list).names.length, 8)
+  t.equal((await waiting).status, 200)
+  t.strictSame([...new Set(hub.answers.map(({ source }) => source))], ['cloud'])
+  t.notMatch(hub.lines.join(''), 'offline:')
+  t.equal(
+    await hub.metric(`nodehub_upstream_requests_total{upstream="${link.url}",outcome="failed"}`),
+    0,
+  )
+})
