@@ -4,16 +4,14 @@ import { elapsed } from '../base/clock.ts'
 import { dial } from './dial.ts'
 import type { Pace } from './pace.ts'
 import { Session } from './session.ts'
-import { Stream, type StreamRequest } from './stream.ts'
-
-type Dispatch = (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
+import { Stream, type StreamRequest, type Ways } from './stream.ts'
 
 export interface SessionsOptions {
   readonly origin: string
   readonly connect: buildConnector.connector
   readonly pace: Pace
   /** Where requests go when the server does not offer HTTP/2. */
-  readonly plain: Dispatch
+  readonly plain: Ways['plain']
   /** Takes a connection over which HTTP/1.1 was agreed on. */
   readonly onPlain: (socket: TLSSocket) => void
 }
@@ -44,7 +42,8 @@ export class Sessions {
   dispatch(request: StreamRequest, handler: Dispatcher.DispatchHandler): void {
     const { origin, plain } = this.#options
     if (elapsed() < this.#plainUntil) return plain(request, handler)
-    this.#place(new Stream(new URL(origin), request, handler, (stream) => this.#place(stream)))
+    const again = (stream: Stream): void => this.#place(stream)
+    this.#place(new Stream(new URL(origin), request, handler, { again, plain }))
   }
 
   #place(stream: Stream): void {
@@ -111,7 +110,7 @@ export class Sessions {
 
   #goPlain(): void {
     this.#plainUntil = elapsed() + this.#options.pace.plainMs
-    for (const stream of this.#taken()) stream.handOver(this.#options.plain)
+    for (const stream of this.#taken()) stream.goPlain()
   }
 
   #taken(): Stream[] {

@@ -10,6 +10,14 @@ export interface StreamRequest {
   readonly headers: readonly string[]
 }
 
+/** Where a request goes that does not stay on the stream it was opened on. */
+export interface Ways {
+  /** To another session; called once at most. */
+  readonly again: (stream: Stream) => void
+  /** Over HTTP/1.1. */
+  readonly plain: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
+}
+
 /** What a stream is opened on. */
 export interface Opener {
   /** Opens a stream for a request without a body, and says whether the server cannot have seen it (asked once it is over). */
@@ -27,7 +35,7 @@ export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
   readonly #request: StreamRequest
   readonly #handler: Dispatcher.DispatchHandler
-  readonly #again: (stream: Stream) => void
+  readonly #ways: Ways
   #stream: ClientHttp2Stream | undefined
   #over = false
   #reason: Error | null = null
@@ -36,17 +44,16 @@ export class Stream implements Dispatcher.DispatchController {
   rawHeaders: string[] | null = null
   rawTrailers: string[] | null = null
 
-  /** `again` is called where the request may be put to another session, once at most. */
   constructor(
     origin: URL,
     request: StreamRequest,
     handler: Dispatcher.DispatchHandler,
-    again: (stream: Stream) => void,
+    ways: Ways,
   ) {
     this.#origin = origin
     this.#request = request
     this.#handler = handler
-    this.#again = again
+    this.#ways = ways
   }
 
   get aborted(): boolean {
@@ -84,18 +91,19 @@ export class Stream implements Dispatcher.DispatchController {
     this.#fail(new NotConnected(this.#origin.origin, cause))
   }
 
-  /** Lets another way be taken, where the request is still wanted. */
-  handOver(dispatch: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void): void {
+  /** Goes over HTTP/1.1 instead, where the request is still wanted. */
+  goPlain(): void {
     if (this.#over) return
     this.#over = true
-    dispatch(this.#request, this.#handler)
+    this.#ways.plain(this.#request, this.#handler)
   }
 
   /** Returns the stream to be counted until it closes; `undefined` where the request is no longer wanted. */
   start(session: Opener): ClientHttp2Stream | undefined {
     if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
     if (this.#over) return undefined
-    const stream = session.open(pseudo(this.#origin, this.#request))
+    const stream = this.#opened(session)
+    if (!stream) return undefined
     this.#stream = stream
     stream.on('response', (headers, _flags, raw: unknown) => {
       this.#answered = true
@@ -128,10 +136,20 @@ export class Stream implements Dispatcher.DispatchController {
     return stream
   }
 
+  /** `undefined` where the head is one that HTTP/2 cannot carry, such as a field said twice that may be said once. */
+  #opened(session: Opener): ClientHttp2Stream | undefined {
+    try {
+      return session.open(pseudo(this.#origin, this.#request))
+    } catch {
+      this.goPlain()
+      return undefined
+    }
+  }
+
   #refused(): void {
     this.#stream = undefined
     this.#refusals++
-    if (this.#refusals === 1) this.#again(this)
+    if (this.#refusals === 1) this.#ways.again(this)
     else this.#fail(new StreamRefused(this.#origin.origin))
   }
 

@@ -13,7 +13,8 @@ export interface Pair {
 export interface Authority {
   readonly ca: string
   server(names: string): Pair
-  client(name: string): Pair
+  /** With `days` 0, one that ends as it is made. */
+  client(name: string, days?: number): Pair
 }
 
 /** `undefined` where there is no openssl to make certificates with. */
@@ -25,14 +26,14 @@ export function authority(t: Teardown): Authority | undefined {
     void execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const makeKey = (file: string): void =>
     openssl('ecparam', '-genkey', '-name', 'prime256v1', '-noout', '-out', file)
-  const issue = (name: string, subject: string, extensions: string): Pair => {
+  const issue = (name: string, subject: string, extensions: string, days = 2): Pair => {
     makeKey(at(`${name}.key`))
     writeFileSync(at(`${name}.ext`), extensions)
     openssl('req', '-new', '-key', at(`${name}.key`), '-subj', subject, '-out', at(`${name}.csr`))
     // prettier-ignore
     openssl(
       'x509', '-req', '-in', at(`${name}.csr`), '-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial',
-      '-days', '2', '-extfile', at(`${name}.ext`), '-out', at(`${name}.crt`),
+      '-days', String(days), '-extfile', at(`${name}.ext`), '-out', at(`${name}.crt`),
     )
     const read = (file: string): string => readFileSync(at(file), 'utf8')
     return { cert: read(`${name}.crt`), key: read(`${name}.key`) }
@@ -59,6 +60,6 @@ export function authority(t: Teardown): Authority | undefined {
   return {
     ca: readFileSync(at('ca.crt'), 'utf8'),
     server: (names) => issue('server', '/CN=server', `subjectAltName=${names}`),
-    client: (name) => issue(name, `/CN=${name}`, 'extendedKeyUsage=clientAuth'),
+    client: (name, days) => issue(name, `/CN=${name}`, 'extendedKeyUsage=clientAuth', days),
   }
 }

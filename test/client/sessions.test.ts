@@ -26,8 +26,8 @@ const credentials = ({ cert, key }: Pair): Credentials => ({
   files: [],
 })
 
-function connectionsOf(t: Teardown, pace: Partial<Pace> = {}): Connections {
-  const connections = new Connections(credentials(first), { ...usualPace, ...pace })
+function connectionsOf(t: Teardown, pace: Partial<Pace> = {}, pair: Pair = first): Connections {
+  const connections = new Connections(credentials(pair), { ...usualPace, ...pace })
   t.teardown(() => connections[Symbol.asyncDispose]())
   return connections
 }
@@ -96,6 +96,14 @@ const watch = (
   return watch
 }
 
+/** The answer to a short request. */
+async function shortly(connections: Connections, { origin }: H2Upstream): Promise<string> {
+  const asked = new Watch()
+  connections.dispatch('node', origin, { method: 'GET', path: '/', headers: [], body: null }, asked)
+  await asked.over.promise
+  return asked.body
+}
+
 /** A watch that the server has answered with its head and one event. */
 async function running(connections: Connections, upstream: H2Upstream) {
   const asked = watch(connections, upstream.origin)
@@ -115,11 +123,7 @@ void t.test(
     for (let i = 0; i < 3; i++) await running(connections, upstream)
     t.equal(upstream.sessions.length, 1)
     t.strictSame(opened(connections, upstream), [0, 1])
-    const short = new Watch()
-    const request = { method: 'GET', path: '/', headers: [], body: null }
-    connections.dispatch('node', upstream.origin, request, short)
-    t.equal(await short.code(), 'end')
-    t.equal(short.body, 'over HTTP/1.1')
+    t.equal(await shortly(connections, upstream), 'over HTTP/1.1')
     t.strictSame(opened(connections, upstream), [1, 1])
   },
 )
@@ -451,6 +455,71 @@ void t.test(
     await closed
   },
 )
+
+void t.test(
+  'F22: watches opened with a certificate that has expired end cleanly, over either protocol, once there is a new one',
+  { skip },
+  async (t) => {
+    const upstream = await upstreamOf(t)
+    const connections = connectionsOf(t, {}, pki?.client('expired-node', 0))
+    const { asked, session } = await running(connections, upstream)
+    const plain = await rawUpstream(t, serving)
+    const overPlain = watch(connections, plain.origin)
+    const wire = await plain.next()
+    await wire.head()
+    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n')
+    await overPlain.until(5)
+    const closed = once(session, 'close')
+    connections.replaceCredentials(credentials(second))
+    t.equal(await asked.code(), 'end')
+    t.equal(await overPlain.code(), 'end')
+    await closed
+    await wire.ended
+    t.equal((await running(connections, upstream)).asked.body, 'event')
+  },
+)
+
+void t.test(
+  'over HTTP/1.1, too, a watch outlives the replacement of a certificate that has not expired',
+  { skip },
+  async (t) => {
+    const upstream = await rawUpstream(t, serving)
+    const connections = connectionsOf(t)
+    const asked = watch(connections, upstream.origin)
+    const wire = await upstream.next()
+    await wire.head()
+    connections.replaceCredentials(credentials(second))
+    wire.write(answerOf('event'))
+    t.equal(await asked.code(), 'end')
+    t.equal(asked.body, 'event')
+  },
+)
+
+void t.test(
+  'a head that HTTP/2 cannot carry goes over HTTP/1.1, and holds up no other',
+  { skip },
+  async (t) => {
+    const upstream = await upstreamOf(t)
+    const connections = connectionsOf(t)
+    const odd = watch(connections, upstream.origin, {
+      headers: ['User-Agent', 'a', 'User-Agent', 'b'],
+    })
+    const usual = await running(connections, upstream)
+    t.equal(await odd.code(), 'end')
+    t.equal(odd.body, 'over HTTP/1.1')
+    t.equal(usual.asked.body, 'event')
+  },
+)
+
+void t.test('connections over HTTP/1.1 grow old, too', { skip }, async (t) => {
+  const upstream = await upstreamOf(t)
+  const connections = connectionsOf(t, { ageMs: [1, 2] })
+  await shortly(connections, upstream)
+  while (upstream.sockets.length < 2) await shortly(connections, upstream)
+  const [old] = upstream.sockets
+  if (old?.closed === false) await once(old, 'close')
+  t.equal(upstream.sockets.length, 2)
+})
 
 void t.test(
   'F14: connections to an upstream that is asked no more are closed, its watches ended',
