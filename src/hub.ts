@@ -1,8 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { builtInFilters } from '../filters/index.ts'
+import { now } from './base/clock.ts'
 import { makeFolder } from './base/folder.ts'
 import { keptKey } from './base/kept-key.ts'
 import { Recorder, type IsRecorded } from './cache/recorder.ts'
@@ -12,6 +14,7 @@ import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
 import type { OnUnpacked } from './exchange/unpacked.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
+import type { FilterDefinition } from './filter/filter.ts'
 import { Claims } from './identity/claims.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { Proofs } from './identity/proofs.ts'
@@ -44,6 +47,10 @@ export interface Hub extends AsyncDisposable {
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
+  /** Goes over to another configuration in what can be changed while the hub runs, without ending a watch. */
+  reconfigure(config: HubConfig): void
+  /** Says in metrics and readiness that the configuration has become unusable, and that the last good one is in force. */
+  keepConfig(mistakes: readonly string[]): void
   /** Resolves when the hub has stopped, however that came. */
   readonly closed: Promise<void>
 }
@@ -80,7 +87,8 @@ export async function startHub(
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   const metrics = createMetrics({ components: config.cacheComponents })
-  const health = { store: undefined as string | undefined }
+  const health = { store: undefined as string | undefined, config: undefined as string | undefined }
+  let inForce = config
   makeFolder(config.rootDir, 0o700)
 
   const credentials = loadCredentials(config.credentials)
@@ -103,7 +111,7 @@ export async function startHub(
     }),
   )
   const connections = parts.use(new Connections(credentials))
-  parts.use(
+  const credentialFollower = parts.use(
     followCredentials(
       config.credentials,
       credentials,
@@ -125,7 +133,7 @@ export async function startHub(
     new Cloud({
       origins: config.serverAddresses.map(({ origin }) => origin),
       build: (origin, onVerdict) =>
-        new Upstream(origin, readiness(connections), config.heartbeat, {
+        new Upstream(origin, readiness(connections), inForce.heartbeat, {
           onVerdict: ({ verdict, lastError: err }) => {
             log.info({ upstream: origin, verdict, err }, 'an API server is judged anew')
             onVerdict()
@@ -175,14 +183,17 @@ export async function startHub(
     }),
   )
 
-  const filters = filterChain(
-    builtInFilters.filter(({ name }) => isEnabled(config, name)),
-    { hubAddress: reachableByPods(config), warn: (message) => log.warn(message) },
-    (filter, err) => {
-      metrics.filterErrors.add({ filter })
-      log.error({ filter, err }, 'a filter failed')
-    },
-  )
+  const filtersOf = (current: HubConfig): FilterChain =>
+    filterChain(
+      enabledFilters(current),
+      { hubAddress: reachableByPods(config), warn: (message) => log.warn(message) },
+      (filter, err) => {
+        metrics.filterErrors.add({ filter })
+        log.error({ filter, err }, 'a filter failed')
+      },
+    )
+  let chain = filtersOf(config)
+  const filters: FilterChain = { chainFor: (...asked) => chain.chainFor(...asked) }
 
   metrics.onRead(() => {
     showUpstreams(metrics, cloud, connections)
@@ -210,7 +221,9 @@ export async function startHub(
     callers: {
       nodeName: config.nodeName,
       plainServed: config.proxy.plain === 'served',
-      anonymousLoopback: config.anonymousLoopback,
+      get anonymousLoopback() {
+        return inForce.anonymousLoopback
+      },
       claims: new Claims(keptKey(join(config.rootDir, 'token.key')), proofs, clusterKeys),
       owners: new SocketOwners(),
     },
@@ -221,7 +234,9 @@ export async function startHub(
       onLearned: () => log.info('the keys of service accounts are known'),
       onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
     },
-    maxRequestsInFlight: config.maxRequestsInFlight,
+    get maxRequestsInFlight() {
+      return inForce.maxRequestsInFlight
+    },
     memoryLimitBytes: config.memoryLimitBytes ?? givenMemory(),
     stopping: stopping.signal,
     ownHosts: ownHosts(config),
@@ -229,15 +244,19 @@ export async function startHub(
       cloud,
       forward: config.upstreamCompression ? compressing(forward, onUnpacked) : forward,
       upgrade: upgrader(cloud, connections),
-      recorder: new Recorder(store, recordedBy(config, filters), {
-        onRecorded: (kind) => metrics.recorded.add({ kind }),
-        onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
-        onMalformed: (err, { method, info }) => {
-          metrics.malformed.add()
-          log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+      recorder: new Recorder(
+        store,
+        recordedBy(() => inForce, filters),
+        {
+          onRecorded: (kind) => metrics.recorded.add({ kind }),
+          onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
+          onMalformed: (err, { method, info }) => {
+            metrics.malformed.add()
+            log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+          },
+          onUnpacked,
         },
-        onUnpacked,
-      }),
+      ),
       local: {
         store,
         nodeName: config.nodeName,
@@ -257,7 +276,6 @@ export async function startHub(
     },
   })
 
-  const grace = config.shutdownGracePeriodMs
   const ops = await listenOps({
     ...placeOf(config, 'ops', config.ops),
     metrics,
@@ -269,7 +287,7 @@ export async function startHub(
         check: () => (stopping.signal.aborted ? 'the hub is stopping' : undefined),
       },
     ],
-    remarks: () => [spellRemark(cloud)],
+    remarks: () => [spellRemark(cloud), ...(health.config === undefined ? [] : [health.config])],
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   parts.defer(() => ops.close(0))
@@ -280,7 +298,10 @@ export async function startHub(
     onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }
   const proxies: Listener[] = []
-  parts.defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.close(grace)))))
+  parts.defer(
+    async () =>
+      void (await Promise.all(proxies.map((proxy) => proxy.close(inForce.shutdownGracePeriodMs)))),
+  )
   const plain =
     config.proxy.plain === 'off'
       ? undefined
@@ -308,6 +329,22 @@ export async function startHub(
     ],
     metrics,
     online: () => cloud.online,
+    reconfigure: (next) => {
+      // What the filters remember is worth keeping.
+      if (!isDeepStrictEqual(enabledFilters(next), enabledFilters(inForce))) chain = filtersOf(next)
+      inForce = next
+      health.config = undefined
+      metrics.configReloads.add({ result: 'success' })
+      cloud.replace(next.serverAddresses.map(({ origin }) => origin))
+      cloud.balanceBy(next.lbMode)
+      for (const upstream of cloud.upstreams) upstream.judgeBy(next.heartbeat)
+      credentialFollower.move(next.credentials)
+    },
+    keepConfig: (mistakes) => {
+      metrics.configReloads.add({ result: 'failure' })
+      const since = new Date(now()).toISOString()
+      health.config = `[ ]config unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+    },
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
   }
@@ -370,14 +407,17 @@ function ownHosts({ proxy, ops, pods, nodeName }: HubConfig): ReadonlySet<string
 
 /** Answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */
 const recordedBy =
-  ({ cacheComponents }: HubConfig, filters: FilterChain): IsRecorded =>
-  ({ component, info }) =>
-    cacheComponents.has('*') ||
-    cacheComponents.has(component) ||
-    (info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined)
+  (config: () => HubConfig, filters: FilterChain): IsRecorded =>
+  ({ component, info }) => {
+    const { cacheComponents } = config()
+    if (cacheComponents.has('*') || cacheComponents.has(component)) return true
+    return info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined
+  }
 
-const isEnabled = ({ filters }: HubConfig, name: string): boolean =>
-  filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)
+const enabledFilters = ({ filters }: HubConfig): readonly FilterDefinition[] =>
+  filters.enabled && !filters.disabled.has('*')
+    ? builtInFilters.filter(({ name }) => !filters.disabled.has(name))
+    : []
 
 /**
  * Where pods reach the hub: only what the operator vouches for, as long as the hub has no TLS listener of its own to offer them.

@@ -1,4 +1,5 @@
 import { readConfig } from '../config/config.ts'
+import { followConfig } from '../config/config-follower.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
@@ -9,11 +10,15 @@ import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
 import { versionText } from './version.ts'
 
+/** How often the file of --config is looked at. */
+const followMs = 5_000
+
 export const start: Command = {
   help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
 
 Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
+SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
 SIGUSR2 starts what stands at its path now and hands over to it, without giving up its ports.
 SIGUSR1 writes what the process is doing to a file in --root-dir.
 
@@ -24,7 +29,8 @@ ${elsewhere}`,
       terminal.out(versionText())
       return 0
     }
-    const result = readConfig(processSources(argv))
+    const sources = processSources(argv)
+    const result = readConfig(sources)
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()
@@ -50,6 +56,7 @@ ${elsewhere}`,
           const impossible = whyNoSuccessor()
           return impossible === undefined ? startSuccessor(sockets) : { impossible }
         },
+        follow: (listener) => followConfig(sources, result, followMs, listener),
       }),
     )
   },

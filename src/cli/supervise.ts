@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import type { HubConfig } from '../config/config.ts'
+import type { ConfigFollower, ConfigListener, ConfigNews } from '../config/config-follower.ts'
 import { CannotListen } from '../server/listening.ts'
 import type { ExitCode } from './command.ts'
 import type { Predecessor } from './predecessor.ts'
@@ -13,6 +14,10 @@ export interface RunningHub extends AsyncDisposable {
   readonly closed: Promise<void>
   /** Where it listens. */
   readonly sockets: readonly OpenSocket[]
+  /** Goes over to another configuration, in what can be changed while it runs. */
+  reconfigure(config: HubConfig): void
+  /** Is told that the configuration has become unusable. */
+  keepConfig(mistakes: readonly string[]): void
 }
 
 export interface StartOptions {
@@ -23,7 +28,7 @@ export interface StartOptions {
 
 export type StartHub = (config: HubConfig, options: StartOptions) => Promise<RunningHub>
 
-export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2'
+export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2' | 'SIGHUP'
 
 /** What tells the process what to do. */
 export interface Signals {
@@ -41,14 +46,17 @@ export interface Supervision {
   readonly predecessor?: Predecessor | undefined
   /** Starts the process that is to take over from this one, with its sockets; or says why there can be none. */
   readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
+  /** Reads the configuration again when it changes. */
+  readonly follow: (listener: ConfigListener) => ConfigFollower
 }
 
 /** What a graceful stop may take beyond the grace period itself: closing the store, flushing. */
 const closingMs = 5000
 
 /** Starts the hub and waits until it has stopped: by itself, by a signal, or because the next process serves in its place. */
-export async function superviseHub(config: HubConfig, supervision: Supervision): Promise<ExitCode> {
+export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
   const { log, startHub, predecessor } = supervision
+  let config = first
   using wishes = new Wishes(supervision)
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
@@ -57,6 +65,19 @@ export async function superviseHub(config: HubConfig, supervision: Supervision):
       ...(predecessor && { turn: () => predecessor.released() }),
     })
     predecessor?.serving()
+    using follower = supervision.follow({
+      onRead: (news) => {
+        config = news.config
+        log.level = config.logLevel
+        hub.reconfigure(config)
+        tell(news, log)
+      },
+      onUnusable: (mistakes) => {
+        hub.keepConfig(mistakes)
+        log.error({ mistakes }, 'the configuration cannot be used; the last good one stays')
+      },
+    })
+    wishes.onReread = () => follower.read()
     for (;;) {
       const wish = await nextWish(hub, wishes, log)
       const next = wish === 'hand over' ? await prepared(hub, wishes, supervision) : undefined
@@ -87,6 +108,8 @@ class Wishes implements Disposable {
   /** Resolves with the first signal that tells the hub to stop. */
   readonly stop: Promise<string>
   readonly #off: () => void
+  /** Called when the configuration is to be read again. */
+  onReread: () => void = () => undefined
   #handOver = Promise.withResolvers<Wish>()
 
   constructor({ log, signals, exit }: Supervision) {
@@ -105,10 +128,13 @@ class Wishes implements Disposable {
     signals.on('SIGTERM', onStop)
     signals.on('SIGINT', onStop)
     signals.on('SIGUSR2', onHandOver)
+    const onReread = (): void => this.onReread()
+    signals.on('SIGHUP', onReread)
     this.#off = () => {
       signals.off('SIGTERM', onStop)
       signals.off('SIGINT', onStop)
       signals.off('SIGUSR2', onHandOver)
+      signals.off('SIGHUP', onReread)
     }
   }
 
@@ -125,6 +151,15 @@ class Wishes implements Disposable {
   [Symbol.dispose](): void {
     this.#off()
   }
+}
+
+/** Says what reading the configuration again has changed. */
+function tell({ changed, pending, notes }: ConfigNews, log: Logger): void {
+  for (const note of notes) log.warn(note)
+  log.info({ changed }, 'the configuration was read again')
+  if (pending.length === 0) return
+  const flags = pending.map((name) => `--${name}`).join(', ')
+  log.warn(`${flags}: the change takes effect at the next start`)
 }
 
 /** What is to become of the hub, once it has failed or somebody wishes something of it. */

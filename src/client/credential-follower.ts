@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { every } from '../base/clock.ts'
+import { stampOf } from '../base/file-stamp.ts'
 import { readCredentials, type CredentialFiles, type Credentials } from '../config/credentials.ts'
 
 /** Reads the credentials where the configuration says they are. Throws `UnusableCredentials` or `MalformedKubeconfig`. */
@@ -9,6 +10,8 @@ export const loadCredentials = (where: CredentialFiles): Credentials =>
 export interface CredentialFollower extends Disposable {
   /** Looks at the files now. */
   look(): void
+  /** Reads the credentials elsewhere from now on, and at once. */
+  move(where: CredentialFiles): void
 }
 
 /**
@@ -17,20 +20,21 @@ export interface CredentialFollower extends Disposable {
  * ones in force and are read again with each look; `onUnusable` is told once a change of them.
  */
 export function followCredentials(
-  where: CredentialFiles,
+  from: CredentialFiles,
   first: Credentials,
   intervalMs: number,
   onChange: (credentials: Credentials) => void,
   onUnusable: (cause: unknown) => void,
   load = loadCredentials,
 ): CredentialFollower {
+  let where = from
   let inForce = first
   let { files } = first
   // What `first` was read from may have changed since.
   let read: string | undefined
   let unusable: string | undefined
   const look = (): void => {
-    const current = stamp(files)
+    const current = stampOf(files)
     if (current === read) return
     const credentials = usable(current)
     if (credentials === undefined) return
@@ -52,7 +56,12 @@ export function followCredentials(
     }
   }
   const timer = every(intervalMs, look)
-  return { look, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+  const move = (to: CredentialFiles): void => {
+    where = to
+    read = undefined
+    look()
+  }
+  return { look, move, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
 const isSame = (one: Credentials, other: Credentials): boolean =>
@@ -61,15 +70,3 @@ const isSame = (one: Credentials, other: Credentials): boolean =>
   one.certificate?.chain === other.certificate?.chain &&
   one.certificate?.key.reveal() === other.certificate?.key.reveal() &&
   one.token?.reveal() === other.token?.reveal()
-
-/** Changes when any of the files does: inode too, as certificates are rotated by renaming a link. */
-const stamp = (files: readonly string[]): string => files.map(stampOf).join('|')
-
-function stampOf(file: string): string {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = statSync(file)
-    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`
-  } catch (cause) {
-    return String((cause as NodeJS.ErrnoException).code)
-  }
-}

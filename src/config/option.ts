@@ -26,6 +26,8 @@ export interface Option<T> {
   readonly file?: true
   /** Never printed. */
   readonly secret?: true
+  /** Takes effect while the hub runs, when the file of --config changes. */
+  readonly live?: true
   /** What an operator who gave this value has to know, if anything: that it has no effect, or what it was mapped to. */
   remark?(value: NoInfer<T>): string | undefined
 }

@@ -21,6 +21,7 @@ export const options = {
   'server-addr': option({
     type: is.atLeastOne(is.listOf(is.serverAddress)),
     group: 'API servers',
+    live: true,
     help: 'API servers, in the order in which priority would have them. Required.',
     default: [],
     defaultShown: 'required',
@@ -28,12 +29,14 @@ export const options = {
   'lb-mode': option({
     type: is.oneOf(['round-robin', 'priority', 'consistent-hashing'], { rr: 'round-robin' }),
     group: 'API servers',
+    live: true,
     help: 'How requests are spread over healthy API servers: each component on one of them in turn (round-robin, or rr), all on the first (priority), by client and path (consistent-hashing).',
     default: 'round-robin',
   }),
   'heartbeat-interval-seconds': option({
     type: is.seconds,
     group: 'API servers',
+    live: true,
     help: 'Time between two probes of an API server.',
     default: 10_000,
     defaultShown: '10',
@@ -41,6 +44,7 @@ export const options = {
   'heartbeat-timeout-seconds': option({
     type: is.seconds,
     group: 'API servers',
+    live: true,
     help: 'Time after which a probe without an answer has failed.',
     default: 2000,
     defaultShown: '2',
@@ -48,12 +52,14 @@ export const options = {
   'heartbeat-failed-retry': option({
     type: is.count(1, 100),
     group: 'API servers',
+    live: true,
     help: 'Failed probes in a row that make an API server unhealthy.',
     default: 3,
   }),
   'heartbeat-healthy-threshold': option({
     type: is.count(1, 100),
     group: 'API servers',
+    live: true,
     help: 'Successful probes in a row that make it healthy again.',
     default: 2,
   }),
@@ -66,6 +72,7 @@ export const options = {
   kubeconfig: option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
+    live: true,
     help: "The hub's own credentials: certificate, key, CA or token of its current context; read again when it changes.",
     default: undefined,
     file: true,
@@ -73,6 +80,7 @@ export const options = {
   'upstream-client-cert': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
+    live: true,
     help: "Instead of --kubeconfig: the hub's client certificate in PEM, read again when it changes.",
     default: undefined,
     file: true,
@@ -80,6 +88,7 @@ export const options = {
   'upstream-client-key': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
+    live: true,
     help: 'Its key. May be the same file.',
     default: undefined,
     file: true,
@@ -87,6 +96,7 @@ export const options = {
   'upstream-ca': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
+    live: true,
     help: "Certificates that vouch for the API servers; without any, the system's.",
     default: undefined,
     file: true,
@@ -94,6 +104,7 @@ export const options = {
   'bootstrap-mode': option({
     type: is.oneOf(['token', 'kubeletcertificate']),
     group: 'Credentials',
+    live: true,
     help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given.",
     default: 'token',
     remark: laterUnless(
@@ -162,12 +173,14 @@ export const options = {
   'anonymous-loopback': option({
     type: is.oneOf(['root', 'node', 'none']),
     group: 'Listeners',
+    live: true,
     help: 'Who a caller without credentials on the plain proxy is: the node if its socket belongs to root and else refused; always the node; or always refused.',
     default: 'root',
   }),
   'max-requests-in-flight': option({
     type: is.count(1, 100_000),
     group: 'Listeners',
+    live: true,
     help: 'Short requests served at a time; more are answered 429.',
     default: 250,
   }),
@@ -237,6 +250,7 @@ export const options = {
   'cache-components': option({
     type: is.listOf(is.text('COMPONENT')),
     group: 'Cache',
+    live: true,
     help: 'Programs whose answers are recorded; * records all.',
     default: [
       'kubelet',
@@ -275,12 +289,14 @@ export const options = {
   'enable-resource-filter': option({
     type: is.boolean,
     group: 'Filters',
+    live: true,
     help: 'Whether answers are filtered at all.',
     default: true,
   }),
   'disabled-resource-filters': option({
     type: is.listOf(is.text('FILTER')),
     group: 'Filters',
+    live: true,
     help: 'Filters that are left out; * leaves out all.',
     default: [],
   }),
@@ -304,6 +320,7 @@ export const options = {
   'access-server-through-hub': option({
     type: is.boolean,
     group: 'Filters',
+    live: true,
     help: 'false leaves out the masterservice filter, as in yurthub 1.4.',
     default: true,
   }),
@@ -316,6 +333,7 @@ export const options = {
   'log-level': option({
     type: is.optional(is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])),
     group: 'Operation',
+    live: true,
     help: 'The least important messages that are logged.',
     default: undefined,
     defaultShown: 'info',
@@ -323,12 +341,14 @@ export const options = {
   v: option({
     type: is.optional(is.count(0, 100, 'LEVEL')),
     group: 'Operation',
+    live: true,
     help: 'klog verbosity: below 4 is --log-level=info, below 6 debug, from there trace.',
     default: undefined,
   }),
   'shutdown-grace-period': option({
     type: is.duration,
     group: 'Operation',
+    live: true,
     help: 'How long requests under way may take once the hub is told to stop.',
     default: 10_000,
     defaultShown: '10s',

@@ -73,6 +73,7 @@ export function labelBounds(components: Iterable<string>): Readonly<Record<Label
     protocol: any,
     server: any,
     outcome: any,
+    result: any,
     filter: any,
     kind: any,
     reason: any,

@@ -19,6 +19,7 @@ export type Label =
   | 'protocol'
   | 'server'
   | 'outcome'
+  | 'result'
   | 'filter'
   | 'kind'
   | 'reason'
@@ -162,6 +163,12 @@ export const metricTable = {
     type: 'gauge',
     help: 'Collections to which a write failed and that are not served offline until the next whole list of them.',
     labels: [],
+  },
+  configReloads: {
+    name: 'nodehub_config_reload_total',
+    type: 'counter',
+    help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
+    labels: ['result'],
   },
   certificateExpiry: {
     name: 'nodehub_certificate_expiry_timestamp_seconds',

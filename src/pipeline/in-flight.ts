@@ -23,13 +23,13 @@ const tooMany = (): StatusError =>
  * Short requests are shed before they queue. One whose body is still on its way takes no slot, so that whoever sends slowly stands in
  * nobody's way: of those at most as many again are served at a time, and the one that has been sending longest makes room for the next.
  */
-export function withInFlightLimit(limit: number, onShed: OnShed) {
+export function withInFlightLimit(limit: () => number, onShed: OnShed) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
     let inFlight = 0
     const sending = new SlowSenders(limit, onShed)
     return (exchange) => {
       if (!isShort(exchange)) return next(exchange)
-      if (inFlight >= limit) {
+      if (inFlight >= limit()) {
         onShed('in-flight')
         throw tooMany()
       }
@@ -46,11 +46,11 @@ export function withInFlightLimit(limit: number, onShed: OnShed) {
 
 /** Short requests whose bodies have not come whole, those that began first in front. */
 class SlowSenders {
-  readonly #limit: number
+  readonly #limit: () => number
   readonly #onShed: OnShed
   readonly #all = new Set<Ending>()
 
-  constructor(limit: number, onShed: OnShed) {
+  constructor(limit: () => number, onShed: OnShed) {
     this.#limit = limit
     this.#onShed = onShed
   }
@@ -69,7 +69,7 @@ class SlowSenders {
     onAbort(exchange.signal, over)
     this.#all.add(one)
     const [first] = this.#all
-    if (this.#all.size > this.#limit && first) {
+    if (this.#all.size > this.#limit() && first) {
       this.#shed(first, tooManyRequests('too many requests at once, please send faster', 1))
     }
     return one.serve(next)

@@ -50,7 +50,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(memory.sending) // what has gone to the client is held no longer
     .through(withEncoding) // objects become bytes here, in the form asked for
     .through(withRescue(parts.onUnforeseen)) // failures become a Status in that form
-    .through(withInFlightLimit(parts.maxRequestsInFlight, onShed)) // shed before anything is queued
+    .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // shed before anything is queued
     .through(memory.shedding) // and before memory goes
     .through(withDeadline(parts.stopping)) // a watch ends when its time is over or the hub stops, whoever answers it
     .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers

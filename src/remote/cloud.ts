@@ -18,7 +18,7 @@ export interface CloudParts {
  */
 export class Cloud implements Disposable {
   readonly #parts: CloudParts
-  readonly #balance: Balancer
+  #balance: Balancer
   #upstreams: readonly Upstream[]
   #online: boolean | undefined
   #since = 0
@@ -113,6 +113,11 @@ export class Cloud implements Disposable {
     }
     for (const upstream of this.#upstreams) if (!before.includes(upstream)) void upstream.probe()
     this.#judge()
+  }
+
+  /** Asks upstreams in another order from the next request on. */
+  balanceBy(mode: BalanceMode): void {
+    this.#balance = balancer(mode)
   }
 
   [Symbol.dispose](): void {

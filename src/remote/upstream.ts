@@ -67,7 +67,7 @@ export interface UpstreamHooks {
 export class Upstream implements Candidate {
   readonly origin: string
   readonly #probe: Probe
-  readonly #rules: HealthRules
+  #rules: HealthRules
   readonly #hooks: UpstreamHooks
   readonly #record: TrackRecord
   #verdict: Verdict = 'unknown'
@@ -149,6 +149,11 @@ export class Upstream implements Candidate {
   failed(began: number): void {
     this.#record.failed(began)
     void this.probe()
+  }
+
+  /** Other rules from the next probe on. */
+  judgeBy(rules: HealthRules): void {
+    this.#rules = rules
   }
 
   /** Probes now, or joins the probe under way. True where the upstream is there: it has answered, whether that counts or not. */

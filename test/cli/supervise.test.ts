@@ -26,7 +26,13 @@ function stage(dispose: () => Promise<void> = async () => undefined, config = co
   const signals = new EventEmitter()
   const closed = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
-  const hub: RunningHub = { closed: closed.promise, sockets: [], [Symbol.asyncDispose]: dispose }
+  const hub: RunningHub = {
+    closed: closed.promise,
+    sockets: [],
+    reconfigure: () => undefined,
+    keepConfig: () => undefined,
+    [Symbol.asyncDispose]: dispose,
+  }
   const supervision: Supervision = {
     log: createLog('info', { write: (line) => lines.push(line) }),
     startHub: async () => {
@@ -36,6 +42,7 @@ function stage(dispose: () => Promise<void> = async () => undefined, config = co
     signals,
     exit: (code) => exits.push(code),
     succeed: () => ({ impossible: 'not here' }),
+    follow: () => ({ read: () => undefined, [Symbol.dispose]: () => undefined }),
   }
   return { lines, exits, signals, closed, supervision, config, started: started.promise }
 }

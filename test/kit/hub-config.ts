@@ -5,7 +5,7 @@ import { processSources } from '../../src/config/process.ts'
 import { CloudServer, nodeName } from './cloud.ts'
 
 export interface TestHubOptions {
-  /** The API servers, most wanted first. */
+  /** The API servers, most wanted first; none where they are told otherwise. */
   readonly upstreams: readonly (CloudServer | { readonly url: string })[]
   /** Flags as for `nodehub start`. */
   readonly flags?: readonly string[]
@@ -21,7 +21,7 @@ export const hubFlags = (
   rootDir: string,
   { upstreams, flags = [] }: TestHubOptions,
 ): readonly string[] => [
-  `--server-addr=${upstreams.map(({ url }) => url).join(',')}`,
+  ...(upstreams.length > 0 ? [`--server-addr=${upstreams.map(({ url }) => url).join(',')}`] : []),
   ...credentialFlags(rootDir, upstreams),
   `--node-name=${nodeName}`,
   `--root-dir=${join(rootDir, 'state')}`,

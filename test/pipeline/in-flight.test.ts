@@ -27,14 +27,20 @@ void t.test('watches and what streams to a person may last and are never shed', 
     '/api/v1/namespaces/default/services/a/proxy/x',
   ]
   const short = [pods, `${pods}/a`, `${pods}/a/status`, '/healthz', '/apis', `${pods}?watch=false`]
-  const handle = withInFlightLimit(0, () => undefined)(async () => reply)
+  const handle = withInFlightLimit(
+    () => 0,
+    () => undefined,
+  )(async () => reply)
   for (const url of lasting) t.equal(await handle(exchangeOf(url)), reply, url)
   for (const url of short) t.throws(() => void handle(exchangeOf(url)), StatusError, url)
 })
 
 void t.test('a short request counts until its answer is over', async (t) => {
   let rejected = 0
-  const handle = withInFlightLimit(2, () => rejected++)(async () => reply)
+  const handle = withInFlightLimit(
+    () => 2,
+    () => rejected++,
+  )(async () => reply)
   const clients = [new AbortController(), new AbortController()]
   for (const { signal } of clients) await handle(exchangeOf(pods, { signal }))
   const shed = async (): Promise<unknown> => {
@@ -82,7 +88,10 @@ const codeOf = async (answer: Promise<unknown>): Promise<number | undefined> => 
 }
 
 void t.test('bodies that are sent slowly keep nobody else from being served', async (t) => {
-  const handle = withInFlightLimit(2, () => t.fail('nothing is shed'))(afterBody)
+  const handle = withInFlightLimit(
+    () => 2,
+    () => t.fail('nothing is shed'),
+  )(afterBody)
   const slow = [posting(), posting()]
   const answers = slow.map(({ exchange }) => handle(exchange))
   for (let i = 0; i < 10; i++) {
@@ -96,7 +105,10 @@ void t.test('bodies that are sent slowly keep nobody else from being served', as
 
 void t.test('of slow bodies the one that began first makes room for the next', async (t) => {
   const shed: Shed[] = []
-  const handle = withInFlightLimit(2, (reason) => shed.push(reason))(afterBody)
+  const handle = withInFlightLimit(
+    () => 2,
+    (reason) => shed.push(reason),
+  )(afterBody)
   const [first, second, third] = [posting(), posting(), posting()]
   const answers = [first, second, third].map(({ exchange }) => handle(exchange))
   t.equal(await codeOf(answers[0] as Promise<unknown>), 429)
@@ -109,7 +121,10 @@ void t.test('of slow bodies the one that began first makes room for the next', a
 
 void t.test('a body that has come takes a slot like any other request', async (t) => {
   const shed: Shed[] = []
-  const handle = withInFlightLimit(1, (reason) => shed.push(reason))(afterBody)
+  const handle = withInFlightLimit(
+    () => 1,
+    (reason) => shed.push(reason),
+  )(afterBody)
   const { exchange, body, over } = posting()
   const answer = handle(exchange)
   body.end('x')
@@ -124,7 +139,10 @@ void t.test('a body that has not come within a minute is waited for no longer', 
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const shed: Shed[] = []
-  const handle = withInFlightLimit(1, (reason) => shed.push(reason))(afterBody)
+  const handle = withInFlightLimit(
+    () => 1,
+    (reason) => shed.push(reason),
+  )(afterBody)
   const answer = codeOf(handle(posting().exchange))
   mock.timers.tick(59_999)
   t.strictSame(shed, [])
