@@ -56,8 +56,10 @@ const oneOf =
 
 const any: Bound = (value) => value
 
+export type Bounds = Readonly<Record<Label, Bound>>
+
 /** What each label's value is brought down to. `components` are known besides those known to everyone. */
-export function labelBounds(components: Iterable<string>): Readonly<Record<Label, Bound>> {
+export function labelBounds(components: Iterable<string>): Bounds {
   const component = oneOf(new Set([...knownComponents, ...components]))
   return {
     verb: oneOf(verbs),

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { ownVersion } from '../base/own-version.ts'
 import { labelBounds } from './labels.ts'
+import { seriesWith, type Labels } from './series.ts'
 import { metricTable, type MetricRow, type MetricTable } from './table.ts'
 import { TrafficTable, type Traffic, type TrafficLabels } from './traffic.ts'
 
@@ -38,7 +39,7 @@ type Metrics = { readonly [Key in keyof MetricTable]: MetricOf<MetricTable[Key]>
 
 /** One metric for each row of the table. Values of labels a client can choose are bounded here, so callers need not. */
 export type HubMetrics = Metrics & {
-  /** What requests of this kind amount to, to be counted by plain additions; bounded as labels are. */
+  /** What requests of this kind amount to, to be counted by plain additions; bounded as all labels are. */
   traffic(labels: TrafficLabels): Traffic
   /** What is called each time before metrics are read: for values that somebody else keeps. */
   onRead(update: () => void): void
@@ -60,24 +61,18 @@ export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetr
   // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
   const bounds = labelBounds(components)
-  const metrics = Object.entries<MetricRow>(metricTable).map(([key, row]) => {
-    const boundedLabels = (labels: Labels): Labels =>
-      Object.fromEntries(row.labels.map((name) => [name, bounds[name](labels[name] ?? '')]))
-    return [key, metricOf(row, registry, boundedLabels)]
-  })
+  const metrics = Object.entries<MetricRow>(metricTable).map(([key, row]) => [
+    key,
+    metricOf(row, registry, seriesWith(row.labels, bounds)),
+  ])
   const named = Object.fromEntries(metrics) as Metrics
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const traffic = new TrafficTable()
+  const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
   const updates = [trafficReport(traffic, named)]
   return {
     ...named,
-    traffic: ({ verb, resource, subresource, component }) =>
-      traffic.of({
-        verb: bounds.verb(verb),
-        resource: bounds.resource(resource),
-        subresource: bounds.subresources(subresource),
-        component: bounds.component(component),
-      }),
+    traffic: (labels) => traffic.of(trafficSeries(labels)),
     onRead: (update) => updates.push(update),
     exposition: async () => {
       for (const update of updates) update()
@@ -88,22 +83,19 @@ export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetr
 
 /** Brings the metrics up to the traffic. */
 function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
-  const reported = new Map<Traffic, number>()
+  const reported = new Map<Labels, number>()
   return () => {
     let total = 0
-    for (const series of traffic.all()) {
-      const { verb, resource, subresource, component } = series.labels
-      const labels = { verb, resource, subresources: subresource, client: component }
-      total += series.inFlight
-      metrics.yurthubInFlight.set(labels, series.inFlight)
-      metrics.yurthubTraffic.add(labels, series.receivedBytes - (reported.get(series) ?? 0))
-      reported.set(series, series.receivedBytes)
+    for (const [series, { inFlight, receivedBytes }] of traffic.all()) {
+      const labels = series as Labels & TrafficLabels
+      total += inFlight
+      metrics.yurthubInFlight.set(labels, inFlight)
+      metrics.yurthubTraffic.add(labels, receivedBytes - (reported.get(series) ?? 0))
+      reported.set(series, receivedBytes)
     }
     metrics.yurthubInFlightTotal.set(total)
   }
 }
-
-type Labels = Record<string, string>
 
 /** What the three types of metric are called with, once labels that are not there are left out. */
 type Call = (first?: Labels | number, second?: number) => void
@@ -111,14 +103,14 @@ type Call = (first?: Labels | number, second?: number) => void
 function metricOf(
   row: MetricRow,
   registry: Registry,
-  boundedLabels: (labels: Labels) => Labels,
+  series: (labels: Labels) => Labels,
 ): Record<string, Call> {
   const { name, help } = row
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
     (act: (labels: Labels, value: number) => void): Call =>
     (first, second) =>
-      typeof first === 'object' ? act(boundedLabels(first), second ?? 1) : act({}, first ?? 1)
+      typeof first === 'object' ? act(series(first), second ?? 1) : act({}, first ?? 1)
   switch (row.type) {
     case 'counter': {
       const counter = new Counter(shape)

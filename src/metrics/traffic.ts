@@ -1,3 +1,5 @@
+import type { Labels } from './series.ts'
+
 /** What requests of one kind, by one component, amount to: plain numbers, since they change with every request and every chunk. */
 export interface Traffic {
   /** Being served now. */
@@ -6,46 +8,25 @@ export interface Traffic {
   receivedBytes: number
 }
 
-/** What tells one kind of request from another; every value bounded (see labels.ts). */
-export interface TrafficLabels {
-  readonly verb: string
-  readonly resource: string
-  readonly subresource: string
-  readonly component: string
-}
-
-/** Kinds told apart: several times what a busy node shows. What else a client makes up of known words counts together. */
-const mostSeries = 2_000
-
-/** The rest of them. */
-const others: TrafficLabels = {
-  verb: 'other',
-  resource: 'other',
-  subresource: 'other',
-  component: 'other',
-}
-
-interface Series extends Traffic {
-  readonly labels: TrafficLabels
-}
+/** What tells one kind of request from another. */
+export type TrafficLabels = Readonly<
+  Record<'verb' | 'resource' | 'subresources' | 'client', string>
+>
 
 /** The traffic of one hub, kept until somebody reads it. */
 export class TrafficTable {
-  readonly #series = new Map<string, Series>()
+  readonly #series = new Map<Labels, Traffic>()
 
-  /** The same object for the same labels. */
-  of(labels: TrafficLabels): Traffic {
-    const { verb, resource, subresource, component } = labels
-    const key = `${verb} ${resource} ${subresource} ${component}`
-    const known = this.#series.get(key)
+  /** `series` is an object of its own for each kind of request, and always the same. */
+  of(series: Labels): Traffic {
+    const known = this.#series.get(series)
     if (known) return known
-    if (this.#series.size >= mostSeries && labels !== others) return this.of(others)
-    const series = { labels, inFlight: 0, receivedBytes: 0 }
-    this.#series.set(key, series)
-    return series
+    const traffic = { inFlight: 0, receivedBytes: 0 }
+    this.#series.set(series, traffic)
+    return traffic
   }
 
-  all(): Iterable<Traffic & { readonly labels: TrafficLabels }> {
-    return this.#series.values()
+  all(): Iterable<[Labels, Traffic]> {
+    return this.#series
   }
 }

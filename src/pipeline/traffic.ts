@@ -8,8 +8,8 @@ export function trafficLabels({ info, component }: Exchange): TrafficLabels {
   return {
     verb: info.verb,
     resource: info.isResource ? info.gvr.resource : '',
-    subresource: (info.isResource ? info.subresource : undefined) ?? '',
-    component,
+    subresources: (info.isResource ? info.subresource : undefined) ?? '',
+    client: component,
   }
 }
 

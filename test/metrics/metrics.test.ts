@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createMetrics } from '../../src/metrics/metrics.ts'
+import { mostSeries } from '../../src/metrics/series.ts'
 import { metricTable } from '../../src/metrics/table.ts'
 
 const samples = async (metrics: ReturnType<typeof createMetrics>, name: string) =>
@@ -88,7 +89,7 @@ void t.test('two hubs in one process count apart', async (t) => {
 
 void t.test('traffic is told when it is asked for, each byte once', async (t) => {
   const metrics = createMetrics()
-  const labels = { verb: 'list', resource: 'pods', subresource: '', component: 'kubelet' }
+  const labels = { verb: 'list', resource: 'pods', subresources: '', client: 'kubelet' }
   const traffic = metrics.traffic(labels)
   t.equal(metrics.traffic({ ...labels }), traffic)
   traffic.receivedBytes += 10
@@ -109,11 +110,14 @@ void t.test('of known words, too, a client cannot make series without end', asyn
   for (const component of components) {
     for (const verb of ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']) {
       for (const resource of ['pods', 'nodes', 'secrets', 'events', 'leases', 'services', 'jobs']) {
-        metrics.traffic({ verb, resource, subresource: '', component }).receivedBytes++
+        metrics.requests.add({ ...request, verb, resource, component })
+        metrics.traffic({ verb, resource, subresources: '', client: component }).receivedBytes++
       }
     }
   }
-  const series = await samples(metrics, 'node_yurthub_proxy_traffic_collector{')
-  t.equal(series.length, 2001)
-  t.match(series.at(-1), /client="other",verb="other",resource="other",subresources="other"} 450$/)
+  for (const name of ['nodehub_requests_total{', 'node_yurthub_proxy_traffic_collector{']) {
+    const series = await samples(metrics, name)
+    t.equal(series.length, mostSeries + 1)
+    t.match(series.at(-1), /resource="other".*} 450$/)
+  }
 })
