@@ -148,6 +148,8 @@ export interface UpgradeReply {
   readonly kind: 'upgrade'
   readonly from: Source
   readonly take: (socket: Duplex, head: Buffer) => void
+  /** The code of the answer once it is known, 0 where the connection ended before; absent where it is 101 in any case. */
+  readonly answered?: Promise<number>
 }
 
 /** The way to one client. Only `server/` implements it. */

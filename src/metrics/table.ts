@@ -35,7 +35,7 @@ export const metricTable = {
   requests: {
     name: 'nodehub_requests_total',
     type: 'counter',
-    help: 'Requests answered, by where the answer came from: cloud, cache or hub. Left out are those refused before their sender was known (401, malformed paths). An upgrade that reached an API server is 101, even if it was refused there.',
+    help: 'Requests answered, by where the answer came from: cloud, cache or hub. Left out are those refused before their sender was known (401, malformed paths).',
     labels: ['verb', 'resource', 'component', 'code', 'source'],
   },
   requestDuration: {

@@ -37,14 +37,20 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
         if (traffic) traffic.inFlight--
       })
       const reply = await next(exchange)
-      const code = reply.kind === 'upgrade' ? 101 : reply.status
-      metrics.requests.add({
-        verb: info.verb,
-        resource: info.isResource ? info.gvr.resource : '',
-        component: exchange.component,
-        code: String(code),
-        source: reply.from,
-      })
+      let code = 0
+      const count = (answered: number): void => {
+        code = answered
+        metrics.requests.add({
+          verb: info.verb,
+          resource: info.isResource ? info.gvr.resource : '',
+          component: exchange.component,
+          code: String(code),
+          source: reply.from,
+        })
+      }
+      if (reply.kind !== 'upgrade') count(reply.status)
+      else if (reply.answered) void reply.answered.then(count)
+      else count(101)
       onAbort(exchange.signal, () => {
         const ms = elapsed() - began
         if (!lasting) {

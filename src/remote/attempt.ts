@@ -47,8 +47,6 @@ const neverSent = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // HTTP/2's own word for it (RFC 9113 section 8.7): refused, or beyond the last stream that a GOAWAY names.
-  'ERR_HTTP2_REFUSED_STREAM',
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -33,10 +33,13 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
     const proxy = await loading
     const { socket: upstreamSocket, upstream } = await connect(exchange, cloud, connections)
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
+    const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
     return {
       kind: 'upgrade',
       from: 'cloud',
+      answered,
       take: (socket, head) => {
+        tellers.set(socket, tell)
         const links = [upstream.tenure, exchange.signal].map((signal) =>
           onAbort(signal, () => socket.destroy()),
         )
@@ -44,6 +47,7 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
           for (const link of links) link[Symbol.dispose]()
           gone[Symbol.dispose]()
           upstreamSocket.destroy()
+          tell(0)
         })
         const headers = outgoingHeaders(exchange, upstream.origin, connections)
         proxy.ws(asRequest(exchange, socket, headers), socket, head, {
@@ -54,6 +58,9 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
     }
   }
 }
+
+/** Who is to be told the code of the answer, by the client's socket: the one thing http-proxy shows with it. */
+const tellers = new WeakMap<Duplex, (code: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
   // http-proxy takes util._extend as it loads, which Node deprecates aloud at its first use; this is what it stands for.
@@ -66,6 +73,7 @@ async function upgradingProxy(): Promise<HttpProxy> {
   proxy.on('proxyReqWs', (request, client, socket) => {
     // http-proxy would write paths anew, and take double slashes for one.
     request.path = client.url ?? '/'
+    request.once('upgrade', () => tellers.get(socket)?.(101))
     answerRefusals(request, socket)
   })
   proxy.on('error', (_error, _request, socket) => {
@@ -145,6 +153,7 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
     request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
+      tellers.get(socket)?.(response.statusCode ?? 0)
       const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`]
       for (let i = 0; i < response.rawHeaders.length; i += 2) {
         const name = response.rawHeaders[i] ?? ''
