@@ -287,14 +287,21 @@ export async function startHub(
         check: () => (stopping.signal.aborted ? 'the hub is stopping' : undefined),
       },
     ],
-    remarks: () => [spellRemark(cloud), ...(health.config === undefined ? [] : [health.config])],
+    remarks: () => [
+      spellRemark(cloud),
+      ...cloud.upstreams.map(upstreamRemark),
+      ...(health.config === undefined ? [] : [health.config]),
+    ],
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   parts.defer(() => ops.close(0))
   const proxied = {
     handler,
     maxConnections,
-    onBroken: (err: unknown) => log.debug({ err }, 'an answer broke off'),
+    onBroken: (err: unknown) => {
+      metrics.brokenAnswers.add()
+      log.info({ err }, 'an answer broke off')
+    },
     onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }
   const proxies: Listener[] = []
@@ -424,6 +431,16 @@ const enabledFilters = ({ filters }: HubConfig): readonly FilterDefinition[] =>
  */
 const reachableByPods = ({ pods }: HubConfig): { host: string; port: number } | undefined =>
   pods.hubAddress
+
+function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {
+  const mark = standing === 'ready' ? '[+]' : '[ ]'
+  const ejected =
+    standing === 'ejected'
+      ? `, asked last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
+      : ''
+  const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
+  return `${mark}upstream ${origin} ${verdict}${ejected}${why}`
+}
 
 function spellRemark({ online, since }: Cloud): string {
   if (online === undefined) return '[ ]cloud not yet judged'

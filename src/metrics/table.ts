@@ -104,6 +104,12 @@ export const metricTable = {
     help: 'Requests that no API server answered and the cache did, before any verdict that the cloud is gone.',
     labels: [],
   },
+  brokenAnswers: {
+    name: 'nodehub_broken_answers_total',
+    type: 'counter',
+    help: 'Answers that broke off after they had begun: their clients saw a connection break.',
+    labels: [],
+  },
   online: {
     name: 'nodehub_online',
     type: 'gauge',

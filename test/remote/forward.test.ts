@@ -773,3 +773,71 @@ void t.test('a silent upstream keeps what may have been done already', async (t)
   t.equal((await client.answer()).body, 'done')
   t.equal(second.connections.length, 0)
 })
+
+const tooNew = answerOf(
+  '{"code":504}',
+  'HTTP/1.1 504 Gateway Timeout\r\nAudit-Id: 1\r\nContent-Type: application/json',
+)
+
+void t.test('who has not come as far as the version asked for is passed over', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  const client = await hub.dial()
+  client.write('GET /api/v1/pods?resourceVersion=7 HTTP/1.1\r\nHost: hub\r\n\r\n')
+  const behind = await first.next()
+  await behind.head()
+  behind.write(tooNew)
+  const ahead = await second.next()
+  await ahead.head()
+  ahead.write(answerOf('seven'))
+  t.match(await client.answer(), { status: 200, body: 'seven' })
+  t.strictSame(hub.outcomes, ['answered 0', 'answered 1'])
+})
+
+void t.test('where nobody has, or who might cannot be asked, that is the answer', async (t) => {
+  const upstream = await rawUpstream(t)
+  for (const origins of [[upstream.origin], [upstream.origin, await refusingOrigin()]]) {
+    const hub = await relay(t, origins)
+    const client = await hub.dial()
+    client.write('GET /api/v1/pods?resourceVersion=7 HTTP/1.1\r\nHost: hub\r\n\r\n')
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(tooNew)
+    t.match(await client.answer(), { status: 504, body: '{"code":504}' })
+  }
+  t.equal(upstream.connections.length, 2, 'nobody is asked twice')
+})
+
+void t.test('a 504 to who named no version is an answer like any other', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  for (const path of ['/api/v1/pods', '/api/v1/pods?resourceVersion=0']) {
+    const client = await hub.dial()
+    client.write(`GET ${path} HTTP/1.1\r\nHost: hub\r\n\r\n`)
+    const wire = await first.next()
+    await wire.head()
+    wire.write(tooNew.replace('Audit-Id: 1', 'Audit-Id: 1\r\nConnection: close'))
+    t.equal((await client.answer()).status, 504)
+  }
+  t.equal(second.connections.length, 0)
+})
+
+void t.test(
+  'what a gateway tells a write counts against it, as what it tells a read',
+  async (t) => {
+    const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+    const hub = await relay(t, [first.origin, second.origin])
+    for (let i = 0; i < 5; i++) {
+      const client = await hub.dial()
+      client.write(post)
+      const wire = await first.next()
+      await wire.head()
+      await wire.take(4)
+      wire.write(gateways(502).replace('Content-Type', 'Connection: close\r\nContent-Type'))
+      t.equal((await client.answer()).status, 502)
+    }
+    t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
+    ;(await hub.dial()).write(post)
+    await (await second.next()).head()
+  },
+)

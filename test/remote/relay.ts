@@ -28,6 +28,8 @@ export interface Relay {
   readonly outcomes: readonly string[]
   /** What went wrong after the answer had begun. */
   readonly broken: readonly unknown[]
+  /** Codes of the answers to upgrades. */
+  readonly upgraded: readonly Promise<number>[]
   readonly dial: () => Promise<Wire>
 }
 
@@ -45,6 +47,7 @@ export async function relay(
   const exchanges: Exchange[] = []
   const outcomes: string[] = []
   const broken: unknown[] = []
+  const upgraded: Promise<number>[] = []
   const cloud = new Cloud({
     origins,
     build: (origin, onVerdict) => new Upstream(origin, probes.probe, patientRules, { onVerdict }),
@@ -63,7 +66,10 @@ export async function relay(
     const exchange = exchangeOf(incoming, credential)
     exchanges.push(exchange)
     try {
-      return incoming.upgrade ? await upgrade(exchange) : await forward(exchange, options)
+      if (!incoming.upgrade) return await forward(exchange, options)
+      const reply = await upgrade(exchange)
+      if (reply.answered) upgraded.push(reply.answered)
+      return reply
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
       const body = Buffer.from(`sent: ${error.sent}`)
@@ -90,6 +96,7 @@ export async function relay(
     exchanges,
     outcomes,
     broken,
+    upgraded,
     dial: () => dial(t, listener.port),
   }
 }

@@ -333,3 +333,23 @@ void t.test('who does not read is not read for', async (t) => {
   }
   t.ok(far.bytesWritten < 24 * 1024 * 1024, `${far.bytesWritten} bytes`)
 })
+
+void t.test('an upgrade is told by the code that it was answered with', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  for (const [answer, code] of [
+    [switching('SPDY/3.1'), 101],
+    ['HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n', 403],
+    ['', 0],
+  ] as const) {
+    const client = await hub.dial()
+    client.write(spdy)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(answer)
+    if (code > 0) await client.head()
+    wire.destroy()
+    await client.ended
+    t.equal(await hub.upgraded.at(-1), code)
+  }
+})
