@@ -60,7 +60,12 @@ export class TestHub {
     this.#config = config
     this.#online = undefined
     this.#hub = await startHub(config, {
-      log: createLog('trace', { write: (line) => this.lines.push(line) }),
+      log: createLog('trace', {
+        write: (line) => {
+          this.lines.push(line)
+          this.#stir()
+        },
+      }),
       onOnline: (online) => {
         this.#online = online
         this.#stir()
@@ -108,6 +113,11 @@ export class TestHub {
   async answered(match: (line: AnswerLine) => boolean): Promise<AnswerLine> {
     await this.#until(() => this.answers.some(match))
     return this.answers.find(match) as AnswerLine
+  }
+
+  /** Resolves once a line of the log holds `text`. */
+  logged(text: string): Promise<void> {
+    return this.#until(() => this.lines.some((line) => line.includes(text)))
   }
 
   as(component: string, options: Partial<ClientOptions> = {}): Client {

@@ -1,0 +1,336 @@
+/**
+ * Who is given what: callers by what they show, at each listener, online and offline. A cell tells two answers: to a get of a Secret that
+ * the kubelet has read, and of a ConfigMap that a service account has read.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { CertificateAuthority, type CertificateRequest } from '../../src/certificates/authority.ts'
+import type { Attributes } from '../../src/sandbox/authentication.ts'
+import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
+import { at, objectOf } from '../kit/client.ts'
+import { startTestHub, type TestHub } from '../kit/hub.ts'
+import { askAs, type AskedAs } from '../kit/other-user.ts'
+
+t.setTimeout(120_000)
+
+const skip =
+  process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false
+
+const root = 0
+const another = 65_534
+
+const secret = '/api/v1/namespaces/default/secrets/of-the-node'
+const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
+const plaintext = Buffer.from('for the kubelet alone').toString('base64')
+
+const cluster = new CertificateAuthority('cluster')
+const elsewhere = new CertificateAuthority('cluster')
+
+const kubelet: CertificateRequest = {
+  commonName: `system:node:${nodeName}`,
+  organizations: ['system:nodes'],
+  usage: 'client',
+}
+
+/** What a caller shows. */
+interface Credentials {
+  readonly certificate?: { readonly certificate: string; readonly key: string }
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const bearer = (token: string): Credentials => ({ headers: { Authorization: `Bearer ${token}` } })
+
+const certificates = {
+  node: { certificate: cluster.issue(kubelet) },
+  otherNode: { certificate: cluster.issue({ ...kubelet, commonName: 'system:node:edge-2' }) },
+  nodeWithoutGroup: { certificate: cluster.issue({ ...kubelet, organizations: [] }) },
+  admin: {
+    certificate: cluster.issue({
+      ...kubelet,
+      commonName: 'admin',
+      organizations: ['system:masters'],
+    }),
+  },
+  foreign: { certificate: elsewhere.issue(kubelet) },
+  expired: { certificate: cluster.issue({ ...kubelet, lifetimeMs: -1_000 }) },
+  serving: { certificate: cluster.issue({ ...kubelet, usage: 'server' }) },
+} satisfies Record<string, Credentials>
+
+/** The cloud lets the node read the Secret, the service account the ConfigMap, and all accounts the cluster's keys. */
+function mayRead({ user, resource, path }: Attributes): boolean {
+  if (user.name.startsWith('system:serviceaccount:'))
+    return resource === 'configmaps' || /openid/.test(path)
+  return user.name === `system:node:${nodeName}` && resource !== 'configmaps'
+}
+
+async function startAll(t: Tap, ...flags: string[]): Promise<{ cloud: CloudServer; hub: TestHub }> {
+  const cloud = await startCloud(t, { tls: true, authorizer: mayRead })
+  const namespace = 'default'
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'of-the-node', namespace },
+    data: { key: plaintext },
+  })
+  cloud.sandbox.create(configMaps, { metadata: { name: 'of-the-reader', namespace } })
+  cloud.sandbox.create(
+    { group: '', version: 'v1', resource: 'serviceaccounts' },
+    { metadata: { name: 'reader', namespace } },
+  )
+  const clientCa = join(t.testdir(), 'client-ca.crt')
+  writeFileSync(clientCa, cluster.certificate)
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--anonymous-loopback=root', `--client-ca=${clientCa}`, ...flags],
+  })
+  await hub.online()
+  return { cloud, hub }
+}
+
+/** A token of the service account, as a kubelet asks for it. */
+async function tokenOf(cloud: CloudServer, expirationSeconds = 3600): Promise<string> {
+  const answer = await cloud
+    .as('kubelet')
+    .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
+      method: 'POST',
+      body: {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: { expirationSeconds },
+      },
+    })
+  return String(at(objectOf(answer), 'status', 'token'))
+}
+
+interface Tap {
+  teardown(act: () => unknown): void
+  testdir(): string
+}
+
+/** Where a caller calls, and whose process it is. */
+type Place = 'TLS' | 'plain as root' | 'plain as another'
+
+const places: readonly Place[] = ['TLS', 'plain as root', 'plain as another']
+
+/** The cell of each place for one caller. */
+async function cellsOf(
+  hub: TestHub,
+  { certificate, headers = {} }: Credentials,
+): Promise<Readonly<Record<Place, string>>> {
+  const asked = (url: string): AskedAs[] =>
+    [secret, configMap].map((path) => ({
+      url: `${url}${path}`,
+      headers: { 'User-Agent': 'kubelet/v1.35.0', Accept: 'application/json', ...headers },
+      ca: hub.ca,
+      ...(certificate && { cert: certificate.certificate, key: certificate.key }),
+    }))
+  const cell = async (uid: number, url: string): Promise<string> => {
+    const answers = await askAs(uid, asked(url))
+    for (const [i, { status, body }] of answers.entries()) {
+      const shows = body.includes(plaintext)
+      if (shows !== (i === 0 && status === 200)) return `${status} with the wrong body`
+    }
+    return answers.map(({ status }) => status).join(' ')
+  }
+  const [asRoot, asAnother, plainRoot, plainAnother] = await Promise.all([
+    cell(root, hub.secureUrl),
+    cell(another, hub.secureUrl),
+    cell(root, hub.url),
+    cell(another, hub.url),
+  ])
+  return {
+    TLS: asRoot === asAnother ? asRoot : `${asRoot} as root, ${asAnother} as another`,
+    'plain as root': plainRoot,
+    'plain as another': plainAnother,
+  }
+}
+
+/** What each caller is given: at TLS, at the plain port as root and as another user; first online, then offline. */
+type Row = readonly [who: string, shown: Credentials, online: Cells, offline: Cells]
+type Cells = readonly [tls: string, plainAsRoot: string, plainAsAnother: string]
+
+async function check(t: Test, hub: TestHub, rows: readonly Row[], when: 'online' | 'offline') {
+  for (const [who, shown, online, offline] of rows) {
+    const expected = when === 'online' ? online : offline
+    const cells = await cellsOf(hub, shown)
+    for (const [i, place] of places.entries())
+      t.equal(cells[place], expected[i], `${who}, ${place}, ${when}`)
+  }
+}
+
+const nobody: Cells = ['401 401', '401 401', '401 401']
+
+interface Tokens {
+  readonly accepted: string
+  readonly rotated: string
+  readonly ended: string
+  readonly opaque: string
+  readonly neverSeen: string
+}
+
+/** Rows of a node whose plain port is served, to whom a certificate is nothing. */
+function servedRows({ accepted, ended, opaque }: Tokens): readonly Row[] {
+  const asNode: Cells = ['200 403', '200 403', '401 401']
+  const asNodeOffline: Cells = ['200 503', '200 503', '401 401']
+  const asReader: Cells = ['403 200', '403 200', '403 200']
+  const asReaderOffline: Cells = ['503 200', '503 200', '503 200']
+  const another: Cells = ['403 403', '200 403', '401 401']
+  const anotherOffline: Cells = ['403 403', '200 503', '401 401']
+  const none: Cells = ['401 401', '200 403', '401 401']
+  const noneOffline: Cells = ['401 401', '200 503', '401 401']
+  const { node, otherNode, nodeWithoutGroup, admin, foreign, expired, serving } = certificates
+  const impersonating = { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:masters' }
+  const frontProxy = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' }
+  return [
+    ['nobody', {}, none, noneOffline],
+    ['the kubelet', node, asNode, asNodeOffline],
+    ["another node's kubelet", otherNode, another, anotherOffline],
+    ['who is called like the node', nodeWithoutGroup, another, anotherOffline],
+    ['an administrator by certificate', admin, another, anotherOffline],
+    ["another cluster's kubelet of that name", foreign, none, noneOffline],
+    ['the kubelet with a certificate that has ended', expired, none, noneOffline],
+    ["the kubelet's serving certificate", serving, none, noneOffline],
+    ['a service account', bearer(accepted), asReader, asReaderOffline],
+    ['a token that has ended', bearer(ended), nobody, nobody],
+    ['a token nobody issued', bearer('nonsense'), nobody, nobody],
+    ['a forged one', bearer(forged(accepted)), nobody, nobody],
+    [
+      'a token that says nothing, of somebody who may read nothing',
+      bearer(opaque),
+      ['403 403', '403 403', '403 403'],
+      ['503 503', '503 503', '503 503'],
+    ],
+    ['no token at all, but a word', { headers: { Authorization: 'Basic eDp5' } }, nobody, nobody],
+    [
+      'the kubelet with a token besides',
+      { ...node, ...bearer(accepted) },
+      ['200 403', '403 200', '403 200'],
+      ['200 503', '503 200', '503 200'],
+    ],
+    [
+      "another node's kubelet with a token besides",
+      { ...otherNode, ...bearer(accepted) },
+      ['403 403', '403 200', '403 200'],
+      ['403 403', '503 200', '503 200'],
+    ],
+    [
+      "another cluster's kubelet with a token besides",
+      { ...foreign, ...bearer(accepted) },
+      asReader,
+      asReaderOffline,
+    ],
+    [
+      'the kubelet speaking for another',
+      { ...node, headers: impersonating },
+      asNode,
+      asNodeOffline,
+    ],
+    ['who says whom a front proxy knows', { headers: frontProxy }, none, noneOffline],
+    [
+      'a service account that says so',
+      { headers: { ...frontProxy, ...bearer(accepted).headers } },
+      asReader,
+      asReaderOffline,
+    ],
+  ]
+}
+
+/** The claims of another account, under the signature of this token. */
+function forged(token: string): string {
+  const [head, claims = '', signature] = token.split('.')
+  const other = Buffer.from(claims, 'base64url').toString().replaceAll('reader', 'writer')
+  return [head, Buffer.from(other).toString('base64url'), signature].join('.')
+}
+
+async function issued(cloud: CloudServer): Promise<Tokens> {
+  const [accepted, rotated] = await Promise.all([tokenOf(cloud), tokenOf(cloud, 7200)])
+  return {
+    accepted,
+    rotated,
+    ended: await tokenOf(cloud, -60),
+    opaque: cloud.sandbox.token('somebody'),
+    neverSeen: cloud.sandbox.token('somebody else'),
+  }
+}
+
+/** What was used only offline. */
+const offlineRows = ({ rotated, neverSeen }: Tokens): readonly Row[] => [
+  ["a service account's next token", bearer(rotated), nobody, ['503 200', '503 200', '503 200']],
+  ['a token that says nothing and was never accepted', bearer(neverSeen), nobody, nobody],
+]
+
+const keysKnown = (hub: TestHub): Promise<void> =>
+  hub.logged('the keys of service accounts are known')
+
+async function unplug(cloud: CloudServer, hub: TestHub): Promise<void> {
+  await cloud.unplug()
+  await hub.offline()
+}
+
+void t.test(
+  'F26: each caller is given what is its own, on a standard node',
+  { skip },
+  async (t) => {
+    const { cloud, hub } = await startAll(t)
+    const tokens = await issued(cloud)
+    const rows = servedRows(tokens)
+    await check(t, hub, rows, 'online')
+    await keysKnown(hub)
+    await unplug(cloud, hub)
+    await check(t, hub, [...rows, ...offlineRows(tokens)], 'offline')
+    await hub.restart()
+    await hub.offline()
+    await check(t, hub, [...rows, ...offlineRows(tokens)], 'offline')
+  },
+)
+
+void t.test(
+  'F26: on a host-network node the plain port gives nothing to anybody, and TLS the same as elsewhere',
+  { skip },
+  async (t) => {
+    const { cloud, hub } = await startAll(t, '--host-network-node')
+    const tokens = await issued(cloud)
+    const closed = ([tls]: Cells): Cells => [tls, '401 401', '401 401']
+    const rows = servedRows(tokens).map(([who, shown, on, off]): Row => [
+      who,
+      shown,
+      closed(on),
+      closed(off),
+    ])
+    await check(t, hub, rows, 'online')
+    await keysKnown(hub)
+    await unplug(cloud, hub)
+    await check(t, hub, rows, 'offline')
+  },
+)
+
+void t.test(
+  'F26: on a host-network node a plain port that was asked for is as on a standard one',
+  { skip },
+  async (t) => {
+    const { cloud, hub } = await startAll(t, '--host-network-node', '--plain-proxy')
+    const rows = servedRows(await issued(cloud))
+    await check(t, hub, rows, 'online')
+    await unplug(cloud, hub)
+    await check(t, hub, rows, 'offline')
+  },
+)
+
+void t.test(
+  'F26: a pod on loopback gets nothing of the kubelet’s, whatever it says it is',
+  { skip },
+  async (t) => {
+    const { cloud, hub } = await startAll(t)
+    await hub.as('kubelet').get(secret)
+    const says = {
+      'User-Agent': 'kubelet/v1.35.0',
+      'X-Remote-User': kubelet.commonName,
+      'X-Remote-Group': 'system:nodes',
+      'X-Forwarded-For': '127.0.0.1',
+      'Impersonate-User': kubelet.commonName,
+    }
+    const ask = () => cellsOf(hub, { headers: says })
+    t.match(await ask(), { TLS: '401 401', 'plain as another': '401 401' })
+    await unplug(cloud, hub)
+    t.match(await ask(), { TLS: '401 401', 'plain as another': '401 401' })
+  },
+)
