@@ -1,6 +1,6 @@
 import t from 'tap'
 import { existsSync, readFileSync } from 'node:fs'
-import { rowsUnder } from './tables.ts'
+import { rowsUnder } from '../tables.ts'
 
 const rows = rowsUnder(readFileSync('docs/parity.md', 'utf8'), '# What yurthub does, and the hub')
 
