@@ -128,3 +128,19 @@ function withTrailers(
   if (end < 0 || !fieldsOf(text.slice(from, end).split('\r\n'))) return undefined
   return { body, end: end + 4 }
 }
+
+/** What of the body of the first final answer can be read, whether it is whole or not. */
+export function bodySoFar(text: string): string {
+  const head = /HTTP\/1\.\d [2-5][^]*?\r\n\r\n/.exec(text)
+  if (!head) return ''
+  const rest = text.slice(head.index + head[0].length)
+  if (!/transfer-encoding/i.test(head[0])) return rest
+  let body = ''
+  for (let at = 0; ;) {
+    const lineEnd = rest.indexOf('\r\n', at)
+    const size = Number.parseInt(rest.slice(at, lineEnd), 16)
+    if (lineEnd < 0 || !(size > 0)) return body
+    body += rest.slice(lineEnd + 2, lineEnd + 2 + size)
+    at = lineEnd + 2 + size + 2
+  }
+}

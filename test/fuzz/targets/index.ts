@@ -3,6 +3,7 @@ import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
 import { requestTargets } from './requests.ts'
+import { upstreamTarget } from './upstream.ts'
 import { watchTargets } from './watches.ts'
 
 /** Everything that is given hostile input. */
@@ -12,4 +13,5 @@ export const targets: readonly Opening[] = [
   ...objectTargets,
   ...requestTargets,
   listenerTarget,
+  upstreamTarget,
 ]
