@@ -281,7 +281,10 @@ export async function startHub(
     metrics,
     ownHosts: ownHosts(config),
     checks: [
-      { name: 'store', check: () => health.store },
+      {
+        name: 'store',
+        check: () => health.store ?? (store.isInPlace() ? undefined : misplaced(config)),
+      },
       {
         name: 'shutdown',
         check: () => (stopping.signal.aborted ? 'the hub is stopping' : undefined),
@@ -441,6 +444,9 @@ function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: 
   const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
   return `${mark}upstream ${origin} ${verdict}${ejected}${why}`
 }
+
+const misplaced = ({ cachePath }: HubConfig): string =>
+  `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
 
 function spellRemark({ online, since }: Cloud): string {
   if (online === undefined) return '[ ]cloud not yet judged'

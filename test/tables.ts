@@ -1,6 +1,5 @@
 /** The rows that documents must have, made of the code's own tables. */
-import { defaultOf } from '../src/cli/flag-help.ts'
-import type { Option } from '../src/config/option.ts'
+import { defaultOf, notYet } from '../src/cli/flag-help.ts'
 import { optionList } from '../src/config/options.ts'
 import { metricTable } from '../src/metrics/table.ts'
 
@@ -30,22 +29,6 @@ const flagRows = (foreign: boolean): string[][] =>
       cell(defaultOf(option)),
       cell(foreign ? option.help : `${option.help}${notYet(option)}`),
     ])
-
-/** What an operator who gives the flag is told that it does not do: with any value, or with those words that it goes for. */
-function notYet(option: Option<unknown>): string {
-  const { type } = option
-  const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
-  const told = words.flatMap((word) => {
-    const parsed = type.parse(word)
-    const said = 'value' in parsed ? option.remark?.(parsed.value) : undefined
-    return said === undefined ? [] : [{ word, said }]
-  })
-  // Where only values other than the default are remarked upon, `undefined` is one.
-  const said = words.length > 0 ? told[0]?.said : option.remark?.(undefined)
-  if (said === undefined) return ''
-  const whose = told.length === words.length ? '' : ` (${told.map(({ word }) => word).join(', ')})`
-  return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
-}
 
 /** Name, type, labels, meaning. */
 const metricRows = (prefix: string): string[][] =>

@@ -14,3 +14,14 @@ function stampOfOne(file: string): string {
     return String((cause as NodeJS.ErrnoException).code)
   }
 }
+
+/** Tells from now on whether the file that stands at `path` is still the one that stands there now. */
+export function stillThere(path: string): () => boolean {
+  const found = identityOf(path)
+  return () => identityOf(path) === found
+}
+
+function identityOf(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat && `${stat.dev}:${stat.ino}`
+}

@@ -1,5 +1,7 @@
+import { createServer } from 'node:net'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
+import { CannotListen, listening } from '../server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
 
@@ -15,10 +17,36 @@ ${elsewhere}`,
   async run(argv, terminal) {
     const result = readConfig(processSources(argv))
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
-    for (const note of result.notes) terminal.err(`note: ${note}\n`)
+    const notes = [...result.notes, ...(await takenPlaces(result.config))]
+    for (const note of notes) terminal.err(`note: ${note}\n`)
     terminal.out(inForce(result.config, result.settings))
     return 0
   },
+}
+
+/** Where the hub could not listen now. No mistakes: most often the hub that runs here is what listens there. */
+async function takenPlaces({ ops, proxy, sockets }: HubConfig): Promise<readonly string[]> {
+  const places = [
+    ...(sockets.ops === undefined ? [['--serve-port', ops.address, ops.port] as const] : []),
+    ...(sockets.proxy === undefined && proxy.plain !== 'off'
+      ? [['--proxy-port', proxy.address, proxy.port] as const]
+      : []),
+    ...(sockets['proxy-secure'] === undefined
+      ? [['--proxy-secure-port', proxy.address, proxy.securePort] as const]
+      : []),
+  ]
+  const notes: string[] = []
+  for (const [flag, host, port] of places) {
+    const server = createServer()
+    try {
+      await listening(server, { host, port }, () => undefined)
+      server.close()
+    } catch (failure) {
+      if (!(failure instanceof CannotListen)) throw failure
+      notes.push(`${flag}: ${failure.message}`)
+    }
+  }
+  return notes
 }
 
 /** Every setting on a line, those that nobody gave commented out: so the list stays true when a default changes. */

@@ -51,12 +51,12 @@ function grown(settings: ReadonlyMap<OptionName, Given>, name: OptionName, text:
 
 const prefix = variableOf('')
 
-/** What Kubernetes sets in every container for a Service named nodehub. */
-const serviceLink = /^(SERVICE_(HOST|PORT)|PORT)(_|$)/
+/** What Kubernetes sets in every container for a Service whose name begins with nodehub. */
+const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
 
 /**
  * The environment variables of the table; an empty one counts as absent. Others that begin alike are no mistakes, since not
- * everything there was put there by an operator; one that looks like a slip is named in a note.
+ * everything there was put there by an operator; they are named in a note, but for what Kubernetes puts there.
  */
 export function givenByEnvironment(env: Readonly<Record<string, string | undefined>>): GivenBy {
   const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))
@@ -67,10 +67,8 @@ export function givenByEnvironment(env: Readonly<Record<string, string | undefin
     const rest = variable.slice(prefix.length)
     const name = nameOf.get(rest)
     if (name !== undefined) settings.set(name, { text, origin: variable })
-    else if (!serviceLink.test(rest)) {
-      const suggestion = didYouMean(rest, nameOf.keys(), prefix)
-      if (suggestion !== '') notes.push(`${variable} is not known${suggestion}`)
-    }
+    else if (!serviceLink.test(rest))
+      notes.push(`${variable} is not known${didYouMean(rest, nameOf.keys(), prefix)}`)
   }
   return { settings, mistakes: [], notes }
 }

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { execFile, type ExecFileException } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { parse, parseAllDocuments } from 'yaml'
@@ -225,3 +227,26 @@ void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
 void t.test('version takes no words behind it', async (t) => {
   t.match(await nodehub('version extra'), { code: 2, out: '' })
 })
+
+void t.test('check-config says of a port that is taken that it is', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const { code, err } = await nodehub(
+    `check-config --server-addr=https://a --proxy-port=${port} --serve-port=0 --proxy-secure-port=0`,
+  )
+  t.equal(code, 0, 'as it is where the hub runs')
+  t.match(err, `note: --proxy-port: 127.0.0.1:${port} is taken: another program listens there\n`)
+  t.notMatch(err, /--serve-port|--proxy-secure-port/)
+})
+
+void t.test(
+  'the help of start says what a flag does not do yet, and what changes live',
+  async (t) => {
+    const { out } = await nodehub('start --help')
+    const plain = out.replace(/\s+/g, ' ')
+    t.match(plain, 'Not yet: only the built-in filters run.')
+    t.match(plain, 'more are answered 429. Default: 250. (live)')
+  },
+)

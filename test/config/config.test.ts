@@ -215,17 +215,25 @@ void t.test('what has no effect is named once, and nothing else is', async (t) =
   t.ok(notes.some((note) => note.startsWith('--leader-elect has no effect here')))
 })
 
-void t.test('a slip in the environment is named, what Kubernetes sets there is not', async (t) => {
-  const env = {
-    NODEHUB_SERVER_ADR: 'x',
-    NODEHUB_SERVICE_HOST: '10.0.0.1',
-    NODEHUB_PORT_443_TCP: 'tcp://10.0.0.1:443',
-  }
-  t.strictSame(
-    right([], { env }).notes.filter((note) => note.includes('NODEHUB')),
-    ['NODEHUB_SERVER_ADR is not known, did you mean NODEHUB_SERVER_ADDR?'],
-  )
-})
+void t.test(
+  'what is not known in the environment is named, but for what Kubernetes sets there',
+  async (t) => {
+    const env = {
+      NODEHUB_SERVER_ADR: 'x',
+      NODEHUB_COLOUR: 'blue',
+      NODEHUB_METRICS_SERVICE_PORT_HTTP: '80',
+      NODEHUB_SERVICE_HOST: '10.0.0.1',
+      NODEHUB_PORT_443_TCP: 'tcp://10.0.0.1:443',
+    }
+    t.strictSame(
+      right([], { env }).notes.filter((note) => note.includes('NODEHUB')),
+      [
+        'NODEHUB_SERVER_ADR is not known, did you mean NODEHUB_SERVER_ADDR?',
+        'NODEHUB_COLOUR is not known',
+      ],
+    )
+  },
+)
 
 void t.test('a file may be YAML or JSON, and must be a mapping of simple values', async (t) => {
   const server = (content: string) => read(['--config=/c'], { readFile: files({ '/c': content }) })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { objectOf } from '../kit/client.ts'
@@ -211,4 +212,19 @@ void t.test('no line of any level shows a token', async (t) => {
   t.ok(hub.lines.length > 5, 'lines of every level were kept')
   t.notMatch(hub.lines.join(''), token)
   t.notMatch(JSON.stringify(hub.answers), token)
+})
+
+void t.test('a state folder that is removed under the hub is told', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  t.equal((await hub.ops.get('/readyz')).status, 200)
+  rmSync(hub.config.cachePath, { recursive: true })
+  const gone = await hub.ops.get('/readyz')
+  t.equal(gone.status, 503)
+  t.match(
+    gone.body.toString(),
+    /\[-\]store failed: .*\/cache was removed or replaced under the hub/,
+  )
+  mkdirSync(hub.config.cachePath)
+  t.equal((await hub.ops.get('/readyz')).status, 503, 'another one is not the same')
 })

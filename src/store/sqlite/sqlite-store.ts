@@ -1,3 +1,4 @@
+import { stillThere } from '../../base/file-stamp.ts'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
@@ -71,6 +72,8 @@ export class SqliteStore implements ObjectStore {
   /** Not committed yet: until then what is stored does not tell what a put has to write. */
   #forgetting = 0
   #closed: Promise<void> | undefined
+  /** False where its file was removed or replaced under it: what is written then is gone with the process. */
+  readonly isInPlace: () => boolean
 
   constructor({ worker, options, reads, snapshots, held, report, onCommitted }: Parts) {
     this.#queue = new WriteQueue(worker, snapshots, onCommitted)
@@ -82,6 +85,7 @@ export class SqliteStore implements ObjectStore {
         this.#disownAgain()
       },
     })
+    this.isInPlace = stillThere(options.path)
     this.#reads = reads
     this.#snapshots = snapshots
     this.#held = held
