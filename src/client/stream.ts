@@ -81,8 +81,6 @@ export class Stream implements Dispatcher.DispatchController {
     if (this.#over) return
     this.#reason = reason
     this.#stream?.close(constants.NGHTTP2_CANCEL)
-    // What was read already and is not wanted any more would keep it open.
-    this.#stream?.destroy()
     this.#fail(reason)
   }
 

@@ -3,6 +3,7 @@ import { constants, type Http2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import type { Dispatcher } from 'undici'
+import { turn } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { Connections } from '../../src/client/connections.ts'
 import { usualPace, type Pace } from '../../src/client/pace.ts'
@@ -230,12 +231,14 @@ void t.test(
 
 void t.test('an abort ends its stream and no other', { skip }, async (t) => {
   const upstream = await upstreamOf(t)
-  const connections = connectionsOf(t)
+  const connections = connectionsOf(t, { idleMs: 10 })
   const one = await running(connections, upstream)
   const other = await running(connections, upstream)
   one.asked.controller?.pause()
   one.stream.write('more')
+  await pong(one.session)
   const closed = once(one.stream, 'close')
+  const gone = once(one.session, 'close')
   one.asked.controller?.abort(Object.assign(new Error('enough'), { code: 'ENOUGH' }))
   t.equal(await one.asked.code(), 'ENOUGH')
   await closed
@@ -243,6 +246,8 @@ void t.test('an abort ends its stream and no other', { skip }, async (t) => {
   other.stream.end('!')
   t.equal(await other.asked.code(), 'end')
   t.equal(other.asked.body, 'event!')
+  // Nothing of either is left that would keep it open.
+  await gone
 })
 
 void t.test(
@@ -411,7 +416,10 @@ void t.test('an old session takes no new watches and keeps those it has', { skip
   const connections = connectionsOf(t, { ageMs: [20, 30] })
   const old = await running(connections, upstream)
   let next = await running(connections, upstream)
-  while (next.session === old.session) next = await running(connections, upstream)
+  while (next.session === old.session) {
+    next.stream.end()
+    next = await running(connections, upstream)
+  }
   old.stream.write('!')
   await old.asked.until(6)
   t.equal(old.session.destroyed, false)
@@ -515,7 +523,11 @@ void t.test('connections over HTTP/1.1 grow old, too', { skip }, async (t) => {
   const upstream = await upstreamOf(t)
   const connections = connectionsOf(t, { ageMs: [1, 2] })
   await shortly(connections, upstream)
-  while (upstream.sockets.length < 2) await shortly(connections, upstream)
+  while (upstream.sockets.length < 2) {
+    // The connection is free again once the loop has turned.
+    await turn()
+    await shortly(connections, upstream)
+  }
   const [old] = upstream.sockets
   if (old?.closed === false) await once(old, 'close')
   t.equal(upstream.sockets.length, 2)
