@@ -12,6 +12,7 @@ import { Connections } from './client/connections.ts'
 import { followCredentials, loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
 import type { ListenerName } from './config/passed-sockets.ts'
+import type { Exchange } from './exchange/exchange.ts'
 import type { OnUnpacked } from './exchange/unpacked.ts'
 import { filterChain, type FilterChain } from './filter/chain.ts'
 import type { FilterDefinition } from './filter/filter.ts'
@@ -242,7 +243,11 @@ export async function startHub(
     ownHosts: ownHosts(config),
     dispatch: {
       cloud,
-      forward: config.upstreamCompression ? compressing(forward, onUnpacked) : forward,
+      forward: compressing(forward, {
+        always: () => inForce.upstreamCompression,
+        mayChange: isFilteredBy(filters),
+        onUnpacked,
+      }),
       upgrade: upgrader(cloud, connections),
       recorder: new Recorder(
         store,
@@ -418,11 +423,16 @@ function ownHosts({ proxy, ops, pods, nodeName }: HubConfig): ReadonlySet<string
 /** Answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */
 const recordedBy =
   (config: () => HubConfig, filters: FilterChain): IsRecorded =>
-  ({ component, info }) => {
+  (exchange) => {
     const { cacheComponents } = config()
-    if (cacheComponents.has('*') || cacheComponents.has(component)) return true
-    return info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined
+    if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
+    return isFilteredBy(filters)(exchange)
   }
+
+const isFilteredBy =
+  (filters: FilterChain) =>
+  ({ component, info }: Exchange): boolean =>
+    info.isResource && filters.chainFor(component, info.gvr, info.verb) !== undefined
 
 const enabledFilters = ({ filters }: HubConfig): readonly FilterDefinition[] =>
   filters.enabled && !filters.disabled.has('*')
