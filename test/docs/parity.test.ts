@@ -28,6 +28,13 @@ function testsIn(cell: string): { file: string; title: string }[] {
   )
 }
 
+/** Titles of the tests in a file, as they are written there; those of contracts are promises. */
+function titlesIn(file: string): readonly string[] {
+  if (!existsSync(file)) return []
+  const titles = readFileSync(file, 'utf8').matchAll(/(?:test|promise)\(\s*(['"`])(.+?)\1,/g)
+  return [...titles].map(([, , title = '']) => title)
+}
+
 void t.test('every row of yurthub’s features is there, once and in order', async (t) => {
   t.strictSame(
     rows.map(([row]) => row),
@@ -38,7 +45,8 @@ void t.test('every row of yurthub’s features is there, once and in order', asy
 void t.test('every test that a row names exists', async (t) => {
   for (const [row = '', , , , shown = ''] of rows) {
     for (const { file, title } of testsIn(shown)) {
-      const there = existsSync(file) && readFileSync(file, 'utf8').includes(title)
+      // A title that is made for each of several cases is named by the part that they share.
+      const there = titlesIn(file).some((found) => found.includes(title))
       t.ok(there, `${row}: ${file}: ${title}`)
     }
   }

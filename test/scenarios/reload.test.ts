@@ -85,3 +85,17 @@ void t.test('a file with mistakes leaves all as it was, and that is told', async
   t.notMatch(await verbose(), /config/)
   t.equal((await kubelet.get(aPod)).status, 200)
 })
+
+void t.test('whose answers are recorded changes with the next request', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const { hub, write, reread } = await configured(t, [cloud])
+  const recorded = () => sample(hub, 'nodehub_recorded_total{kind="object"}')
+  const operator = hub.as('operator')
+  t.equal((await operator.get(aPod)).status, 200)
+  t.equal(await recorded(), 0)
+  write([cloud], 'cache-components: kubelet,operator\n')
+  await reread(readAgain)
+  t.equal((await operator.get(aPod)).status, 200)
+  t.equal(await recorded(), 1)
+})
