@@ -8,6 +8,12 @@ export function lentBody(body: Readable): Readable {
   let begun = false
   const copy = new Readable({
     read: () => {
+      // A body of nothing may have come to its end before anybody asked for it.
+      if (body.readableEnded) {
+        if (body.readableDidRead) copy.destroy(new Error('the body has been read before'))
+        else copy.push(null)
+        return
+      }
       if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
       begun = true
       body.resume()

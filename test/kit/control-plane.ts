@@ -38,14 +38,21 @@ export class ControlPlane {
   readonly workspace: Workspace
   readonly pki: Pki
   readonly etcd: Daemon
+  readonly #etcdUrl: string
   readonly servers: readonly ApiServer[]
   /** A member of `system:masters`, at the first API server. */
   readonly admin: ApiClient
 
-  constructor(workspace: Workspace, pki: Pki, etcd: Daemon, servers: readonly ApiServer[]) {
+  constructor(
+    workspace: Workspace,
+    pki: Pki,
+    etcd: { readonly daemon: Daemon; readonly url: string },
+    servers: readonly ApiServer[],
+  ) {
     this.workspace = workspace
     this.pki = pki
-    this.etcd = etcd
+    this.etcd = etcd.daemon
+    this.#etcdUrl = etcd.url
     this.servers = servers
     this.admin = new ApiClient(this.url, { ca: pki.ca.certificate, credentials: adminFiles(pki) })
   }
@@ -66,6 +73,16 @@ export class ControlPlane {
       ca: this.pki.ca.certificate,
       credentials: this.credentials(subject),
     })
+  }
+
+  /** Forgets all history up to now, as API servers have it done every five minutes. */
+  async compact(): Promise<void> {
+    const etcd = new ApiClient(this.#etcdUrl)
+    const range = { key: Buffer.from('/registry/').toString('base64') }
+    const { body } = await etcd.post('/v3/kv/range', range)
+    const { header } = JSON.parse(body.toString()) as { header: { revision: string } }
+    const { status } = await etcd.post('/v3/kv/compaction', { revision: header.revision })
+    if (status !== 200) throw new Error(`etcd answered ${status}`)
   }
 
   credentials(subject: Subject): CertificateFiles {
@@ -109,11 +126,11 @@ export async function startControlPlane(
   const { paths } = found
   const workspace = openWorkspace(t)
   const pki = new Pki(paths.openssl, workspace)
-  const { etcd, url: etcdUrl } = await startEtcd(workspace, paths.etcd)
+  const etcd = await startEtcd(workspace, paths.etcd)
   const servers = await Promise.all(
     Array.from({ length: apiservers }, (_, at) =>
       startApiServer(workspace, pki, paths['kube-apiserver'], `kube-apiserver-${at}`, [
-        `--etcd-servers=${etcdUrl}`,
+        `--etcd-servers=${etcd.url}`,
         ...apiserverFlags,
       ]),
     ),
@@ -130,7 +147,7 @@ export async function startControlPlane(
 async function startEtcd(
   workspace: Workspace,
   command: string,
-): Promise<{ etcd: Daemon; url: string }> {
+): Promise<{ daemon: Daemon; url: string }> {
   const [port, peerPort] = [await freePort(), await freePort()]
   const url = `http://127.0.0.1:${port}`
   const peerUrl = `http://127.0.0.1:${peerPort}`
@@ -150,7 +167,7 @@ async function startEtcd(
     ],
     ready: async () => (await client.get('/health')).status === 200,
   })
-  return { etcd: await etcd.start(), url }
+  return { daemon: await etcd.start(), url }
 }
 
 const serviceNetwork = '10.96.0.0/16'

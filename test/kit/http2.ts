@@ -30,7 +30,7 @@ export function openStream(
 ): Http2Stream {
   const stream = session.request(headers, { endStream: body === undefined })
   stream.on('error', () => undefined)
-  if (body !== undefined) stream.end(body)
+  if (body !== undefined) stream.end(body, 'latin1')
   let trailers: IncomingHttpHeaders = {}
   stream.on('trailers', (sent) => (trailers = sent))
   const responded = once(stream, 'response') as Promise<[Head, number, string[]]>
