@@ -37,6 +37,8 @@ export class Http2Connections implements Closing {
         enablePush: false,
       },
       maxSessionMemory: limits.sessionMegabytes,
+      // As many as Node reads over HTTP/1.1; the size of a head is what bounds it.
+      maxHeaderListPairs: 2_000,
       // What an API server says twice is passed on twice.
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])

@@ -27,6 +27,7 @@ export function messageOf(fault: Fault): string {
 /** The same through a response that has its turn among others. */
 export function respondWith(fault: Fault, response: ServerResponse): void {
   const { line, body } = wordsOf(fault)
+  response.sendDate = false
   response.writeHead(fault.code, line.slice(4), {
     'Content-Type': plainText,
     'Content-Length': body.length,

@@ -59,7 +59,7 @@ void t.test('what concerns one connection is passed on in neither direction', as
   const client = await hub.dial()
   client.write(
     'GET / HTTP/1.1\r\nHost: hub\r\nConnection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: timeout=9\r\nProxy-Connection: x\r\n' +
-      'Proxy-Authorization: secret\r\nProxy-Authenticate: x\r\nTE: trailers\r\nTrailer: X-T\r\nUpgrade: h2c\r\nExpect: 100-continue\r\nX-Kept: 1\r\n\r\n',
+      'Proxy-Authorization: secret\r\nProxy-Authenticate: x\r\nTE: trailers\r\nTrailer: X-T\r\nUpgrade: h2c\r\nExpect: 100-continue\r\nContent-Length: 1\r\nX-Kept: 1\r\n\r\nx',
   )
   t.match(await client.head(), { line: /100/ })
   const wire = await upstream.next()

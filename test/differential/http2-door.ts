@@ -1,0 +1,58 @@
+import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
+import { reasonPhrase } from '../../src/server/phrase.ts'
+import { openStream } from '../kit/http2.ts'
+import type { Asking } from './asking.ts'
+import { shownBy, type Door, type DoorOptions } from './door.ts'
+import { bodyOf, fieldsOf, inOwn, type Sender } from './message.ts'
+
+/** Fields that say something of an HTTP/1.1 connection, or of a head that HTTP/2 has in another form. */
+const ofHttp1 = new Set(['connection', 'expect', 'host', 'te', 'upgrade'])
+
+/** HTTP/2 over TLS. Its answers are told as HTTP/1.1 would say them. */
+export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Door {
+  const sender: Sender = { host: new URL(url).host, agent, namespace }
+  const open = (shown: DoorOptions['tls']): ClientHttp2Session =>
+    connect(url, shown).on('error', () => undefined)
+  let kept: ClientHttp2Session | undefined
+  return {
+    name,
+    ...sender,
+    speaks: ({ raw, trailers, http1, headers = {} }) =>
+      http1 !== true &&
+      raw === undefined &&
+      trailers === undefined &&
+      !Object.keys(headers).some((field) => ofHttp1.has(field.toLowerCase())),
+    ask: async (asking) => {
+      const shown = shownBy(asking, tls)
+      const session = shown === tls ? (kept ??= open(shown)) : open(shown)
+      try {
+        const body = bodyOf(asking, sender)
+        const stream = openStream(session, headOf(asking, sender), body?.toString('latin1'))
+        const { status, fields, body: text } = await stream.whole()
+        const line = `HTTP/1.1 ${status} ${reasonPhrase(status)}`
+        return { interim: [], status, line, fields, body: text, trailers: [] }
+      } catch {
+        return undefined
+      } finally {
+        if (session !== kept) session.destroy()
+      }
+    },
+    close: () => kept?.destroy(),
+  }
+}
+
+function headOf(asking: Asking, sender: Sender): OutgoingHttpHeaders {
+  const fields: Record<string, string[]> = {}
+  for (const [name, value] of fieldsOf(asking, sender)) {
+    if (ofHttp1.has(name.toLowerCase())) continue
+    fields[name.toLowerCase()] = [...(fields[name.toLowerCase()] ?? []), value]
+  }
+  const body = bodyOf(asking, sender)
+  if (body && asking.chunked !== true) fields['content-length'] = [String(body.byteLength)]
+  return {
+    ':method': asking.method ?? 'GET',
+    ':path': inOwn(asking.target, sender),
+    ':authority': sender.host,
+    ...fields,
+  }
+}

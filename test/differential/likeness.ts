@@ -1,0 +1,76 @@
+import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
+import { fieldOf, type Heard } from './door.ts'
+import type { Sender } from './message.ts'
+
+/** What two answers to one request have to share. */
+export interface Likeness {
+  readonly interim: readonly number[]
+  readonly line: string
+  readonly fields: readonly string[]
+  readonly body: string
+  readonly trailers: readonly string[]
+}
+
+/** How an answer is to be looked at; `undefined` is no answer at all. */
+export type Look = (heard: Heard | undefined, sender: Sender) => Likeness | undefined
+
+/** Of one connection: the hub has connections of its own with both sides, and frames on each what passes. */
+const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length'])
+
+/** Of one answer. That both have it is compared, what it says is not. */
+const ofMoment = new Set(['date', 'audit-id'])
+
+/** Every byte counts. */
+export const exactly: Look = (heard) =>
+  heard && {
+    interim: heard.interim,
+    line: heard.line,
+    fields: fieldsBut(heard, ofConnection),
+    body: heard.body,
+    trailers: heard.trailers,
+  }
+
+/** Without what sets two objects apart that were made in the same way, or two looks at one object at different times. */
+export const asTwins: Look = (heard, sender) => {
+  const plain = exactly(heard, sender)
+  if (heard === undefined || plain === undefined) return undefined
+  const mask = (text: string): string => masked(text, sender)
+  return { ...plain, fields: plain.fields.map(mask), body: mask(textOf(heard)) }
+}
+
+/** What of an answer belongs to its connection. */
+export const connectionOf = (heard: Heard): readonly string[] => {
+  const rest = new Set(fieldsBut(heard, ofConnection))
+  return fieldsBut(heard, new Set()).filter((field) => !rest.has(field))
+}
+
+/** In no order, for it says nothing between fields of different names. */
+function fieldsBut({ fields }: Heard, left: ReadonlySet<string>): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] ?? '').toLowerCase()
+    if (left.has(name)) continue
+    kept.push(ofMoment.has(name) ? name : `${name}: ${fields[i + 1]}`)
+  }
+  return kept.toSorted()
+}
+
+/** A body in protobuf says its times and numbers in bytes that no mask finds. */
+function textOf(heard: Heard): string {
+  const type = fieldOf(heard, 'content-type') ?? ''
+  const isObject = type.startsWith('application/vnd.kubernetes.protobuf') && !type.includes('watch')
+  return isObject ? JSON.stringify(fromProtobuf(Buffer.from(heard.body, 'latin1'))) : heard.body
+}
+
+const masked = (text: string, { namespace }: Sender): string =>
+  text
+    .replaceAll(namespace, 'OWN')
+    .replace(/((?:"?manager"?: ?|using )"?)(?:kubelet|operator)\b/g, '$1AGENT')
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME')
+    .replace(/("?resourceVersion"?: ?"?)\d+/g, '$1VERSION')
+    .replace(/(current: |old resource version: \d+ \()\d+/g, '$1VERSION')
+    .replace(/"<?\d+[smh]>?"/g, '"AGE"')
+    .replace(/(X509SHA256=)[0-9a-f]{64}/g, '$1CERTIFICATE')
+    .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN')
+    .replace(/\b(generated-|kube-api-access-)[a-z0-9]{5}\b/g, '$1XXXXX')

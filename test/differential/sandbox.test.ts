@@ -1,0 +1,31 @@
+import t from 'tap'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { CloudServer, nodeName } from '../kit/cloud.ts'
+import { startTestHub } from '../kit/hub.ts'
+import { compareAll } from './check.ts'
+import { doorsOf, patientHeartbeat } from './doors.ts'
+import { prepare } from './world.ts'
+
+t.setTimeout(240_000)
+
+void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 240_000 }, async (t) => {
+  const sandbox = await startSandbox({ freshnessMs: 100 })
+  t.teardown(() => sandbox[Symbol.asyncDispose]())
+  sandbox.authorize(
+    ({ user, resource }) =>
+      !user.name.startsWith('system:serviceaccount:') ||
+      resource === undefined ||
+      resource === 'selfsubjectreviews',
+  )
+  const { certificate: cert, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
+    'system:nodes',
+  ])
+  const hub = await startTestHub(t, {
+    upstreams: [new CloudServer(sandbox)],
+    config: { heartbeat: patientHeartbeat },
+  })
+  const tls = { ca: sandbox.caCertificate ?? '', cert, key }
+  const doors = doorsOf(t, { hub, url: sandbox.url, tls, node: { cert, key } })
+  const token = await prepare(doors)
+  await compareAll(t, { sort: 'sandbox', doors, token, compact: () => sandbox.compact() })
+})
