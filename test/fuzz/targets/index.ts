@@ -1,4 +1,5 @@
 import type { Opening } from '../target.ts'
+import { http2Target } from './http2.ts'
 import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
@@ -13,5 +14,6 @@ export const targets: readonly Opening[] = [
   ...objectTargets,
   ...requestTargets,
   listenerTarget,
+  http2Target,
   upstreamTarget,
 ]
