@@ -1,10 +1,11 @@
 import t from 'tap'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readConfig } from '../../src/config/config.ts'
 import { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -58,5 +59,51 @@ void t.test(
     t.match(taken, { code: 'EADDRINUSE' })
     systemd.kill('SIGTERM')
     t.strictSame(await over, [0, null], log)
+  },
+)
+
+const guide = readFileSync('docs/upgrade-without-a-gap.md', 'utf8')
+
+/** The unit files of the guide, by name. */
+const units = new Map(
+  [...guide.matchAll(/`\/etc\/systemd\/system\/([\w.]+)`:\n\n```\n([^`]*)```/g)].map(
+    ([, name = '', text = '']) => [name, text],
+  ),
+)
+
+void t.test('the sockets of the guide are those of a hub that is told nothing else', async (t) => {
+  const passed = [...(units.get('nodehub.socket') ?? '').matchAll(/^ListenStream=(.*):(\d+)$/gm)]
+  const result = readConfig({
+    argv: ['--server-addr=https://a'],
+    env: {},
+    hostname: 'n',
+    readFile: () => '',
+    passed: passed.map(([, address = '', port], i) => ({
+      fd: 3 + i,
+      name: 'nodehub.socket',
+      at: { address, port: Number(port) },
+    })),
+  })
+  t.match(result, { config: { sockets: { proxy: 3, ops: 4, 'proxy-secure': 5 } } })
+})
+
+const analyze = findBinaries(['systemd-analyze'])
+
+void t.test(
+  'systemd finds nothing wrong with the units of the guide',
+  { skip: 'missing' in analyze && analyze.missing },
+  async (t) => {
+    if ('missing' in analyze) return
+    const folder = mkdtempSync(join(tmpdir(), 'nodehub-units-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const paths = [...units].map(([name, text]) => {
+      const path = join(folder, name)
+      // A program that is there, as the units' own will be.
+      writeFileSync(path, text.replace('/usr/bin/node', process.execPath))
+      return path
+    })
+    t.equal(paths.length, 2)
+    const { status, stderr } = spawnSync(analyze.paths['systemd-analyze'], ['verify', ...paths])
+    t.strictSame([status, stderr.toString()], [0, ''])
   },
 )
