@@ -1,0 +1,121 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import { objectOf } from '../kit/client.ts'
+import { startTestHub } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const megabyte = 1024 * 1024
+
+interface HostileCloud {
+  readonly url: string
+  /** What it says to whoever does not ask whether it is ready; it stops when nobody takes it. */
+  answer: (socket: Socket) => void
+}
+
+async function hostileCloud(t: Teardown, answer: HostileCloud['answer']): Promise<HostileCloud> {
+  const server = createServer((asked, response) => {
+    if (asked.url === '/readyz') response.end('ok')
+    else cloud.answer(asked.socket)
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cloud = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, answer }
+  return cloud
+}
+
+/** Writes `start`, and then `more` for as long as somebody takes it. */
+function pour(start: string | Buffer, more: string | Buffer): (socket: Socket) => void {
+  return (socket) => {
+    socket.on('error', () => undefined)
+    socket.write(start)
+    const go = (): void => {
+      while (!socket.destroyed && socket.write(more));
+    }
+    socket.on('drain', go)
+    go()
+  }
+}
+
+const headOf = (type: string): string => `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\n\r\n`
+const json = headOf('application/json')
+const protobuf = headOf('application/vnd.kubernetes.protobuf;stream=watch')
+const longText = 'x'.repeat(megabyte)
+
+const endless: readonly (readonly [what: string, Encoding, (socket: Socket) => void])[] = [
+  ['a text without end', 'json', pour(`${json}{"type":"ADDED","object":{"kind":"`, longText)],
+  [
+    'objects nested without end',
+    'json',
+    pour(`${json}{"type":"ADDED","object":`, '{"a":'.repeat(20_000)),
+  ],
+  [
+    'lists nested without end',
+    'json',
+    pour(`${json}{"type":"ADDED","object":`, '['.repeat(20_000)),
+  ],
+  [
+    'a length of four gigabytes',
+    'protobuf',
+    pour(Buffer.concat([Buffer.from(protobuf), Buffer.from('ffffffff', 'hex')]), longText),
+  ],
+  [
+    'a length of seventeen megabytes',
+    'protobuf',
+    pour(Buffer.concat([Buffer.from(protobuf), Buffer.from('01100000', 'hex')]), longText),
+  ],
+]
+
+for (const [what, encoding, answer] of endless) {
+  void t.test(`a watch with ${what} breaks off, and is counted`, async (t) => {
+    const cloud = await hostileCloud(t, answer)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const watch = await hub.as('kubelet', { encoding }).watch('/api/v1/configmaps')
+    t.equal(await watch.end(), 'broken')
+    t.equal(await hub.metric('nodehub_malformed_total'), 1)
+  })
+}
+
+void t.test('a list that says nothing but what it is, without end, breaks off', async (t) => {
+  const cloud = await hostileCloud(t, pour(`${json}{"kind":"PodList","a":"`, longText))
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { memoryLimitBytes: 24 * megabyte },
+  })
+  await hub.online()
+  const asked = hub.as('kubelet').get('/api/v1/pods')
+  const given = await asked.catch(() => undefined)
+  t.ok(given === undefined || given.status >= 400)
+})
+
+const splitting: readonly (readonly [what: string, field: string])[] = [
+  ['a bare CR', 'X-A: 1\rSet-Cookie: evil=1'],
+  ['a bare LF', 'X-A: 1\nSet-Cookie: evil=1'],
+  ['a NUL', 'X-A: 1\0Set-Cookie: evil=1'],
+  ['a folded line', 'X-A: 1\r\n Set-Cookie: evil=1'],
+  ['a name with a space', 'X-A : 1'],
+]
+
+for (const [what, field] of splitting) {
+  void t.test(`an answer whose fields are split by ${what} is none`, async (t) => {
+    const cloud = await hostileCloud(t, (socket) => {
+      socket.end(
+        `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${field}\r\nContent-Length: 2\r\n\r\n{}`,
+      )
+    })
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    for (const component of ['kubelet', 'operator']) {
+      const answer = await hub.as(component).get('/api/v1/configmaps')
+      t.match(objectOf(answer), { kind: 'Status', code: 503 }, component)
+      t.equal(answer.headers['set-cookie'], undefined)
+    }
+  })
+}
