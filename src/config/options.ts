@@ -68,6 +68,7 @@ export const options = {
     group: 'API servers',
     help: 'Whether lists and watches are asked for compressed even for clients that do not ask for it; they get them inflated.',
     default: false,
+    live: true,
   }),
   kubeconfig: option({
     type: is.optional(is.text('FILE')),

@@ -127,6 +127,16 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 }
 
+void t.test('compression can be asked for while the hub runs', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  for (const upstreamCompression of [true, false]) {
+    hub.hub.reconfigure({ ...hub.config, upstreamCompression })
+    await hub.as('kubelet').get(podsOfNode)
+  }
+  t.strictSame(acceptEncodings(cloud, podsOfNode), ['gzip', undefined])
+})
+
 void t.test(
   'only codings that can be read are asked for where an answer is recorded',
   async (t) => {
