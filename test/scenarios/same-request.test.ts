@@ -137,3 +137,46 @@ void t.test(
     t.equal(hub.hub.online(), false)
   },
 )
+
+void t.test(
+  'the most recent is asked of whoever answers a probe, and refused where that fails too',
+  async (t) => {
+    const [first, second] = [await startCloud(t), await startCloud(t)]
+    first.addPods('a')
+    second.addPods('a')
+    const hub = await startTestHub(t, {
+      upstreams: [first, second],
+      flags: ['--lb-mode=priority'],
+      config: {
+        heartbeat: {
+          intervalMs: 3_600_000,
+          timeoutMs: 300,
+          failedRetry: 1_000,
+          healthyThreshold: 1,
+        },
+      },
+    })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    await fill(kubelet)
+    await first.unplug()
+    {
+      using _broken = second.sandbox.faults.reset(({ path }) => path !== '/readyz')
+      for (const path of [aPod, podsOfNode]) {
+        t.match(
+          objectOf(await kubelet.get(path)),
+          { code: 503, reason: 'ServiceUnavailable' },
+          path,
+        )
+      }
+      t.equal(await hub.metric('nodehub_diverted_total'), 0)
+      t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 200)
+      t.equal(await hub.metric('nodehub_diverted_total'), 1)
+    }
+    t.equal((await kubelet.get(aPod)).status, 200)
+    t.equal(await hub.metric('nodehub_diverted_total'), 1, 'it was the cloud')
+    await second.unplug()
+    t.equal((await kubelet.get(aPod)).status, 200)
+    t.equal(await hub.metric('nodehub_diverted_total'), 2, 'nobody answers a probe')
+  },
+)
