@@ -16,7 +16,7 @@ const isNoProbe = ({ path }: { path: string }): boolean => path !== '/readyz'
 
 /** Probes that are not answered fail soon, and one is enough. */
 const impatient = {
-  heartbeat: { intervalMs: 40, timeoutMs: 200, failedRetry: 1, healthyThreshold: 1 },
+  heartbeat: { intervalMs: 40, timeoutMs: 500, failedRetry: 1, healthyThreshold: 1 },
 }
 
 /** Two clouds with a pod each, named after them. */
@@ -57,7 +57,7 @@ void t.test(
   'F12: API servers that all say that they are not ready are asked all the same',
   async (t) => {
     const [first, second] = await two(t)
-    const hub = await startTestHub(t, { upstreams: [first, second], config: impatient })
+    const hub = await startTestHub(t, { upstreams: [first, second] })
     await hub.online()
     const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
     await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
@@ -86,7 +86,7 @@ void t.test(
       void probed.then(({ over }) => over.addEventListener('abort', () => (asked = true)))
       while (!asked) {
         cloud.touch(pods, 'a', 'default')
-        await watch.next()
+        await watch.take(1)
       }
     }
     t.equal(hub.hub.online(), true)
@@ -99,7 +99,6 @@ void t.test('F15: who has a preference goes back to it once it is healthy', asyn
   const hub = await startTestHub(t, {
     upstreams: [first, second],
     flags: ['--lb-mode=priority'],
-    config: impatient,
   })
   await hub.online()
   const operators = Array.from({ length: 8 }, (_, i) => hub.as(`operator-${i}`))
@@ -221,8 +220,11 @@ void t.test('an API server behind a thin link is slow, and nobody takes it for d
       data: { long: 'x'.repeat(50 * 1024) },
     })
   }
-  const link = await thinLink(t, cloud.url, 200 * 1024)
-  const hub = await startTestHub(t, { upstreams: [link], config: impatient })
+  const link = await thinLink(t, cloud.url, 100 * 1024)
+  const hub = await startTestHub(t, {
+    upstreams: [link],
+    config: { heartbeat: { ...impatient.heartbeat, failedRetry: 2 } },
+  })
   await hub.online()
   const list = hub.as('kubelet').list('/api/v1/configmaps?resourceVersion=0')
   await cloud.sandbox.nextRequest(({ path }) => path === '/api/v1/configmaps')
