@@ -1,11 +1,11 @@
 import { after, every, now } from '../../base/clock.ts'
-import type { Identity } from '../../request/identity.ts'
+import { node, nobody, type Identity } from '../../request/identity.ts'
 import type { Operation } from './messages.ts'
 
 const dayMs = 24 * 60 * 60_000
 /** After opening: components show that they are still there first, and a start is not held up. */
 const firstMs = 60_000
-/** Tokens remembered as used; whoever sends ever new ones is not to fill the memory. */
+/** Callers remembered as used; whoever sends ever new tokens is not to fill the memory. */
 const remembered = 10_000
 
 export interface SweepParts {
@@ -16,7 +16,7 @@ export interface SweepParts {
   readonly forgotten: (identity: string) => void
 }
 
-/** Notes which tokens are used, once a day each, and forgets those that are not any more. */
+/** Notes which callers come back, once a day each, and forgets those that do not any more. */
 export class Sweep implements Disposable {
   readonly #parts: SweepParts
   readonly #used = new Set<Identity>()
@@ -31,7 +31,8 @@ export class Sweep implements Disposable {
 
   /** To be called whenever something is read or written for `identity`. */
   used(identity: Identity): void {
-    if (!identity.startsWith('token:') || this.#used.has(identity)) return
+    // The node's is never swept, and what nobody has proved to be its own always.
+    if (identity === node || identity === nobody || this.#used.has(identity)) return
     if (this.#used.size >= remembered) this.#used.clear()
     this.#used.add(identity)
     this.#parts.write({ kind: 'used', identity }).catch(() => this.#used.delete(identity))

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { node, tokenHolder } from '../../../src/request/identity.ts'
+import {
+  node,
+  nobody,
+  serviceAccount,
+  tokenHolder,
+  type Identity,
+} from '../../../src/request/identity.ts'
 import type { CollectionKey, ObjectStore } from '../../../src/store/store.ts'
 import {
   bookmark,
@@ -77,6 +83,26 @@ void t.test('a token that was forgotten begins anew', async (t) => {
   t.equal(listed(store, ofToken('back'))?.length, 20)
   t.equal(listed(store, ofToken('other'))?.length, 3)
 })
+
+void t.test(
+  'service accounts go as tokens do, and what nobody proved; the node stays',
+  async (t) => {
+    await using store = await open(t.testdir())
+    const reader = serviceAccount({ namespace: 'a', name: 'reader', uid: '1' })
+    const writer = serviceAccount({ namespace: 'a', name: 'writer', uid: '2' })
+    const of = (identity: Identity): CollectionKey =>
+      collection({ audience: { identity, form: json } })
+    for (const identity of [reader, writer, nobody, node])
+      await replace(store, of(identity), head(5), [object('a', 1)])
+    for (let day = 1; day <= 31; day += 1) {
+      store.list(of(reader))
+      await store.sweep(day)
+    }
+    t.ok(store.list(of(reader)), 'it was used each day')
+    t.ok(store.list(of(node)))
+    for (const identity of [writer, nobody]) t.notOk(store.list(of(identity)), identity)
+  },
+)
 
 void t.test('forgetting a token takes a step at a time, and ends when it is used', async (t) => {
   const writers = writersOf(t)
