@@ -98,7 +98,7 @@ async function tokenOf(cloud: CloudServer, expirationSeconds = 3600): Promise<st
         spec: { expirationSeconds },
       },
     })
-  return String(at(objectOf(answer), 'status', 'token'))
+  return at(objectOf(answer), 'status', 'token') as string
 }
 
 interface Tap {

@@ -1,0 +1,121 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { BytesReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
+import { heeding } from '../../src/pipeline/heeding.ts'
+import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+const answer = (body: string, status = 200): BytesReply => ({
+  kind: 'bytes',
+  from: 'cloud',
+  status,
+  headers: new HeaderList(['Audit-Id', 'an-id']),
+  source: (sink) => {
+    if (sink.write(Buffer.from(body))) sink.end()
+    return () => undefined
+  },
+})
+
+interface Heard {
+  readonly asked: Exchange[]
+  readonly heard: number[]
+  readonly send: (keyId?: string, holds?: boolean) => Promise<BytesReply>
+  readonly keys: ClusterKeys
+  /** Resolves with what came of the next try to learn. */
+  readonly learned: () => Promise<unknown>
+}
+
+/** A forwarder that answers each path with what `answers` says, and else with nothing special. */
+function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): Heard {
+  const asked: Exchange[] = []
+  const heard: number[] = []
+  const outcomes: unknown[] = []
+  let wake: (() => void) | undefined
+  const over = (outcome: unknown): void => {
+    outcomes.push(outcome)
+    wake?.()
+  }
+  const keys = new ClusterKeys(join(folder, 'keys.json'))
+  const forward = heeding(
+    async (exchange) => {
+      asked.push(exchange)
+      return answers[exchange.url] ?? answer('{}')
+    },
+    { keys, onLearned: () => over('learned'), onFailure: over },
+  )
+  const send = (keyId?: string, holds = true): Promise<BytesReply> => {
+    const claim: Claim = {
+      holds: () => holds,
+      answered: ({ status }) => heard.push(status),
+      keyId,
+    }
+    const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
+    const exchange = exchangeOf('/api/v1/pods', { headers })
+    return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })
+  }
+  const learned = async (): Promise<unknown> => {
+    while (outcomes.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+    return outcomes.shift()
+  }
+  return { asked, heard, send, keys, learned }
+}
+
+const tokens = new Tokens()
+const keyId = (tokens.keySet['keys'] as readonly { readonly kid: string }[])[0]?.kid ?? ''
+
+const publishing = {
+  '/.well-known/openid-configuration': answer(JSON.stringify({ issuer })),
+  '/openid/v1/jwks': answer(JSON.stringify(tokens.keySet)),
+}
+
+void t.test('an answer is told to the claim, and passed on as it is', async (t) => {
+  const { send, heard } = heed(t.testdir(), { '/api/v1/pods': answer('{}', 403) })
+  t.equal((await send()).status, 403)
+  t.strictSame(heard, [403])
+})
+
+void t.test('with the token of a service account the keys are learned, once', async (t) => {
+  const { send, asked, keys, learned } = heed(t.testdir(), publishing)
+  await send(keyId)
+  t.equal(await learned(), 'learned')
+  t.ok(keys.has(keyId))
+  await send(keyId)
+  t.strictSame(
+    asked.map(({ url }) => url),
+    ['/api/v1/pods', '/.well-known/openid-configuration', '/openid/v1/jwks', '/api/v1/pods'],
+  )
+  const [, discovery] = asked
+  t.equal(discovery?.credential, 'caller')
+  t.strictSame(discovery?.headers.raw, ['authorization', 'Bearer a.b.c', 'Accept', '*/*'])
+})
+
+void t.test('with no other token, and none that is not believed', async (t) => {
+  const { send, asked } = heed(t.testdir(), publishing)
+  await send(undefined)
+  await send(keyId, false)
+  t.equal(asked.length, 2)
+})
+
+void t.test(
+  'what cannot be had or used is said, and not asked for with each request',
+  async (t) => {
+    for (const refused of [
+      answer('{}', 403),
+      answer('no JSON'),
+      answer('null'),
+      answer('{"keys":[]}'),
+      answer(' '.repeat(2 * 1024 * 1024)),
+    ]) {
+      const { send, asked, learned } = heed(t.testdir(), {
+        ...publishing,
+        '/openid/v1/jwks': refused,
+      })
+      await send(keyId)
+      t.type(await learned(), Error)
+      await send(keyId)
+      t.equal(asked.length, 4)
+    }
+  },
+)
