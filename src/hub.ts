@@ -440,7 +440,7 @@ const enabledFilters = ({ filters }: HubConfig): readonly FilterDefinition[] =>
     : []
 
 /**
- * Where pods reach the hub: only what the operator vouches for, as long as the hub has no TLS listener of its own to offer them.
+ * Where pods reach the hub: only what the operator vouches for. By itself it listens on loopback, and shows what pods do not trust.
  */
 const reachableByPods = ({ pods }: HubConfig): { host: string; port: number } | undefined =>
   pods.hubAddress

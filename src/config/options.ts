@@ -232,7 +232,7 @@ export const options = {
   'hub-address': option({
     type: is.optional(is.hostAndPort),
     group: 'Node',
-    help: 'Where pods reach the hub over TLS, which must be provided for in front of it. The filter masterservice tells them; without this it changes nothing. The port is --proxy-secure-port unless given.',
+    help: 'Where pods reach the hub over TLS: at --bind-proxy-address, or through what stands before it. The filter masterservice tells them; without this it changes nothing. Pods trust the authority of the cluster, so give --serving-cert. The port is --proxy-secure-port unless given.',
     default: undefined,
   }),
   'root-dir': option({
