@@ -24,7 +24,7 @@ export const parentAsPredecessor = (): Predecessor => ({
   },
   serving() {
     say('serving')
-    process.disconnect?.()
+    if (process.connected) process.disconnect?.()
   },
 })
 

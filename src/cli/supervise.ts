@@ -197,7 +197,10 @@ async function prepared(
     wishes.stop.then(() => 'this one was told to stop'),
   ])
   wishes.handled()
-  if (failure === undefined) return next
+  if (failure === undefined) {
+    log.info({ pid: next.pid }, 'the next process is ready')
+    return next
+  }
   next.kill()
   log.error({ pid: next.pid }, `the next process cannot take over, this one serves on: ${failure}`)
   return undefined

@@ -71,7 +71,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes }
-  notes.push(...remarks(settings), ...observations(values, credentials))
+  notes.push(...assigned.notes, ...remarks(settings), ...observations(values, credentials))
   const { sockets } = assigned
   return { config: configOf(values, { nodeName, credentials, sockets }), notes, settings }
 }

@@ -55,9 +55,16 @@ export function passingOn(env: Environment, names: readonly string[], pid: numbe
  * Why no process may take over from this one: the end of a process that somebody watches is, to them, the end of the hub. `undefined`:
  * nothing is known that speaks against it.
  */
-export function obstacleToSuccession(env: Environment, { pid }: ProcessIds): string | undefined {
+export function obstacleToSuccession(
+  env: Environment,
+  { pid, ppid }: ProcessIds,
+): string | undefined {
   if (pid === 1) return 'this is process 1 of a container, which ends with it'
-  return env['SYSTEMD_EXEC_PID'] === String(pid)
+  // Before version 248 systemd does not name its process, but it is the parent.
+  const systemds =
+    env['SYSTEMD_EXEC_PID'] === String(pid) ||
+    (env['SYSTEMD_EXEC_PID'] === undefined && env['INVOCATION_ID'] !== undefined && ppid === 1)
+  return systemds
     ? 'systemd watches this process: use `systemctl restart`, with a socket unit to hold the sockets'
     : undefined
 }

@@ -42,16 +42,21 @@ const places = (values: Values): readonly Place[] => [
   { name: 'ops', address: values['bind-address'], port: values['serve-port'] },
 ]
 
+interface Assigned {
+  readonly sockets: SocketsByListener
+  readonly mistakes: readonly string[]
+  /** Listeners that are elsewhere than they are told to be. */
+  readonly notes: readonly string[]
+}
+
 /**
  * Gives each passed socket to the listener it is named after, else to the one whose address it is bound to. One that belongs to none is
  * a mistake: whoever opened it waits for answers there.
  */
-export function assignSockets(
-  passed: readonly PassedSocket[],
-  values: Values,
-): { readonly sockets: SocketsByListener; readonly mistakes: readonly string[] } {
+export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
   const sockets: Partial<Record<ListenerName, number>> = {}
   const mistakes: string[] = []
+  const notes: string[] = []
   const known = places(values)
   for (const socket of passed) {
     const { fd, name, at } = socket
@@ -64,9 +69,13 @@ export function assignSockets(
       )
     } else if (sockets[place.name] !== undefined) {
       mistakes.push(`${shown(socket)} is a second one for ${place.name}`)
-    } else sockets[place.name] = fd
+    } else {
+      sockets[place.name] = fd
+      if (place.port !== 0 && !isAt(place, at))
+        notes.push(`${shown(socket)} is served, and nothing at ${place.address} port ${place.port}`)
+    }
   }
-  return { sockets, mistakes }
+  return { sockets, mistakes, notes }
 }
 
 const isAt = (place: Place, at: PassedSocket['at']): boolean =>

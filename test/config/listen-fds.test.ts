@@ -72,6 +72,9 @@ void t.test('what is passed on is read by the child, and by nobody else', async 
 
 void t.test('nothing takes over from a process that somebody watches', async (t) => {
   t.match(obstacleToSuccession({ SYSTEMD_EXEC_PID: '7' }, ids), /systemctl restart/)
+  const invoked = { INVOCATION_ID: 'a' }
+  t.match(obstacleToSuccession(invoked, { pid: 7, ppid: 1 }), /systemctl restart/)
+  t.equal(obstacleToSuccession(invoked, ids), undefined, 'a shell in a session of systemd')
   t.match(obstacleToSuccession({}, { pid: 1, ppid: 0 }), /container/)
   t.equal(obstacleToSuccession({ SYSTEMD_EXEC_PID: '5' }, ids), undefined)
 })

@@ -18,7 +18,15 @@ void t.test('a socket goes to the listener it is named after, wherever it is bou
     { fd: 3, name: 'ops', at: at(1) },
     { fd: 4, name: 'proxy', at: at(2, '0.0.0.0') },
   ]
-  t.match(read(passed), { config: { sockets: { ops: 3, proxy: 4 } } })
+  const result = read(passed)
+  t.match(result, { config: { sockets: { ops: 3, proxy: 4 } } })
+  t.ok(
+    'notes' in result &&
+      result.notes.includes(
+        'the passed socket "proxy" (file descriptor 4, bound to 0.0.0.0 port 2) is served, and nothing at 127.0.0.1 port 10261',
+      ),
+    'which is told',
+  )
 })
 
 void t.test('else it goes to the listener whose address it is bound to', async (t) => {

@@ -21,6 +21,7 @@ export interface Line {
 /** `nodehub start` as an operator runs it, on ports of its own, with whatever processes come after the first. */
 export class HubProcess {
   readonly proxyPort: number
+  readonly securePort: number
   readonly opsPort: number
   readonly rootDir: string
   /** What it has logged so far, and what its successors have. */
@@ -32,13 +33,18 @@ export class HubProcess {
 
   constructor(
     rootDir: string,
-    [proxyPort, opsPort]: readonly [number, number],
+    [proxyPort, securePort, opsPort]: readonly [number, number, number],
     flags: readonly string[],
   ) {
     this.rootDir = rootDir
     this.proxyPort = proxyPort
+    this.securePort = securePort
     this.opsPort = opsPort
-    const ports = [`--proxy-port=${proxyPort}`, `--serve-port=${opsPort}`, '--proxy-secure-port=0']
+    const ports = [
+      `--proxy-port=${proxyPort}`,
+      `--serve-port=${opsPort}`,
+      `--proxy-secure-port=${securePort}`,
+    ]
     const probes = ['--heartbeat-interval-seconds=1', '--heartbeat-failed-retry=1']
     const [command, args] = plainNode(main, 'start', ...ports, ...probes, ...flags)
     this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -124,7 +130,7 @@ export async function startHubProcess(
   rootDir = mkdtempSync(join(tmpdir(), 'nodehub-process-')),
 ): Promise<HubProcess> {
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
-  const ports = [await freePort(), await freePort()] as const
+  const ports = [await freePort(), await freePort(), await freePort()] as const
   const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options))
   t.teardown(() => hub.kill())
   await hub.says(/^online/)

@@ -82,7 +82,7 @@ void t.test('a hub hands over, and nobody is refused, cut off or told a thing tw
   const kubelet = hub.as('kubelet')
   t.equal((await kubelet.get(aPod)).status, 200)
   const asked = [asking(kubelet), asking(kubelet)]
-  const coveted = [coveting(hub.proxyPort), coveting(hub.opsPort)]
+  const coveted = [hub.proxyPort, hub.securePort, hub.opsPort].map(coveting)
   const rounds = ['1', '2']
   const names = rounds.flatMap((round) => [`before-${round}`, `after-${round}`])
   const { resourceVersion } = await kubelet.list(podsOfNode)
@@ -142,6 +142,24 @@ void t.test('where the next process dies, the one before it serves as before', a
   signal(hub.pid, 'SIGUSR2')
   await hub.says(/^the next process serves/, from)
   t.equal(await watch.end(), 'ended', 'and there may be another try')
+})
+
+void t.test('where this process dies meanwhile, the next one serves all the same', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  // It stops for as long as this is under way.
+  using _frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
+  const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
+  const underWay = kubelet.get(aPod)
+  await seen
+  signal(hub.pid, 'SIGUSR2')
+  await hub.says(/^the next process starts/)
+  await hub.says(/^the next process is ready/)
+  signal(hub.pid, 'SIGKILL')
+  await t.rejects(underWay)
+  t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'nobody was refused')
 })
 
 void t.test('a next process that could not serve is not let to', async (t) => {
