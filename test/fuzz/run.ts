@@ -1,5 +1,4 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { heldBytes } from '../kit/held-bytes.ts'
 import { roundOf } from './random.ts'
 import { Finding, type Opening } from './target.ts'
 
@@ -43,26 +42,16 @@ export async function fuzz(
     } catch (error) {
       throw new FailedRound(target.name, seed, round, error)
     }
-    if (round - from === warmRounds) early = held()
+    if (round - from === warmRounds) early = heldBytes()
     // A target without sockets would otherwise never let the process do anything else.
     if (round % 256 === 0) await new Promise(setImmediate)
   }
-  const growth = early === undefined ? 0 : held() - early
+  const growth = early === undefined ? 0 : heldBytes() - early
   return { name: target.name, rounds: round - from, taken, growth }
 }
 
 /** After so many rounds, code is compiled and caches that are bounded are full. */
 const warmRounds = 200
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-function held(): number {
-  collect()
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 /** Keeps the process going, as the rest of a hub would: sockets that nobody reads do not. */
 class Awake implements Disposable {

@@ -1,0 +1,33 @@
+import t from 'tap'
+import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import { dial } from '../kit/wire/wire.ts'
+
+void t.test(
+  'clients that send their bodies byte by byte starve nobody, however many they are',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--max-requests-in-flight=2'] })
+    await hub.online()
+    const path = '/api/v1/namespaces/default/configmaps'
+    const slow = []
+    for (let i = 0; i < 6; i++) {
+      const client = await dial(t, Number(new URL(hub.url).port))
+      const fields = 'Content-Type: application/json\r\nContent-Length: 1000'
+      slow.push(client.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n\r\n{`))
+    }
+    // Two of them may go on; the others have made room, those that began first.
+    for (const client of slow.slice(0, 4)) t.equal((await client.answer()).status, 429)
+    t.equal(await hub.metric('nodehub_requests_rejected_total{reason="slow-body"}'), 4)
+    const kubelet = hub.as('kubelet')
+    t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'])
+    const created = await kubelet.send(path, {
+      method: 'POST',
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'made' } },
+    })
+    t.equal(created.status, 201)
+    t.ok(cloud.sandbox.get(configMaps, 'made', 'default'))
+    t.ok(cloud.sandbox.get(pods, 'a', 'default'))
+  },
+)

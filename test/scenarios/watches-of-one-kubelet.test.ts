@@ -1,0 +1,61 @@
+import t from 'tap'
+import { at } from '../kit/client.ts'
+import { configMaps } from '../kit/cloud.ts'
+import { heldBytes } from '../kit/held-bytes.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+/** A kubelet watches each ConfigMap and Secret that its pods mount by name. */
+const count = 600
+
+/** What a watch may cost the whole process, in which client, hub and cloud are. */
+const bytesEach = 192 * 1024
+
+function warnings(t: Teardown): readonly Error[] {
+  const seen: Error[] = []
+  const see = (warning: Error): void => void seen.push(warning)
+  process.on('warning', see)
+  t.teardown(() => process.off('warning', see))
+  return seen
+}
+
+for (const component of ['kubelet', 'operator']) {
+  void t.test(
+    `six hundred watches of ${component} each see what happens to their own object`,
+    async (t) => {
+      const seen = warnings(t)
+      const cloud = await startCloud(t)
+      const names = Array.from({ length: count }, (_, i) => `c-${i}`)
+      for (const name of names) {
+        cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
+      }
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      await hub.online()
+      const client = hub.as(component)
+      const resourceVersion = cloud.sandbox.version
+      const before = heldBytes()
+      const watches = await Promise.all(
+        names.map((name) =>
+          client.watch('/api/v1/namespaces/default/configmaps', {
+            fieldSelector: `metadata.name=${name}`,
+            resourceVersion,
+          }),
+        ),
+      )
+      const each = (heldBytes() - before) / count
+      t.ok(each < bytesEach, `${Math.round(each)} bytes a watch`)
+      t.equal(await hub.metric('nodehub_watches'), count)
+      for (let round = 0; round < 2; round++) {
+        for (const name of names) cloud.touch(configMaps, name, 'default')
+        const events = await Promise.all(watches.map((watch) => watch.next()))
+        t.strictSame(
+          events.map((event) => at(event?.object, 'metadata', 'name')),
+          names,
+        )
+      }
+      for (const watch of watches) watch.hangUp()
+      await cloud.sandbox.untilWatches(0)
+      t.strictSame(seen, [])
+    },
+  )
+}
