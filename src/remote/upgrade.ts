@@ -5,7 +5,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
-import { after } from '../base/clock.ts'
+import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
@@ -40,6 +40,7 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
       answered,
       take: (socket, head) => {
         tellers.set(socket, tell)
+        upstreamSocket.on('data', () => upstream.heard())
         const links = [upstream.tenure, exchange.signal].map((signal) =>
           onAbort(signal, () => socket.destroy()),
         )
@@ -91,12 +92,13 @@ async function connect(
   let failure: unknown
   for (const upstream of cloud.candidates(exchange)) {
     exchange.signal.throwIfAborted()
+    const began = elapsed()
     try {
       const socket = await connections.connect(exchange.credential, upstream.origin)
       return { socket, upstream }
     } catch (error) {
       failure = error
-      void upstream.probe()
+      upstream.failed(began)
     }
   }
   throw new Unreachable(false, failure)

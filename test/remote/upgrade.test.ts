@@ -353,3 +353,23 @@ void t.test('an upgrade is told by the code that it was answered with', async (t
     t.equal(await hub.upgraded.at(-1), code)
   }
 })
+
+void t.test('an upstream that speaks through a tunnel is heard', async (t) => {
+  const { hub, client, wire } = await joined(t)
+  const [upstream] = hub.cloud.upstreams
+  const before = performance.now()
+  t.equal(upstream?.heardSince(before), false)
+  wire.write('hello')
+  t.equal(await client.take(5), 'hello')
+  t.equal(upstream?.heardSince(before), true)
+})
+
+void t.test('who takes no connections for upgrades is asked last in the end', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [await refusingOrigin(), upstream.origin])
+  for (let i = 0; i < 5; i++) {
+    ;(await hub.dial()).write(spdy)
+    await (await upstream.next()).head()
+  }
+  t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
+})
