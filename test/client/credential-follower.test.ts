@@ -261,3 +261,23 @@ void t.test('files are looked at by themselves', { skip }, async (t) => {
   at('c', second.cert)
   t.equal(await seen, second.cert)
 })
+
+void t.test(
+  'credentials that are to be read elsewhere are read there at once',
+  { skip },
+  async (t) => {
+    const at = folder(t)
+    const files = (name: string, { cert, key }: Pair) =>
+      ({ kind: 'files', certificate: at(`${name}.c`, cert), key: at(`${name}.k`, key) }) as const
+    const [here, there] = [files('here', first), files('there', second)]
+    const { follower, told } = follow(t, here)
+    follower.move(there)
+    t.strictSame(told, [second.cert])
+    renameSync(at('k', first.key), here.key)
+    follower.look()
+    t.strictSame(told, [second.cert], 'and nowhere else from then on')
+    rmSync(there.key)
+    follower.look()
+    t.equal(told.length, 2)
+  },
+)

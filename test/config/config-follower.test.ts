@@ -35,6 +35,8 @@ function follow(t: Teardown, file: string, flags: readonly string[] = []) {
   return { follower, news, unusable, pass: () => mock.timers.tick(intervalMs) }
 }
 
+const namesIn = ({ changed, pending }: ConfigNews) => ({ changed, pending })
+
 void t.test('a file that changes is read again, and one that does not is not', async (t) => {
   const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
   pass()
@@ -43,8 +45,7 @@ void t.test('a file that changes is read again, and one that does not is not', a
   writeFileSync(file, 'server-addr: https://a,https://b\nlog-level: debug\n')
   pass()
   pass()
-  t.match(news, [{ changed: ['server-addr', 'log-level'], pending: [] }])
-  t.equal(news.length, 1)
+  t.strictSame(news.map(namesIn), [{ changed: ['server-addr', 'log-level'], pending: [] }])
   t.equal(news[0]?.config.serverAddresses.length, 2)
 })
 
@@ -53,7 +54,8 @@ void t.test('what the file says comes after flags, whenever it says so', async (
   pass()
   writeFileSync(file, 'server-addr: https://a\nlb-mode: round-robin\n')
   pass()
-  t.match(news, [{ changed: [], config: { lbMode: 'priority' } }])
+  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
+  t.equal(news[0]?.config.lbMode, 'priority')
 })
 
 void t.test('what waits for the next start is told once', async (t) => {
@@ -65,7 +67,7 @@ void t.test('what waits for the next start is told once', async (t) => {
   pass()
   writeFileSync(file, 'server-addr: https://a\n')
   pass()
-  t.match(news, [
+  t.strictSame(news.map(namesIn), [
     { changed: [], pending: ['serve-port'] },
     { changed: ['max-requests-in-flight'], pending: [] },
     { changed: ['max-requests-in-flight'], pending: [] },
@@ -85,7 +87,7 @@ void t.test('everything wrong with a file is told, once, and then what is right'
   t.match(unusable[1], [/--config: .*ENOENT|no such file/])
   writeFileSync(file, 'server-addr: https://a\n')
   pass()
-  t.match(news, [{ changed: [], pending: [] }])
+  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
 })
 
 void t.test('a file is followed through links that are exchanged', async (t) => {
@@ -103,11 +105,12 @@ void t.test('a file is followed through links that are exchanged', async (t) => 
   pass()
   put('..2', 'server-addr: https://b\n')
   pass()
-  t.match(news, [{ changed: ['server-addr'] }])
+  t.strictSame(news.map(namesIn), [{ changed: ['server-addr'], pending: [] }])
 })
 
 void t.test('it can be read again without having changed', async (t) => {
   const { news, follower } = following(t, 'server-addr: https://a\n')
   follower.read()
-  t.match(news, [{ changed: [], pending: [], notes: [] }])
+  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
+  t.strictSame(news[0]?.notes, [], 'what was said at the start is not said again')
 })
