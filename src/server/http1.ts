@@ -230,7 +230,7 @@ async function answerUpgrade(
   }
   lines.push('Connection: close', '', '')
   socket.write(lines.join('\r\n'), 'latin1')
-  endWith(socket, reply.body)
+  endWith(socket, request.method === 'HEAD' ? '' : reply.body)
   // What its client still sends is for nobody, but its end is seen only behind that.
   socket.resume()
 }

@@ -7,7 +7,7 @@ export interface Report {
   readonly name: string
   readonly rounds: number
   readonly taken: number
-  /** Bytes the heap and what is held outside it (buffers) grew by between the first tenth of the rounds and the last, after collecting. */
+  /** Bytes the heap and what is held outside it (buffers) grew by between the warm round and the last, after collecting. */
   readonly growth: number
 }
 
@@ -42,16 +42,13 @@ export async function fuzz(
     } catch (error) {
       throw new FailedRound(target.name, seed, round, error)
     }
-    if (round - from === warmRounds) early = heldBytes()
+    if (round - from === (opening.warmRounds ?? 200)) early = heldBytes()
     // A target without sockets would otherwise never let the process do anything else.
     if (round % 256 === 0) await new Promise(setImmediate)
   }
   const growth = early === undefined ? 0 : heldBytes() - early
   return { name: target.name, rounds: round - from, taken, growth }
 }
-
-/** After so many rounds, code is compiled and caches that are bounded are full. */
-const warmRounds = 200
 
 /** Keeps the process going, as the rest of a hub would: sockets that nobody reads do not. */
 class Awake implements Disposable {

@@ -12,6 +12,8 @@ export type Outcome = 'taken' | 'refused'
 /** Opens a target; what it needs is made then, and is gone when it is disposed of. */
 export interface Opening {
   readonly name: string
+  /** After so many rounds what is kept for good is there: code is compiled, and caches that are bounded are full. Default 200. */
+  readonly warmRounds?: number
   open(): Target | Promise<Target>
 }
 

@@ -676,6 +676,13 @@ void t.test(
   },
 )
 
+void t.test('an upgrade that a HEAD asks for is refused without a body', async (t) => {
+  const { dial } = await listening(t, async () => said('refused'))
+  const client = await dial()
+  client.write('HEAD / HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  t.match(await client.rest(), /\r\n\r\n$/)
+})
+
 void t.test('an upgrade asked for ahead of an answer never overtakes it', async (t) => {
   const { dial, seen } = await listening(t, async ({ upgrade }) =>
     upgrade ? said('the answer to the second') : new Promise(() => undefined),

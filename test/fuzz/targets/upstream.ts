@@ -50,6 +50,7 @@ const atOnce = 32
  */
 export const upstreamTarget: Opening = {
   name: 'upstream',
+  warmRounds: 3,
   open: async (): Promise<Target> => {
     const ends: (() => unknown)[] = []
     const t = { teardown: (end: () => unknown) => void ends.unshift(end) }
