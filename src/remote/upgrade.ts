@@ -3,6 +3,7 @@ import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'n
 import { Agent as TlsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed } from '../base/clock.ts'
@@ -182,8 +183,11 @@ function letGo(socket: Duplex): void {
   socket.once('close', () => patience[Symbol.dispose]())
 }
 
-/** Where the end of the connection is the end of the body, only a reset can say that some of it is missing. */
+/**
+ * Where the end of the connection is the end of the body, only a reset can say that some of it is missing; or, within TLS, which Node does
+ * not reset, an end without the word that it is one (close_notify).
+ */
 function breakOff(socket: Duplex): void {
-  if (socket instanceof Socket) socket.resetAndDestroy()
+  if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()
   else socket.destroy()
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { connect } from 'node:tls'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { Connections } from '../../src/client/connections.ts'
 import type { Credentials } from '../../src/config/credentials.ts'
 import type { Credential, Exchange, Incoming, WireReply } from '../../src/exchange/exchange.ts'
@@ -9,14 +12,16 @@ import { Upstream } from '../../src/remote/upstream.ts'
 import { componentOf } from '../../src/request/component.ts'
 import { node } from '../../src/request/identity.ts'
 import { parseRequestInfo } from '../../src/request/request-info.ts'
-import { listen } from '../../src/server/listener.ts'
-import { dial, type Teardown, type Wire } from '../kit/wire/wire.ts'
+import { listen, listenSecurely } from '../../src/server/listener.ts'
+import { dial, Wire, type Teardown } from '../kit/wire/wire.ts'
 import { patientRules, Probes } from './probes.ts'
 
 export interface RelayOptions {
   readonly credential?: Credential
   readonly credentials?: Credentials
   readonly forwarding?: Partial<ForwardOptions>
+  /** Clients speak TLS to it. */
+  readonly secure?: boolean
 }
 
 export interface Relay {
@@ -40,7 +45,12 @@ export interface Relay {
 export async function relay(
   t: Teardown,
   origins: readonly string[],
-  { credential = 'caller', credentials = { files: [] }, forwarding }: RelayOptions = {},
+  {
+    credential = 'caller',
+    credentials = { files: [] },
+    forwarding,
+    secure = false,
+  }: RelayOptions = {},
 ): Promise<Relay> {
   const probes = new Probes()
   const connections = new Connections(credentials)
@@ -77,13 +87,17 @@ export async function relay(
       return { kind: 'body', from: 'hub', status: 503, headers, body }
     }
   }
-  const listener = await listen({
+  const listening = {
     host: '127.0.0.1',
     port: 0,
     handler,
     maxConnections: 100,
-    onBroken: (cause) => broken.push(cause),
-  })
+    onBroken: (cause: unknown) => broken.push(cause),
+  }
+  const serving = authority.issue({ commonName: 'hub', usage: 'server' })
+  const listener = secure
+    ? await listenSecurely({ ...listening, credentials: serving })
+    : await listen(listening)
   t.teardown(async () => {
     cloud[Symbol.dispose]()
     await connections[Symbol.asyncDispose]()
@@ -97,8 +111,22 @@ export async function relay(
     outcomes,
     broken,
     upgraded,
-    dial: () => dial(t, listener.port),
+    dial: () => (secure ? dialSecurely(t, listener.port) : dial(t, listener.port)),
   }
+}
+
+const authority = new CertificateAuthority('relay')
+
+async function dialSecurely(t: Teardown, port: number): Promise<Wire> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port,
+    ca: authority.certificate,
+    checkServerIdentity: () => undefined,
+  })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  return new Wire(socket)
 }
 
 const exchangeOf = (incoming: Incoming, credential: Credential): Exchange => ({

@@ -159,6 +159,24 @@ void t.test('a refusal that stops short is a break to the client', async (t) => 
 })
 
 void t.test(
+  'over TLS, a refusal that stops short ends its connection and nothing else',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const hub = await relay(t, [upstream.origin], { secure: true })
+    for (let round = 0; round < 2; round++) {
+      const client = await hub.dial()
+      client.write(spdy)
+      const wire = await upstream.next()
+      await wire.head()
+      wire.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nabc')
+      await client.until('abc')
+      wire.reset()
+      await client.closed
+    }
+  },
+)
+
+void t.test(
   'what only proxies may say, and what concerns the hub’s own connection, is not passed on',
   async (t) => {
     const upstream = await rawUpstream(t)
