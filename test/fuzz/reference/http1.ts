@@ -93,8 +93,11 @@ function lengthOf(
     return 'none'
   if (codings.length + lengths.length > 1) return undefined
   const [coding] = codings
-  if (coding !== undefined)
-    return coding.toLowerCase() === 'chunked' && line.includes('HTTP/1.1') ? 'chunked' : undefined
+  if (coding !== undefined) {
+    if (coding.toLowerCase() === 'chunked' && line.includes('HTTP/1.1')) return 'chunked'
+    // RFC 9112 section 6.3: an answer in any other coding ends with its connection.
+    return kind === 'answer' && !/chunked/i.test(coding) ? 'close' : undefined
+  }
   const [length] = lengths
   if (length === undefined) return kind === 'request' ? 'none' : 'close'
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined
