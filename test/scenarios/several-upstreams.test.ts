@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { objectOf } from '../kit/client.ts'
-import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
-import { thinLink } from '../kit/wire/thin-link.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
@@ -210,31 +209,4 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   await restored.unplug()
   await second.offline()
   t.strictSame((await kubelet.list(anyPods)).names, named('a'))
-})
-
-void t.test('an API server behind a thin link is slow, and nobody takes it for dead', async (t) => {
-  const cloud = await startCloud(t)
-  for (let i = 0; i < 8; i++) {
-    cloud.sandbox.create(configMaps, {
-      metadata: { name: `c${i}`, namespace: 'default' },
-      data: { long: 'x'.repeat(50 * 1024) },
-    })
-  }
-  const link = await thinLink(t, cloud.url, 100 * 1024)
-  const hub = await startTestHub(t, {
-    upstreams: [link],
-    config: { heartbeat: { ...impatient.heartbeat, failedRetry: 2 } },
-  })
-  await hub.online()
-  const list = hub.as('kubelet').list('/api/v1/configmaps?resourceVersion=0')
-  await cloud.sandbox.nextRequest(({ path }) => path === '/api/v1/configmaps')
-  const waiting = hub.as('operator').get('/api/v1/nodes/edge-1')
-  t.equal((await list).names.length, 8)
-  t.equal((await waiting).status, 200)
-  t.strictSame([...new Set(hub.answers.map(({ source }) => source))], ['cloud'])
-  t.notMatch(hub.lines.join(''), 'offline:')
-  t.equal(
-    await hub.metric(`nodehub_upstream_requests_total{upstream="${link.url}",outcome="failed"}`),
-    0,
-  )
 })
