@@ -192,8 +192,28 @@ void t.test('white space between tokens changes nothing', async (t) => {
       ['a', 'b'],
     )
     t.strictSame(JSON.parse(body.toString()), JSON.parse(text))
+    t.equal(body.length, text.length, 'a length that was announced stays true')
   }
 })
+
+void t.test('white space without an end is refused, wherever it stands', async (t) => {
+  const blank = Buffer.alloc(1024 * 1024, ' ')
+  for (const begun of ['[', '[{}', '[{},', '[{},{}']) {
+    const cutter = listCutter('json', 'object')
+    cutter.push(Buffer.from(`{"kind":"PodList","apiVersion":"v1","items":${begun}`))
+    t.throws(() => {
+      for (let i = 0; i < 64; i++) cutter.push(blank)
+    }, malformed)
+  }
+})
+
+listCutterContract(
+  t,
+  'json',
+  'object',
+  'a list that begins on a new line',
+  Buffer.from(list('[\r\n{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}\r\n]')),
+)
 
 void t.test('white space behind an object is the tail’s only if none follows', async (t) => {
   const cutter = listCutter('json', 'object')

@@ -18,3 +18,13 @@ void t.test('an envelope that holds a number where its object belongs is refused
   const body = finding('findings-list-envelope-of-a-number.pb')
   t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
 })
+
+void t.test('a list in protobuf whose metadata is a number is refused', async (t) => {
+  const body = finding('findings-list-metadata-of-a-number.pb')
+  t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
+})
+
+void t.test('a list whose first object stands on a line of its own keeps its bytes', async (t) => {
+  const body = finding('findings-list-on-a-new-line.json')
+  t.equal(listRound('json', 'object', body, new Random(1)), 'taken')
+})

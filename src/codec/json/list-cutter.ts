@@ -4,7 +4,7 @@ import type { Shape } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { Carry } from '../carry.ts'
 import type { Cut, CutEnd, ListCutter, ListHead } from '../list-cutter.ts'
-import { MalformedBody } from '../malformed-body.ts'
+import { largestObject, MalformedBody } from '../malformed-body.ts'
 import { listKind } from '../list.ts'
 import { WaitingList } from '../waiting-list.ts'
 import { apiObject, gvkIn } from './identity.ts'
@@ -26,8 +26,10 @@ export class JsonListCutter implements ListCutter {
   readonly #waiting = new WaitingList(comma)
   readonly #head: Uint8Array[] = []
   readonly #tail: Uint8Array[] = []
-  /** White space after the last object: the tail's, if no other follows. */
+  /** White space after the last object, without the comma: it goes before the next one, or with the tail if none follows. */
   #gap: Uint8Array[] = []
+  /** How much white space has been kept from chunk to chunk. */
+  #blank = 0
   #place: Place = 'first'
   #inside = false
   /** All before the first object has come. */
@@ -96,9 +98,12 @@ export class JsonListCutter implements ListCutter {
           ? this.#carry.take(bytes.subarray(start, after))
           : bytes.subarray(start, after)
         objects.push(apiObject(this.#shape, object))
-        if (carried) pieces.push(object)
-        else if (runStart < 0) runStart = start
-        if (carried) runStart = after
+        if (carried || runStart < 0) {
+          pieces.push(...this.#gap)
+          this.#gap = []
+          if (carried) pieces.push(object)
+          runStart = carried ? after : start
+        }
         runEnd = at = after
         this.#place = 'after'
         continue
@@ -112,23 +117,34 @@ export class JsonListCutter implements ListCutter {
         this.#place = 'next'
         at++
       } else if (byte === 0x7b && this.#place !== 'after') {
+        if (this.#place === 'first') this.#head.push(bytes.subarray(from, at))
+        // Within a run it is in the run.
+        else if (runStart < 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, at)))
         this.#place = 'object'
         this.#headWhole = true
-        this.#gap = []
         start = at
       } else throw new MalformedBody('no object where one is expected in a list')
     }
     if (runStart >= 0 && runEnd > runStart) pieces.push(bytes.subarray(runStart, runEnd))
-    return this.#leave(bytes, at, runEnd, start)
+    if (!this.#inside) return at
+    this.#leave(bytes, { runStart, runEnd, start })
+    return end
   }
 
   /** Keeps what the chunk ends with. */
-  #leave(bytes: Buffer, at: number, runEnd: number, start: number): number {
-    if (!this.#inside) return at
-    if (this.#place === 'object') this.#carry.add(bytes.subarray(start))
-    else if (this.#place === 'first') this.#head.push(bytes.subarray(runEnd))
-    else if (this.#place === 'after') this.#gap.push(bytes.subarray(runEnd))
-    return bytes.length
+  #leave(
+    bytes: Buffer,
+    { runStart, runEnd, start }: Readonly<Record<'runStart' | 'runEnd' | 'start', number>>,
+  ): void {
+    if (this.#place === 'object') {
+      if (runStart >= 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, start)))
+      this.#carry.add(bytes.subarray(start))
+      return
+    }
+    if (this.#place === 'first') this.#head.push(bytes.subarray(runEnd))
+    else this.#gap.push(...withoutComma(bytes.subarray(runEnd)))
+    this.#blank += bytes.length - runEnd
+    if (this.#blank > largestObject) throw new MalformedBody('white space without an end in a list')
   }
 
   #close(space: Uint8Array): void {
@@ -148,4 +164,11 @@ function kindOf(object: Buffer): GVK | undefined {
     if (error instanceof MalformedBody) return undefined
     throw error
   }
+}
+
+/** The white space between two objects, as far as it is here: whoever joins the objects writes the comma. */
+function withoutComma(space: Buffer): Uint8Array[] {
+  const at = space.indexOf(comma)
+  const parts = at < 0 ? [space] : [space.subarray(0, at), space.subarray(at + 1)]
+  return parts.filter(({ length }) => length > 0)
 }

@@ -158,7 +158,10 @@ export class ProtobufListCutter implements ListCutter {
       this.#after = []
       return
     }
-    if (header.number === metadataNumber && header.type === lengthType) this.#readMeta(value)
+    if (header.number === metadataNumber) {
+      if (header.type !== lengthType) throw new MalformedBody('metadata that is no message')
+      this.#readMeta(value)
+    }
     this.#aside(whole, this.#itemSeen)
   }
 
