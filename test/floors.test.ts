@@ -41,6 +41,8 @@ void t.test('a folder may import from below and from itself', async (t) => {
     t.strictSame(broken('src/cache/recorder.ts', source), [], source)
   }
   t.strictSame(broken('src/hub.ts', "import { a } from '../filters/index.ts'"), [])
+  t.strictSame(broken('src/hub.ts', "import { a } from './hub/cloud.ts'"), [])
+  t.strictSame(broken('src/hub/filters.ts', "import { a } from '../../filters/index.ts'"), [])
   t.strictSame(broken('filters/a.ts', "import type { A } from '../src/filter/filter.ts'"), [])
   t.strictSame(broken('test/a.test.ts', "import { a } from '../src/hub.ts'"), [])
   t.strictSame(broken('src/main.ts', "import { a } from './cli/cli.ts'"), [])
@@ -56,6 +58,7 @@ void t.test('from above, from a neighbour, from tests it may not', async (t) => 
     ['src/store/a.ts', "import\n  '../cache/b.ts'", /is above/],
     ['src/sandbox/a.ts', "import { a } from '../hub.ts'", /is a neighbour/],
     ['src/hub.ts', "import { a } from './cli/log.ts'", /is above/],
+    ['src/hub/cloud.ts', "import { a } from '../cli/log.ts'", /is above/],
     ['src/cache/a.ts', "import { a } from '../../test/kit/b.ts'", /nothing that is shipped/],
     ['filters/a.ts', "import { a } from '../bench/b.ts'", /nothing that is shipped/],
     ['filters/a.ts', "import { a } from '../src/store/b.ts'", /filters do not see src\/store/],

@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 
-/** The folders of src/, and its single files, from the ground up. */
+/** The folders of src/, and its single files, from the ground up. A file beside a folder of its name is that folder's front. */
 export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['kube', 'certificates'],
@@ -14,7 +14,7 @@ export const floors: readonly (readonly string[])[] = [
   ['client', 'store'],
   ['filter', 'identity', 'cache', 'local', 'remote', 'server'],
   ['pipeline'],
-  ['hub.ts', 'sandbox'],
+  ['hub', 'sandbox'],
   ['cli'],
   ['main.ts'],
 ]
@@ -27,7 +27,7 @@ const floorOf = new Map(
 const seenByFilters = new Set(['src/filter', 'src/codec', 'src/kube'])
 
 /** Who sees the filters: the composition root, which chains them. */
-const seesFilters = new Set(['src/hub.ts'])
+const seesFilters = new Set(['src/hub'])
 
 const namelessName = /(?:^|[-.])(?:utils?|helpers?|common|managers?|misc)(?:[-.]|$)/
 
@@ -69,10 +69,15 @@ const specifiersIn = (source: string): string[] =>
     ([, , specifier = '']) => specifier,
   )
 
-/** What stands on a floor: `src/kube`, `src/hub.ts`, `filters`; `undefined` for tests and benches, which see everything. */
+/**
+ * What stands on a floor: `src/kube`, `src/main.ts`, `src/hub` for `src/hub.ts` too, `filters`; `undefined` for tests and benches, which
+ * see everything.
+ */
 function unitOf(path: string): string | undefined {
-  const [top, second] = path.split('/')
-  return top === 'src' ? `src/${second}` : top === 'filters' ? 'filters' : undefined
+  const [top, second = ''] = path.split('/')
+  if (top !== 'src') return top === 'filters' ? 'filters' : undefined
+  const front = second.replace(/\.ts$/, '')
+  return `src/${floorOf.has(front) ? front : second}`
 }
 
 function complaintAbout(from: string, target: string): string | undefined {

@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { Connections } from '../client/connections.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { Cloud } from '../remote/cloud.ts'
+import { readiness } from '../remote/probe.ts'
+import { Upstream } from '../remote/upstream.ts'
+
+export interface CloudSurroundings {
+  readonly connections: Connections
+  readonly metrics: HubMetrics
+  readonly log: Logger
+  readonly onOnline: (online: boolean) => void
+}
+
+/** The API servers of the configuration, probed from now on; verdicts go to log and metrics. Later ones are judged as `inForce` has it then. */
+export function cloudOf(
+  inForce: () => HubConfig,
+  { connections, metrics, log, onOnline }: CloudSurroundings,
+): Cloud {
+  const build = (origin: string, onVerdict: () => void): Upstream =>
+    new Upstream(origin, readiness(connections), inForce().heartbeat, {
+      onVerdict: ({ verdict, lastError: err }) => {
+        log.info({ upstream: origin, verdict, err }, 'an API server is judged anew')
+        onVerdict()
+      },
+      onEjected: (_upstream, forMs) => {
+        metrics.upstreamEjections.add({ upstream: origin })
+        const seconds = Math.round(forMs / 1000)
+        log.warn({ upstream: origin, seconds }, 'requests fail at an API server: others go first')
+      },
+    })
+  return new Cloud({
+    origins: originsOf(inForce()),
+    build,
+    mode: inForce().lbMode,
+    onOnline: (online) => {
+      metrics.online.set(online ? 1 : 0)
+      log.warn(
+        online ? 'online: an API server can be reached' : 'offline: answering from the cache',
+      )
+      onOnline(online)
+    },
+    onGone: (origin) => connections.drop(origin),
+  })
+}
+
+/** Goes over to the API servers of another configuration, and to its ways with them. */
+export function reconfigureCloud(cloud: Cloud, config: HubConfig): void {
+  cloud.replace(originsOf(config))
+  cloud.balanceBy(config.lbMode)
+  for (const upstream of cloud.upstreams) upstream.judgeBy(config.heartbeat)
+}
+
+const originsOf = ({ serverAddresses }: HubConfig): string[] =>
+  serverAddresses.map(({ origin }) => origin)

@@ -1,0 +1,108 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { keptKey } from '../base/kept-key.ts'
+import type { Connections } from '../client/connections.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import type { OnUnpacked } from '../exchange/unpacked.ts'
+import { Claims } from '../identity/claims.ts'
+import { ClusterKeys } from '../identity/cluster-keys.ts'
+import type { Proofs } from '../identity/proofs.ts'
+import { SocketOwners } from '../identity/socket-owner.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { DispatchParts } from '../pipeline/dispatch.ts'
+import { pipeline } from '../pipeline/pipeline.ts'
+import { countingBytes } from '../pipeline/traffic.ts'
+import type { OnAnswer } from '../pipeline/trace.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import { compressing } from '../remote/compression.ts'
+import { forwarder } from '../remote/forward.ts'
+import { upgrader } from '../remote/upgrade.ts'
+import type { ObjectStore } from '../store/store.ts'
+import type { EnabledFilters } from './filters.ts'
+import { memoryLimit } from './memory.ts'
+import { ownHosts } from './names.ts'
+import { recorderOf } from './recorder.ts'
+
+export interface DataPathParts {
+  readonly inForce: () => HubConfig
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly store: ObjectStore
+  readonly proofs: Proofs
+  readonly filters: EnabledFilters
+  /** Aborts when the hub is told to stop. */
+  readonly stopping: AbortSignal
+  readonly metrics: HubMetrics
+  readonly log: Logger
+  readonly onAnswer: OnAnswer
+}
+
+/** What answers a request: the pipeline, with what its layers know of this hub. */
+export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
+  const { inForce, proofs, filters, stopping, metrics, log, onAnswer } = parts
+  // Of what can change while the hub runs, each request sees what is in force when it comes.
+  const config = inForce()
+  const clusterKeys = new ClusterKeys(join(config.rootDir, 'service-account-keys.json'))
+  return pipeline({
+    callers: {
+      nodeName: config.nodeName,
+      plainServed: config.proxy.plain === 'served',
+      get anonymousLoopback() {
+        return inForce().anonymousLoopback
+      },
+      claims: new Claims(keptKey(join(config.rootDir, 'token.key')), proofs, clusterKeys),
+      owners: new SocketOwners(),
+    },
+    metrics,
+    filters,
+    learning: {
+      keys: clusterKeys,
+      onLearned: () => log.info('the keys of service accounts are known'),
+      onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
+    },
+    get maxRequestsInFlight() {
+      return inForce().maxRequestsInFlight
+    },
+    memoryLimitBytes: memoryLimit(config),
+    stopping,
+    ownHosts: ownHosts(config),
+    dispatch: dispatchParts(parts),
+    onUnforeseen: (err, { method, url }) => {
+      log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
+    },
+    onAnswer: (line) => {
+      log.debug(line, 'answered')
+      onAnswer(line)
+    },
+  })
+}
+
+/** Where answers come from, and what is kept of them. */
+function dispatchParts(parts: DataPathParts): DispatchParts {
+  const { inForce, cloud, connections, store, filters, metrics, log } = parts
+  const { nodeName, minRequestTimeoutMs } = inForce()
+  const onUnpacked: OnUnpacked = (packed, unpacked) => {
+    metrics.upstreamCompressedBytes.add(packed)
+    metrics.upstreamInflatedBytes.add(unpacked)
+  }
+  return {
+    cloud,
+    forward: compressing(countingBytes(forwarder(cloud, connections), metrics), {
+      always: () => inForce().upstreamCompression,
+      mayChange: (exchange) => filters.actOn(exchange),
+      onUnpacked,
+    }),
+    upgrade: upgrader(cloud, connections),
+    recorder: recorderOf(store, { inForce, filters, onUnpacked, metrics, log }),
+    local: {
+      store,
+      nodeName,
+      minRequestTimeoutMs,
+      // Answered from the cache although the cloud is taken to be there: nobody is going to say that it is back.
+      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+    },
+    onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
+    onDiverted: () => metrics.diverted.add(),
+  }
+}

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import { builtInFilters } from '../../filters/index.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { filterChain, type Chain, type FilterChain } from '../filter/chain.ts'
+import type { FilterDefinition } from '../filter/filter.ts'
+import type { GVR } from '../kube/gvk.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { ResourceVerb } from '../request/request-info.ts'
+
+/** The filters that the configuration in force leaves in, and their failures in log and metrics. */
+export class EnabledFilters implements FilterChain {
+  readonly #metrics: HubMetrics
+  readonly #log: Logger
+  /** Where pods reach the hub: only what the operator vouches for. By itself it listens on loopback, and shows what pods do not trust. */
+  readonly #hubAddress: HubConfig['pods']['hubAddress']
+  #config: HubConfig
+  #chain: FilterChain
+
+  constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
+    this.#metrics = metrics
+    this.#log = log
+    this.#hubAddress = config.pods.hubAddress
+    this.#config = config
+    this.#chain = this.#chainOf(config)
+  }
+
+  chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
+    return this.#chain.chainFor(component, gvr, verb)
+  }
+
+  /** Whether the answer to an exchange may be changed. */
+  actOn({ component, info }: Exchange): boolean {
+    return info.isResource && this.chainFor(component, info.gvr, info.verb) !== undefined
+  }
+
+  reconfigure(next: HubConfig): void {
+    const same = isDeepStrictEqual(enabled(next), enabled(this.#config))
+    this.#config = next
+    // What the filters remember is worth keeping.
+    if (!same) this.#chain = this.#chainOf(next)
+  }
+
+  #chainOf(config: HubConfig): FilterChain {
+    const warn = (message: string): void => this.#log.warn(message)
+    return filterChain(enabled(config), { hubAddress: this.#hubAddress, warn }, (filter, err) => {
+      this.#metrics.filterErrors.add({ filter })
+      this.#log.error({ filter, err }, 'a filter failed')
+    })
+  }
+}
+
+const enabled = ({ filters }: HubConfig): readonly FilterDefinition[] =>
+  filters.enabled && !filters.disabled.has('*')
+    ? builtInFilters.filter(({ name }) => !filters.disabled.has(name))
+    : []

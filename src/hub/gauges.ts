@@ -1,0 +1,59 @@
+import { X509Certificate } from 'node:crypto'
+import type { Connections } from '../client/connections.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import type { Serving } from '../server/serving.ts'
+import { bytesOnDisk } from '../store/sqlite/open.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Health } from './health.ts'
+
+/** What is measured when somebody asks, and not when it changes. */
+export interface Measured {
+  readonly config: HubConfig
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly serving: Serving
+  readonly store: SqliteStore
+  readonly health: Health
+}
+
+/** Sets the gauges anew whenever metrics are read. */
+export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
+  const { config, connections, serving, store, health } = measured
+  metrics.onRead(() => {
+    showUpstreams(metrics, measured)
+    showExpiry(metrics, 'client', connections.certificate)
+    showExpiry(metrics, 'serving', serving.current.certificate)
+    metrics.storeBytes.set(bytesOnDisk(config.cachePath))
+    metrics.unfitCollections.set(store.unfitCollections)
+    metrics.yurthubErrorKeys.set(store.unfitCollections)
+    metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
+  })
+}
+
+/** Of those there are now: addresses may change while the hub runs. */
+function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): void {
+  const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
+  for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
+  yurthubConnections.clear()
+  for (const { origin, verdict } of cloud.upstreams) {
+    if (verdict !== 'unknown') {
+      upstreamHealthy.set({ upstream: origin }, verdict === 'healthy' ? 1 : 0)
+      yurthubServerHealthy.set({ server: origin }, verdict === 'healthy' ? 1 : 0)
+    }
+    const { protocol, hostname, port } = new URL(origin)
+    const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+    for (const name of ['http/1.1', 'h2'] as const) {
+      upstreamConnections.set({ upstream: origin, protocol: name }, connections.open(origin, name))
+    }
+    yurthubConnections.set({ server }, connections.open(origin))
+  }
+}
+
+/** The end of a certificate, in PEM; nothing where there is none. */
+function showExpiry(metrics: HubMetrics, certificate: string, chain: string | undefined): void {
+  if (chain === undefined) return
+  const { validToDate } = new X509Certificate(chain)
+  metrics.certificateExpiry.set({ certificate }, validToDate.getTime() / 1000)
+}

@@ -1,0 +1,76 @@
+import { now } from '../base/clock.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import type { Upstream } from '../remote/upstream.ts'
+import type { ReadinessCheck } from '../server/ops.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+
+/** What has gone wrong since the hub began, and has not been mended. */
+export class Health {
+  #storeFailure: string | undefined
+  #unusableConfig: string | undefined
+
+  /** Why the last write failed; `undefined`: it did not. */
+  get storeFailure(): string | undefined {
+    return this.#storeFailure
+  }
+
+  storeFailed(why: string): void {
+    this.#storeFailure = why
+  }
+
+  storeWrote(): void {
+    this.#storeFailure = undefined
+  }
+
+  configUnusable(mistakes: readonly string[]): void {
+    const since = new Date(now()).toISOString()
+    this.#unusableConfig = `[ ]config unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+  }
+
+  configRead(): void {
+    this.#unusableConfig = undefined
+  }
+
+  /** What readiness depends on. */
+  checks(store: SqliteStore, { cachePath }: HubConfig, stopping: AbortSignal): ReadinessCheck[] {
+    const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
+    return [
+      {
+        name: 'store',
+        check: () => this.#storeFailure ?? (store.isInPlace() ? undefined : misplaced),
+      },
+      {
+        name: 'shutdown',
+        check: () => (stopping.aborted ? 'the hub is stopping' : undefined),
+      },
+    ]
+  }
+
+  /** What is worth knowing and changes nothing: offline, the hub is as ready as ever. */
+  remarks(cloud: Cloud): string[] {
+    return [
+      spellRemark(cloud),
+      ...cloud.upstreams.map(upstreamRemark),
+      ...(this.#unusableConfig === undefined ? [] : [this.#unusableConfig]),
+    ]
+  }
+}
+
+function spellRemark({ online, since }: Cloud): string {
+  if (online === undefined) return '[ ]cloud not yet judged'
+  const from = new Date(since).toISOString()
+  return online
+    ? `[+]cloud online since ${from}`
+    : `[ ]cloud offline since ${from}; serving the cache`
+}
+
+function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {
+  const mark = standing === 'ready' ? '[+]' : '[ ]'
+  const ejected =
+    standing === 'ejected'
+      ? `, asked last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
+      : ''
+  const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
+  return `${mark}upstream ${origin} ${verdict}${ejected}${why}`
+}

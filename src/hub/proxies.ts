@@ -1,0 +1,71 @@
+import type { Logger } from 'pino'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { ListenerName } from '../config/passed-sockets.ts'
+import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { listen, listenSecurely, type Listener } from '../server/listener.ts'
+import type { Serving } from '../server/serving.ts'
+import { placeOf } from './places.ts'
+
+/** Connections beyond any node's need (a kubelet has two a secret it mounts), below what file handles allow. */
+const maxConnections = 4_096
+
+export interface ProxyParts {
+  readonly handler: Handler<Incoming, WireReply>
+  readonly serving: Serving
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** The listeners at which the node speaks to the hub. Disposing lets what is under way finish for the grace period, then cuts. */
+export interface Proxies extends AsyncDisposable {
+  /** `undefined` where nothing is served without TLS. */
+  readonly plain: Listener | undefined
+  readonly secure: Listener
+  readonly sockets: readonly { readonly name: ListenerName; readonly fd: number }[]
+}
+
+/** Rejects with `CannotListen`; nothing is left open then. */
+export async function openProxies(
+  inForce: () => HubConfig,
+  { handler, serving, metrics, log }: ProxyParts,
+): Promise<Proxies> {
+  const config = inForce()
+  await using parts = new AsyncDisposableStack()
+  const open: Listener[] = []
+  // At the same time: what one waits for must not keep the other's clients coming.
+  parts.defer(async () => {
+    await Promise.all(open.map((listener) => listener.close(inForce().shutdownGracePeriodMs)))
+  })
+  const proxied = {
+    handler,
+    maxConnections,
+    onBroken: (err: unknown) => {
+      metrics.brokenAnswers.add()
+      log.info({ err }, 'an answer broke off')
+    },
+    onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
+  }
+  const plain =
+    config.proxy.plain === 'off'
+      ? undefined
+      : await listen({ ...proxied, ...placeOf(config, 'proxy') })
+  if (plain) open.push(plain)
+  const secure = await listenSecurely({
+    ...proxied,
+    ...placeOf(config, 'proxy-secure'),
+    credentials: serving.current,
+  })
+  open.push(secure)
+  serving.follow(secure)
+  const running = parts.move()
+  return {
+    plain,
+    secure,
+    sockets: [
+      ...(plain ? [{ name: 'proxy' as const, fd: plain.fd }] : []),
+      { name: 'proxy-secure', fd: secure.fd },
+    ],
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

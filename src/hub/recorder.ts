@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+import { Recorder } from '../cache/recorder.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { OnUnpacked } from '../exchange/unpacked.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { ObjectStore } from '../store/store.ts'
+import type { EnabledFilters } from './filters.ts'
+
+export interface RecorderSurroundings {
+  readonly inForce: () => HubConfig
+  readonly filters: EnabledFilters
+  readonly onUnpacked: OnUnpacked
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** Records answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */
+export const recorderOf = (
+  store: ObjectStore,
+  { inForce, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+): Recorder =>
+  new Recorder(
+    store,
+    (exchange) => {
+      const { cacheComponents } = inForce()
+      if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
+      return filters.actOn(exchange)
+    },
+    {
+      onRecorded: (kind) => metrics.recorded.add({ kind }),
+      onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
+      onMalformed: (err, { method, info }) => {
+        metrics.malformed.add()
+        log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+      },
+      onUnpacked,
+    },
+  )

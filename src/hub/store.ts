@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { openStore } from '../store/sqlite/open.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Health } from './health.ts'
+
+export interface StoreSurroundings {
+  readonly metrics: HubMetrics
+  readonly health: Health
+  readonly log: Logger
+  /** Another process is letting go of the store, or has just died. */
+  readonly takenOver: boolean
+}
+
+/** How long a process that has let go of the state, or is at its end, may still seem to hold it. */
+const lettingGoMs = 10_000
+
+/** Opens the store; how it fares goes to log, metrics and readiness. */
+export const storeOf = (
+  { cachePath, rootDir }: HubConfig,
+  { metrics, health, log, takenOver }: StoreSurroundings,
+): Promise<SqliteStore> =>
+  openStore({
+    directory: cachePath,
+    keyFile: join(rootDir, 'seal.key'),
+    ...(takenOver && { patienceMs: lettingGoMs }),
+    report: (kind, err) => {
+      if (kind === 'write') {
+        health.storeFailed(err.message)
+        metrics.storeFailures.add()
+      }
+      log.error({ err, kind }, 'the store failed')
+    },
+    onCommitted: (bytes) => {
+      health.storeWrote()
+      metrics.storeCommits.add()
+      metrics.storeWrittenBytes.add(bytes)
+    },
+  })
