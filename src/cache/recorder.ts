@@ -45,8 +45,12 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** Whether the answers to a component are recorded, as far as they can be. */
-export type IsRecorded = (exchange: Exchange) => boolean
+/** What is recorded, as far as it can be, and for whom. */
+export interface RecordingRules {
+  isRecorded(exchange: Exchange): boolean
+  /** Whether the events of a watch are compared with what was held before. */
+  comparesEvents(exchange: Exchange): boolean
+}
 
 /** A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5. */
 const wholeBodyBytes = 16 * 1024 * 1024
@@ -57,19 +61,19 @@ const wholeBodyBytes = 16 * 1024 * 1024
  */
 export class Recorder {
   readonly #store: ObjectStore
-  readonly #isRecorded: IsRecorded
+  readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
   readonly #pages = new Pages()
 
-  constructor(store: ObjectStore, isRecorded: IsRecorded, hooks: RecorderHooks) {
+  constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
     this.#store = store
-    this.#isRecorded = isRecorded
+    this.#rules = rules
     this.#hooks = hooks
   }
 
   /** To be asked before the exchange is forwarded. */
   wants(exchange: Exchange): Wanted | undefined {
-    const what = this.#isRecorded(exchange) ? recordable(exchange) : undefined
+    const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
     const kept = exchange.forms.map(
@@ -250,6 +254,7 @@ export class Recorder {
       store: this.#store,
       hooks: this.#hooks,
       exchange,
+      tellsPrevious: this.#rules.comparesEvents(exchange),
     })
     return {
       ...reply,

@@ -25,6 +25,8 @@ interface RecordedWatchParts {
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
+  /** Whether somebody asks what the store held before each event. */
+  readonly tellsPrevious: boolean
 }
 
 /**
@@ -94,15 +96,15 @@ export class RecordedWatch {
 
   #keeper(): Keeper {
     if (!this.#isWanted) return unrecorded
-    const { info, store, hooks, asked, key } = this.#parts
-    const parts = { store, hooks, asked: asked(this.#form), key: key(this.#form) }
+    const { info, store, hooks, asked, key, tellsPrevious } = this.#parts
+    const parts = { store, hooks, asked: asked(this.#form), key: key(this.#form), tellsPrevious }
     const { query } = info
     if (isTrue(query.get('sendInitialEvents'))) return new InitialEvents(parts, () => this.gvk)
     return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
   }
 }
 
-/** Decides how events are kept; resolves to the events with what the store held before. */
+/** Decides how events are kept; resolves to the events, where it is asked for with what the store held before. */
 interface Keeper extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
@@ -117,6 +119,7 @@ interface KeeperParts {
   readonly key: CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
+  readonly tellsPrevious: boolean
 }
 
 /**
@@ -137,14 +140,17 @@ class Changes implements Keeper {
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const news = events.filter((event) => this.#isNews(event))
     if (news.length === 0) return events
+    const { store, key, hooks, tellsPrevious } = this.#parts
     try {
-      const previous = await this.#parts.store.apply(this.#parts.key, news, this.#known)
-      this.#parts.hooks.onRecorded('watch')
+      const options = { since: this.#known, previous: tellsPrevious }
+      const previous = await store.apply(key, news, options)
+      hooks.onRecorded('watch')
       this.#known = versionOf(news.at(-1)) ?? this.#known
+      if (!tellsPrevious) return events
       return events.map((event) => withPrevious(event, previous[news.indexOf(event)]))
     } catch (cause) {
       this.#known = undefined
-      this.#parts.hooks.onStoreFailure(cause)
+      hooks.onStoreFailure(cause)
       return events
     }
   }

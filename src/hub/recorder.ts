@@ -21,10 +21,13 @@ export const recorderOf = (
 ): Recorder =>
   new Recorder(
     store,
-    (exchange) => {
-      const { cacheComponents } = inForce()
-      if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
-      return filters.actOn(exchange)
+    {
+      isRecorded: (exchange) => {
+        const { cacheComponents } = inForce()
+        if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
+        return filters.actOn(exchange)
+      },
+      comparesEvents: (exchange) => filters.actOn(exchange),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

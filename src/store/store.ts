@@ -80,6 +80,16 @@ export interface Replacement extends AsyncDisposable {
   commit(head: CollectionHead): Promise<void>
 }
 
+export interface ApplyOptions {
+  /**
+   * The version at which the watch takes the collection to be: one that is older, as a list of a restored cluster makes it, does not
+   * follow such a watch, which would leave a hole in it.
+   */
+  readonly since?: string | undefined
+  /** False: nobody asks what was held before, which then is not read. */
+  readonly previous?: boolean
+}
+
 /**
  * Keeps what components were told. Reads are synchronous and see all that was committed before; writes resolve when they are
  * committed, and reject with a `StoreFailure` when they are not: nothing is half applied. A collection whose write failed is unfit:
@@ -111,15 +121,14 @@ export interface ObjectStore extends AsyncDisposable {
   replace(key: CollectionKey): Replacement
   /**
    * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for
-   * bookmarks and errors, and where nothing was held). What is not newer than the collection was before the first of them was told by
-   * a faster watch, and changes nothing in it. `since` is the version at which the watch takes the collection to be: one that is older,
-   * as a list of a restored cluster makes it, does not follow such a watch, which would leave a hole in it. Bookmarks advance the collection's version; errors change nothing. DELETED
-   * removes the object from the collection and its own record.
+   * bookmarks and errors, where nothing was held, and where nobody asks). What is not newer than the collection was before the first of
+   * them was told by a faster watch, and changes nothing in it. Bookmarks advance the collection's version; errors change nothing.
+   * DELETED removes the object from the collection and its own record.
    */
   apply(
     key: CollectionKey,
     events: readonly WatchEvent[],
-    since?: string,
+    options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
   putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
   document(key: DocumentKey): StoredDocument | undefined

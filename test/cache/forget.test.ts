@@ -67,12 +67,16 @@ async function recording(
     report: () => undefined,
   })
   const failures: unknown[] = []
-  const recorder = new Recorder(wrap(store), () => true, {
-    onRecorded: () => undefined,
-    onStoreFailure: (cause) => failures.push(cause),
-    onMalformed: (cause) => failures.push(cause),
-    onUnpacked: () => undefined,
-  })
+  const recorder = new Recorder(
+    wrap(store),
+    { isRecorded: () => true, comparesEvents: () => true },
+    {
+      onRecorded: () => undefined,
+      onStoreFailure: (cause) => failures.push(cause),
+      onMalformed: (cause) => failures.push(cause),
+      onUnpacked: () => undefined,
+    },
+  )
   const { info, forms } = exchangeOf()
   const keys = forms.flatMap((form) =>
     info.isResource ? [objectKey(exchangeOf(), info, form)] : [],

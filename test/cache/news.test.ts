@@ -55,11 +55,9 @@ void t.test('a watch that began before the restore leaves no hole', async (t) =>
   const { store, key } = cache
   await cache.list(pods, page(101, { a: 90 }))
   const object = { name: 'b', namespace: 'default', uid: 'b', resourceVersion: '107' }
-  await store.apply(
-    key,
-    [{ type: 'ADDED', object: { ...object, bytes: Buffer.from('{}') } }],
-    '106',
-  )
+  await store.apply(key, [{ type: 'ADDED', object: { ...object, bytes: Buffer.from('{}') } }], {
+    since: '106',
+  })
   t.strictSame([cache.version(), cache.names()], ['101', ['a at 90']])
 })
 

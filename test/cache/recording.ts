@@ -55,19 +55,23 @@ export interface Underway {
 }
 
 /** A recorder of JSON before a store, without a cloud: what is asked of it is answered by the test, when the test likes. */
-export async function recordingIn(directory: string) {
+export async function recordingIn(directory: string, comparesEvents = true) {
   const store = await openStore({
     directory: join(directory, 'cache'),
     keyFile: join(directory, 'store.key'),
     report: () => undefined,
   })
   const failures: unknown[] = []
-  const recorder = new Recorder(store, () => true, {
-    onRecorded: () => undefined,
-    onStoreFailure: (cause) => failures.push(cause),
-    onMalformed: (cause) => failures.push(cause),
-    onUnpacked: () => undefined,
-  })
+  const recorder = new Recorder(
+    store,
+    { isRecorded: () => true, comparesEvents: () => comparesEvents },
+    {
+      onRecorded: () => undefined,
+      onStoreFailure: (cause) => failures.push(cause),
+      onMalformed: (cause) => failures.push(cause),
+      onUnpacked: () => undefined,
+    },
+  )
   const plain = exchangeOf(pods, { headers: { Accept: 'application/json' } })
   const [form] = plain.forms
   if (!plain.info.isResource || !form) throw new Error('pods are no collection')

@@ -15,3 +15,20 @@ void t.test('what happens among the initial events of a watch is kept with them'
   t.strictSame([cache.version(), cache.names()], ['107', ['a at 101', 'c at 105']])
   t.strictSame(cache.failures, [])
 })
+
+for (const comparesEvents of [true, false]) {
+  const told = comparesEvents
+    ? 'told where events are compared'
+    : 'not asked for where they are not'
+  void t.test(`what was there before an event is ${told}`, async (t) => {
+    await using cache = await recordingIn(t.testdir(), comparesEvents)
+    await cache.list(pods, page(95, { a: 90 }))
+    const [change] = await cache.list(
+      `${pods}?watch=1&resourceVersion=95`,
+      event('MODIFIED', 'a', 101),
+    )
+    const previous = change && 'previous' in change ? change.previous : undefined
+    t.equal(previous?.resourceVersion, comparesEvents ? '90' : undefined)
+    t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
+  })
+}

@@ -466,6 +466,14 @@ export function objectStoreContract(
     },
   )
 
+  promise('what was there before is told only to those who ask', async (t, store) => {
+    await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
+    const events = [changed('MODIFIED', object('a', 4)), changed('DELETED', object('b', 5))]
+    const previous = await store.apply(collection(), events, { previous: false })
+    t.strictSame(previous, [undefined, undefined])
+    t.strictSame(listed(store, collection()), ['a at 4'])
+  })
+
   promise(
     'events accepted before earlier ones are committed still follow them',
     async (t, store) => {
@@ -504,17 +512,17 @@ export function objectStoreContract(
     await replace(store, collection(), head(101), [object('a', 90)])
     t.equal(store.list(collection())?.resourceVersion, '101')
     const ahead = [changed('MODIFIED', object('a', 107)), bookmark(108)]
-    t.strictSame(await store.apply(collection(), ahead, '106'), [undefined, undefined])
+    t.strictSame(await store.apply(collection(), ahead, { since: '106' }), [undefined, undefined])
     t.strictSame(listed(store, collection()), ['a at 90'])
     t.equal(store.list(collection())?.resourceVersion, '101')
     {
       await using replacement = store.replace(collection())
-      await store.apply(collection(), ahead, '106')
+      await store.apply(collection(), ahead, { since: '106' })
       await replacement.add({ objects: [object('a', 90), object('c', 102)] })
       await replacement.commit(head(102))
     }
     t.strictSame(listed(store, collection()), ['a at 90', 'c at 102'])
-    await store.apply(collection(), [changed('MODIFIED', object('a', 103))], '102')
+    await store.apply(collection(), [changed('MODIFIED', object('a', 103))], { since: '102' })
     t.strictSame(listed(store, collection()), ['a at 103', 'c at 102'], 'its own watch does')
   })
 
@@ -524,9 +532,11 @@ export function objectStoreContract(
       t.equal(store.version(collection()), undefined)
       await replace(store, collection(), head(5), [object('a', 1)])
       t.equal(store.version(collection()), '5')
-      const applied = store.apply(collection(), [changed('MODIFIED', object('a', 7))], '5')
+      const applied = store.apply(collection(), [changed('MODIFIED', object('a', 7))], {
+        since: '5',
+      })
       t.equal(store.version(collection()), '7')
-      const refused = store.apply(collection(), [bookmark(10)], '9')
+      const refused = store.apply(collection(), [bookmark(10)], { since: '9' })
       t.equal(store.version(collection()), '7')
       await Promise.all([applied, refused])
       t.equal(store.version(collection()), '7')

@@ -91,12 +91,16 @@ export async function startHubParts(
       cloud,
       forward: forwarder(cloud, connections),
       upgrade: upgrader(cloud, connections),
-      recorder: new Recorder(store, () => true, {
-        onRecorded: () => undefined,
-        onStoreFailure: (cause) => storeFailures.push(cause),
-        onMalformed: (cause) => malformed.push(cause),
-        onUnpacked: () => undefined,
-      }),
+      recorder: new Recorder(
+        store,
+        { isRecorded: () => true, comparesEvents: () => true },
+        {
+          onRecorded: () => undefined,
+          onStoreFailure: (cause) => storeFailures.push(cause),
+          onMalformed: (cause) => malformed.push(cause),
+          onUnpacked: () => undefined,
+        },
+      ),
       local: {
         store,
         nodeName,

@@ -46,9 +46,9 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
       [Symbol.asyncDispose]: () => replacement[Symbol.asyncDispose](),
     }
   },
-  apply: async (key, events, since) => {
+  apply: async (key, events, options) => {
     await gate.pass()
-    return store.apply(key, events, since)
+    return store.apply(key, events, options)
   },
   putDocument: (key, document) => store.putDocument(key, document),
   document: (key) => store.document(key),
@@ -128,8 +128,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       upstream: cloud,
       wrap: (store) => ({
         ...held(store, gate),
-        apply: (key, events, since) =>
-          (holding ? held(store, gate) : store).apply(key, events, since),
+        apply: (key, events, options) =>
+          (holding ? held(store, gate) : store).apply(key, events, options),
         replace: (key) => store.replace(key),
       }),
     })

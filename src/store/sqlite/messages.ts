@@ -97,6 +97,8 @@ export interface Apply {
   readonly whole: boolean
   readonly deleted: readonly boolean[]
   readonly objects: Packed
+  /** Whether to answer with what is displaced. */
+  readonly previous: boolean
   /** The version at which their watch takes the collection to be; '' where it does not say. */
   readonly since: string
   /** The newest version that the events name; '' for none. */

@@ -6,6 +6,7 @@ import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import {
   StoreFailure,
+  type ApplyOptions,
   type CollectionKey,
   type DocumentKey,
   type ObjectKey,
@@ -165,7 +166,7 @@ export class SqliteStore implements ObjectStore {
   async apply(
     key: CollectionKey,
     events: readonly WatchEvent[],
-    since = '',
+    { since = '', previous = true }: ApplyOptions = {},
   ): Promise<readonly (ApiObject | undefined)[]> {
     this.#sweep.used(key.audience.identity)
     const state = this.#collections.of(addressOf(key))
@@ -173,7 +174,7 @@ export class SqliteStore implements ObjectStore {
     const version = newestIn(events)
     if (changes.length === 0 && version === '') return events.map(() => undefined)
     const settle = state.accepted({ changes, version, since })
-    const operation = { ...toApply(state, events, version), since }
+    const operation = { ...toApply(state, events, version), since, previous }
     const displaced = await state.track(
       this.#queue.push({
         operation: () => ({ ...operation, whole: !state.misses }),
@@ -360,7 +361,7 @@ function toApply(
   state: CollectionState,
   events: readonly WatchEvent[],
   version: string,
-): Omit<Apply, 'since'> {
+): Omit<Apply, 'since' | 'previous'> {
   const objects = events.flatMap((event) => {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
     return event.type === 'DELETED' ? [{ ...event.object, bytes: none }] : [event.object]
@@ -392,9 +393,10 @@ function toPrevious(
   events: readonly WatchEvent[],
   displaced: Displaced | undefined,
 ): readonly (ApiObject | undefined)[] {
-  const objects = displaced ? unpack(displaced.objects) : []
+  if (displaced === undefined) return events.map(() => undefined)
+  const objects = unpack(displaced.objects)
   const byPosition = new Map(
-    displaced?.positions.map((position, index) => [position, objects[index]]),
+    displaced.positions.map((position, index) => [position, objects[index]]),
   )
   let position = 0
   return events.map(({ type }) => {

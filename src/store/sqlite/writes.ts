@@ -236,7 +236,7 @@ export class Writes {
     return staged
   }
 
-  #apply(apply: Apply): Displaced {
+  #apply(apply: Apply): Displaced | undefined {
     const { scope } = apply.collection
     const found = apply.whole ? this.#collection(apply.collection) : undefined
     const collection = found?.whole && !isNewer(apply.since, found.version) ? found : undefined
@@ -245,7 +245,7 @@ export class Writes {
     const damaged: Damaged[] = []
     unpack(apply.objects).forEach((object, position) => {
       const member = collection && this.#member(collection.id, object.namespace, object.name)
-      if (member) {
+      if (member && apply.previous) {
         const held = this.#objects.read(scope, member)
         if (held) {
           positions.push(position)
@@ -264,7 +264,7 @@ export class Writes {
       const version = newest(collection.version, apply.version)
       this.#sql.confirm.run(version, apply.confirmedAt, collection.id)
     }
-    return { positions, objects: pack(previous), damaged }
+    return apply.previous ? { positions, objects: pack(previous), damaged } : undefined
   }
 
   #deleted(
