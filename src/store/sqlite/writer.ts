@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { after } from '../../base/clock.ts'
+import { outlivesPowerCut } from './durability.ts'
 import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
 import { Objects } from './objects.ts'
 import { migrate, UnknownSchema } from './schema.ts'
@@ -9,7 +10,7 @@ import { prepareFresh } from './fresh.ts'
 import { Writes } from './writes.ts'
 
 /**
- * The one thread that writes. A commit waits for the disk to have it, which on a memory card takes longer than the other thread may
+ * The one thread that writes. Some commits wait for the disk to have them, which on a memory card takes longer than the other thread may
  * stand still; checkpoints are made here too, between groups.
  */
 
@@ -101,7 +102,7 @@ class Writer {
   }
 
   #transaction(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] {
-    this.#setDurable(operations.some(({ kind }) => kind !== 'stage' && kind !== 'discard'))
+    this.#setDurable(operations.some(outlivesPowerCut))
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): Outcome => {
@@ -127,7 +128,6 @@ class Writer {
     }
   }
 
-  /** What is only staged need not reach the disk before the commit that makes it part of a list: that one syncs the same file. */
   #setDurable(durable: boolean): void {
     if (durable === this.#durable) return
     this.#db.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'NORMAL'}`)

@@ -1,0 +1,26 @@
+import type { Operation } from './messages.ts'
+
+/**
+ * Whether a commit has to wait until the disk has it. What is committed outlives this process in any case; a power cut takes what the
+ * disk has not: the newest changes may go so, which the cloud tells again, but nobody is to come back to life and no list is to be
+ * another than was told. What is only staged is synced by the commit that makes it part of a list, as everything before it.
+ */
+export function outlivesPowerCut(operation: Operation): boolean {
+  switch (operation.kind) {
+    case 'apply':
+      return operation.deleted.includes(true)
+    case 'flip':
+    case 'forget':
+    case 'quarantine':
+    case 'disown':
+    case 'age':
+    case 'forget-audience':
+      return true
+    case 'stage':
+    case 'discard':
+    case 'put':
+    case 'document':
+    case 'used':
+      return false
+  }
+}

@@ -1,0 +1,31 @@
+import t from 'tap'
+import { outlivesPowerCut } from '../../../src/store/sqlite/durability.ts'
+import { pack, type Apply, type ScopeKey } from '../../../src/store/sqlite/messages.ts'
+import { object, pod } from '../../contracts/object-store.ts'
+
+const scope: ScopeKey = ['node', 'application/json;object', '', 'v1', 'pods']
+const collection = { scope, namespace: '', labelSelector: '', fieldSelector: '' }
+
+const applying = (deleted: readonly boolean[]): Apply => ({
+  kind: 'apply',
+  collection,
+  whole: true,
+  deleted,
+  objects: pack(deleted.map((_, at) => object(`pod-${at}`, at + 1))),
+  previous: false,
+  since: '',
+  version: '9',
+  confirmedAt: 0,
+})
+
+void t.test('a power cut brings back nobody whose deletion was told', async (t) => {
+  t.ok(outlivesPowerCut(applying([false, true, false])))
+  t.ok(outlivesPowerCut({ kind: 'forget', scope, namespace: 'default', name: 'a' }))
+  t.ok(outlivesPowerCut({ kind: 'disown', collection }), 'nor what was not to be served')
+})
+
+void t.test('a change waits for no disk', async (t) => {
+  t.notOk(outlivesPowerCut(applying([false, false])))
+  t.notOk(outlivesPowerCut(applying([])), 'nor does a bookmark')
+  t.notOk(outlivesPowerCut({ kind: 'put', scope, gvk: pod, objects: pack([object('a', 1)]) }))
+})
