@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { after } from '../base/clock.ts'
+import { after, elapsed, every } from '../base/clock.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest, type Status } from '../kube/status.ts'
@@ -14,12 +14,24 @@ import { answer, clientGone, requestId, type Outlet, type Served } from './answe
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import { streamSink } from './sink.ts'
+import { streamSink, type SinkOptions } from './sink.ts'
+import { StalledStreams } from './stalled-streams.ts'
+
+/** How often within the time that a stream may stall it is looked at. */
+const looksInTime = 4
+
+/** What is known of a stream besides its head. */
+interface Opened {
+  readonly peer: Peer
+  readonly hasBody: boolean
+  /** To be called when something of the answer has been taken. */
+  readonly onTaken: () => void
+}
 
 /** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
 export class Http2Connections implements Closing {
   readonly #service: Served
-  readonly #sessions = new Set<Http2Session>()
+  readonly #sessions = new Map<Http2Session, TLSSocket>()
   #draining = false
 
   constructor(service: Served) {
@@ -29,7 +41,7 @@ export class Http2Connections implements Closing {
   /** A connection whose client has chosen HTTP/2 in its handshake. */
   take(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { crowd, stalledMs, onCut } = this.#service
+    const { crowd, stalledMs } = this.#service
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: limits.streams,
@@ -42,50 +54,68 @@ export class Http2Connections implements Closing {
       // What an API server says twice is passed on twice.
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
-    this.#sessions.add(session)
-    let open = 0
+    this.#sessions.set(session, socket)
+    const streams = new StalledStreams(stalledMs)
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
-      open++
       const serving = crowd.serving(socket)
-      stream.once('close', () => {
-        open--
-        serving[Symbol.dispose]()
-      })
-      stream.setTimeout(stalledMs, () => {
-        if (stream.writableLength === 0) return
-        onCut('stalled')
-        stream.close(constants.NGHTTP2_CANCEL)
-      })
+      stream.once('close', () => serving[Symbol.dispose]())
       // Told once more by `close`, which says all that anybody here can use.
       stream.on('error', () => undefined)
       this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {
         peer,
         hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+        onTaken: streams.add(stream),
       })
     })
-    session.setTimeout(limits.idleMs, () => open === 0 && session.close())
+    const watching = this.#watch(session, streams)
     session.on('error', () => session.destroy())
-    session.once('close', () => this.#sessions.delete(session))
+    session.once('close', () => {
+      watching[Symbol.dispose]()
+      this.#sessions.delete(session)
+    })
     if (this.#draining) session.close()
+  }
+
+  /**
+   * Ends streams that have stalled, and the connection once it has been idle for long. Node's own timeouts are not for this: they keep
+   * connections that break off in memory until their time is over.
+   */
+  #watch(session: Http2Session, streams: StalledStreams): Disposable {
+    const { stalledMs, onCut } = this.#service
+    let idleSince = elapsed()
+    return every(stalledMs / looksInTime, () => {
+      for (const stream of streams.look()) {
+        onCut('stalled')
+        stream.close(constants.NGHTTP2_CANCEL)
+      }
+      if (streams.open > 0) idleSince = elapsed()
+      else if (session.closed) this.#cutOff(session)
+      else if (elapsed() - idleSince >= limits.idleMs) session.close()
+    })
   }
 
   /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
   drain(): Disposable {
     this.#draining = true
-    for (const session of this.#sessions) session.close()
+    for (const session of this.#sessions.keys()) session.close()
     return { [Symbol.dispose]: () => undefined }
   }
 
   cut(): void {
-    for (const session of this.#sessions)
-      session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
+    for (const session of this.#sessions.keys()) this.#cutOff(session)
+  }
+
+  /** A session that was told to close would wait for ever for a client that reads nothing. */
+  #cutOff(session: Http2Session): void {
+    session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
+    this.#sessions.get(session)?.destroy()
   }
 
   #serve(
     stream: ServerHttp2Stream,
     fields: IncomingHttpHeaders,
     raw: HeaderList,
-    { peer, hasBody }: { readonly peer: Peer; readonly hasBody: boolean },
+    { peer, hasBody, onTaken }: Opened,
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
@@ -111,9 +141,10 @@ export class Http2Connections implements Closing {
       upgrade: false,
       signal: gone.signal,
     }
-    const outlet = outletOf(stream, incoming.method === 'HEAD', this.#service.onBroken)
+    const { onBroken } = this.#service
+    const outlet = outletOf(stream, incoming.method === 'HEAD', { onBroken, onTaken })
     answer(incoming, outlet, this.#service).catch((cause: unknown) => {
-      this.#service.onBroken(cause)
+      onBroken(cause)
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     })
   }
@@ -125,7 +156,7 @@ const bodiless = new Set([204, 205, 304])
 function outletOf(
   stream: ServerHttp2Stream,
   isHead: boolean,
-  onBroken: (cause: unknown) => void,
+  { onBroken, onTaken }: Required<Pick<SinkOptions, 'onBroken' | 'onTaken'>>,
 ): Outlet {
   let trailers: Record<string, string[]> = {}
   stream.once('wantTrailers', () => stream.sendTrailers(trailers))
@@ -137,11 +168,12 @@ function outletOf(
         sendDate: false,
       } as Parameters<ServerHttp2Stream['respond']>[1]),
     flush: () => undefined,
-    end: (body) => void (stream.writableEnded || stream.end(body)),
+    end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
     sink: streamSink(stream, {
       trailers: (raw) => (trailers = grouped(raw)),
       breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
       onBroken,
+      onTaken,
     }),
   }
 }

@@ -9,19 +9,21 @@ export interface SinkOptions {
   readonly breakOff: (cause: Error) => void
   /** Told why an answer failed whose client is still there. */
   readonly onBroken: (cause: unknown) => void
+  /** Told when something written has gone to the client. */
+  readonly onTaken?: () => void
 }
 
 /** A Sink over a stream whose head has been set, which goes out with the first bytes. */
 export function streamSink(
   stream: Writable,
-  { trailers, breakOff, onBroken }: SinkOptions,
+  { trailers, breakOff, onBroken, onTaken }: SinkOptions,
 ): Sink & { started(): boolean } {
   let started = false
   return {
     started: () => started,
     write: (chunk) => {
       started = true
-      return stream.write(chunk)
+      return stream.write(chunk, onTaken)
     },
     drained: drainedOf(stream),
     end: (raw) => {
