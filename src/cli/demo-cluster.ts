@@ -1,6 +1,7 @@
 import { now } from '../base/clock.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { JsonObject } from '../kube/json.ts'
+import type { KubeObject } from '../sandbox/object.ts'
 import { Reflector } from '../sandbox/reflector.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { startHeartbeat } from '../sandbox/heartbeat.ts'
@@ -19,7 +20,7 @@ const workloads = [
 /** Fills a cluster with what one sees at an edge: a node, its pods, services, settings. */
 export function seedCluster(sandbox: Sandbox): void {
   const at = `${new Date(now()).toISOString().slice(0, 19)}Z`
-  withStatus(sandbox, core('nodes'), {
+  const node = withStatus(sandbox, core('nodes'), {
     metadata: {
       name: nodeName,
       labels: { 'kubernetes.io/hostname': nodeName, 'kubernetes.io/os': 'linux' },
@@ -41,6 +42,8 @@ export function seedCluster(sandbox: Sandbox): void {
       nodeInfo: { kubeletVersion: 'v1.35.0', osImage: 'simulated', architecture: 'amd64' },
     },
   })
+  // Every node begins tainted as not ready, and is freed of it by a controller once it is.
+  sandbox.update(core('nodes'), { ...node, spec: {} })
   sandbox.create(core('services'), {
     metadata: { name: 'kubernetes', namespace: 'default' },
     spec: {
@@ -56,16 +59,20 @@ export function seedCluster(sandbox: Sandbox): void {
       data: { interval: '10s', site: namespace },
     })
   }
-  for (const workload of workloads) seedWorkload(sandbox, workload)
+  for (const workload of workloads) seedWorkload(sandbox, workload, at)
 }
 
 /** A status is not created with its object: whoever runs it reports it afterwards. */
-function withStatus(sandbox: Sandbox, gvr: GVR, object: JsonObject): void {
+function withStatus(sandbox: Sandbox, gvr: GVR, object: JsonObject): KubeObject {
   const created = sandbox.create(gvr, object)
-  sandbox.update(gvr, { ...created, status: object['status'] ?? {} }, 'status')
+  return sandbox.update(gvr, { ...created, status: object['status'] ?? {} }, 'status')
 }
 
-function seedWorkload(sandbox: Sandbox, workload: (typeof workloads)[number]): void {
+function seedWorkload(
+  sandbox: Sandbox,
+  workload: (typeof workloads)[number],
+  startedAt: string,
+): void {
   const { namespace, name, replicas, port, clusterIP } = workload
   const addresses = Array.from(
     { length: replicas },
@@ -93,11 +100,12 @@ function seedWorkload(sandbox: Sandbox, workload: (typeof workloads)[number]): v
             image: `registry.example/${name}:1.0`,
             imageID: '',
             started: true,
-            state: { running: {} },
+            state: { running: { startedAt } },
           },
         ],
       },
     })
+    sandbox.log(namespace, `${name}-${i}`, `${startedAt} listening on ${port}\n`)
   })
   sandbox.create(core('services'), {
     metadata: { name, namespace, labels: { app: name } },

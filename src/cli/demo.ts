@@ -25,10 +25,13 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   const ledger = new Ledger()
+  let welcomed = false
   const hub = parts.use(
     await startOnFreePorts(result.config, {
       log: createLog(result.config.logLevel, standardError()),
-      onOnline: (online) => terminal.out(online ? back : gone),
+      onOnline: (online) => {
+        if (welcomed) terminal.out(online ? back : gone)
+      },
       onAnswer: (line) => ledger.add(line),
     }),
   )
@@ -36,6 +39,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   const kubeconfig = writeKubeconfig(folder, 'kubectl', { server }, {})
   parts.use(simulateNode(server))
   terminal.out(welcome(sandbox, hub, kubeconfig))
+  welcomed = true
   await obey(terminal, sandbox, ledger)
   terminal.out('\n  Stopping.\n')
   return 0
@@ -92,7 +96,10 @@ async function startOnFreePorts(config: HubConfig, options: HubOptions): Promise
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     const { proxy, ops } = config
-    return startHub({ ...config, proxy: { ...proxy, port: 0 }, ops: { ...ops, port: 0 } }, options)
+    return startHub(
+      { ...config, proxy: { ...proxy, port: 0, securePort: 0 }, ops: { ...ops, port: 0 } },
+      options,
+    )
   }
 }
 
@@ -107,9 +114,11 @@ const welcome = (sandbox: Sandbox, hub: Hub, kubeconfig: string): string => `
     kubectl get pods -A
     kubectl get -w pods -n plant
     kubectl describe node ${nodeName}
-    curl http://127.0.0.1:${hub.opsPort}/readyz?verbose
+    kubectl logs -n plant collector-0
+    curl 'http://127.0.0.1:${hub.opsPort}/readyz?verbose'
 
-  then pull the plug here, and try the same again.
+  Then unplug the cloud here, and try the same again. What was read before still reads the same; what was
+  not, logs and changes are refused with a 503. A kubectl that watches ends when the cloud goes or returns.
 
 ${keys}`
 
