@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 
@@ -12,7 +13,8 @@ export function dumpOnSignal(folder: string, log: Logger): void {
   process.on('SIGUSR1', () => {
     const file = join(folder, `nodehub.${process.pid}.report.json`)
     try {
-      process.report.writeReport(file)
+      // Not writeReport, which tells standard error of it in its own words, between lines of JSON.
+      writeFileSync(file, JSON.stringify(process.report.getReport(), undefined, 2), { mode: 0o600 })
       log.info({ file }, 'wrote what the process is doing')
     } catch (err) {
       log.error({ err, file }, 'what the process is doing cannot be written')

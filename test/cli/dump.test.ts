@@ -21,4 +21,8 @@ void t.test('on SIGUSR1 the hub writes what it is doing, and opens no debugger',
     hub.lines.some(({ msg }) => /debugger/i.test(msg)),
     'nobody is let in',
   )
+  t.notOk(
+    hub.lines.some(({ level }) => level === ''),
+    'every line of the log is JSON',
+  )
 })
