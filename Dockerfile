@@ -30,8 +30,8 @@ WORKDIR /app
 # the same rule; the hub's own state holds Secrets and is root's for the same reason. The static pod that `nodehub manifests` prints takes
 # from root all else: no capabilities, no privilege escalation, a read-only root filesystem.
 USER 0:0
-# 10261 the node's plain proxy, 10267 health and metrics; both on loopback unless told otherwise.
-EXPOSE 10261 10267
+# 10261 the node's plain proxy, 10267 health and metrics, 10268 the proxy over TLS; all on loopback unless told otherwise.
+EXPOSE 10261 10267 10268
 # The young generation kept small halves the memory of a hub under load, for a few percent of its rate.
 ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=2", "/app/dist/src/main.js"]
 CMD ["--help"]
