@@ -21,7 +21,7 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./check-config.ts')).checkConfig,
   },
   manifests: {
-    summary: 'print what is to be applied: static pod, RBAC, ConfigMap',
+    summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,
   },
   version: {

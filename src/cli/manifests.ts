@@ -33,11 +33,11 @@ export const manifests: Command = {
   help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
-  kubeconfig   how the kubelet reaches the hub, with the certificate it has: give it to the kubelet
-               with --kubeconfig once the hub has run on the node, which makes its authority there
-  rbac         what the nodes' certificates must be allowed besides what Kubernetes allows them:
-               once per cluster, with kubectl apply -f -
-  configmap    the hubs' ConfigMap, once per cluster
+  kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has; works once
+               the hub has run on the node and made its certificate authority there
+  rbac         what nodes must be allowed besides what Kubernetes allows them: once per cluster,
+               with kubectl apply -f -
+  configmap    the hubs' ConfigMap, once per cluster (this release does not read it yet)
 
   --server-addr https://HOST:PORT,...
         API servers; required for static-pod.
