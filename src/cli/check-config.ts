@@ -49,7 +49,10 @@ async function takenPlaces({ ops, proxy, sockets }: HubConfig): Promise<readonly
   return notes
 }
 
-/** Every setting on a line, those that nobody gave commented out: so the list stays true when a default changes. */
+/**
+ * Every setting on a line, those that nobody gave commented out: so the list stays true when a default changes. Flags that are only
+ * accepted for yurthub's sake are named where they were given.
+ */
 function inForce(config: HubConfig, settings: readonly Setting[]): string {
   const found: Readonly<Record<string, string>> = {
     'node-name': config.nodeName,
@@ -59,6 +62,7 @@ function inForce(config: HubConfig, settings: readonly Setting[]): string {
   }
   return settings
     .filter(({ name }) => name !== 'config' && name !== 'version')
+    .filter(({ option, text }) => text !== undefined || !option.group.startsWith('Accepted'))
     .map(({ name, option, text, origin }) => {
       if (option.secret && text !== undefined) return `# ${name}: [redacted] # ${origin}\n`
       if (text !== undefined) return `${name}: ${JSON.stringify(text)} # ${origin}\n`

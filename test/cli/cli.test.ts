@@ -81,6 +81,7 @@ void t.test('what check-config prints is a file that means the same', async (t) 
   })
   t.match(out, /^# node-name: "edge-1"$/m)
   t.match(out, /^# disk-cache-path: "\/var\/lib\/nodehub\/cache"$/m)
+  t.notMatch(out, 'leader-elect', 'what has no effect is not in force')
   const again = readConfig({
     argv: ['--config=/c'],
     env: { NODE_NAME: 'edge-1' },
