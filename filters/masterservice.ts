@@ -18,7 +18,7 @@ export const masterservice: FilterDefinition = {
   onError: 'pass',
   create({ hubAddress, warn }) {
     if (!hubAddress) {
-      warn('masterservice: pods cannot reach the hub, they are led to the API server itself')
+      warn('masterservice: does nothing without --hub-address; pods go to the API server itself')
       return undefined
     }
     return pointingTo(hubAddress)

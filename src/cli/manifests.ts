@@ -33,7 +33,7 @@ export const manifests: Command = {
   help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
-  kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has; works once
+  kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has, once
                the hub has run on the node and made its certificate authority there
   rbac         what nodes must be allowed besides what Kubernetes allows them: once per cluster,
                with kubectl apply -f -

@@ -89,7 +89,10 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
         log.info({ pid: next.pid }, 'the next process serves')
         return 0
       }
-      log.error({ pid: next.pid }, 'the next process failed after all: serving again')
+      log.error(
+        { pid: next.pid },
+        'the next process failed after it was ready: this one serves again',
+      )
       hub = await startHub({ ...config, sockets: {} }, { log })
     }
   } catch (err) {
@@ -118,7 +121,7 @@ class Wishes implements Disposable {
     let stopping = false
     const onStop = (signal: string): void => {
       if (stopping) {
-        log.warn({ signal }, 'told again: stopping at once')
+        log.warn({ signal }, 'told a second time to stop: stopping at once')
         exit(1)
       }
       stopping = true

@@ -21,7 +21,7 @@ export function cloudOf(
   const build = (origin: string, onVerdict: () => void): Upstream =>
     new Upstream(origin, readiness(connections), inForce().heartbeat, {
       onVerdict: ({ verdict, lastError: err }) => {
-        log.info({ upstream: origin, verdict, err }, 'an API server is judged anew')
+        log.info({ upstream: origin, verdict, err }, `an API server is now ${verdict}`)
         onVerdict()
       },
       onEjected: (_upstream, forMs) => {

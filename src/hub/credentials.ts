@@ -18,7 +18,9 @@ export const servingOf = (config: HubConfig, upstreamCa: string | undefined, log
     clientCa: config.tls.clientCa,
     upstreamCa,
     onAuthorityMade: () =>
-      log.warn('a new authority was made: clients of the TLS proxy have to be told whom to trust'),
+      log.warn(
+        'a new authority was made for the TLS proxy: its clients must be given pki/ca.crt under --root-dir',
+      ),
     onUnusable: (err) =>
       log.warn(
         { err },
