@@ -37,7 +37,7 @@ export const options = {
     type: is.seconds,
     group: 'API servers',
     live: true,
-    help: 'Time between two probes of an API server.',
+    help: 'Time between two probes of an API server, about; less at first when it has failed.',
     default: 10_000,
     defaultShown: '10',
   }),

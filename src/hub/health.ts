@@ -67,10 +67,12 @@ function spellRemark({ online, since }: Cloud): string {
 
 function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {
   const mark = standing === 'ready' ? '[+]' : '[ ]'
-  const ejected =
+  const last =
     standing === 'ejected'
       ? `, asked last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
-      : ''
+      : standing === 'silent'
+        ? ', asked last: silent'
+        : ''
   const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
-  return `${mark}upstream ${origin} ${verdict}${ejected}${why}`
+  return `${mark}upstream ${origin} ${verdict}${last}${why}`
 }

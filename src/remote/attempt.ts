@@ -27,10 +27,16 @@ export interface Outgoing {
   readonly url: string
   readonly headers: HeaderList
   /**
-   * Whether the answer is held until it is whole, as long as that takes no longer than a moment and no more than a little memory: what
-   * breaks off before can be asked for again.
+   * Whether an answer with this code is held until it is whole, as long as that takes no longer than a moment and no more than a little
+   * memory: what breaks off before can be asked for again. Absent: none is.
    */
-  readonly held?: boolean
+  readonly held?: (status: number) => boolean
+}
+
+/** The head of an upstream's answer, and its body to come. */
+export interface UpstreamReply extends BytesReply {
+  /** The body, where nobody has taken it and all of it is here: as a rule that of a held answer. */
+  readonly whole: () => Buffer | undefined
 }
 
 /** What is held of an answer at most, and for how long. */
@@ -65,7 +71,7 @@ export function attempt(
   upstream: Upstream,
   connections: Connections,
   giveUp?: AbortSignal,
-): Promise<BytesReply> {
+): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
     const { exchange, credential, url, headers } = outgoing
     const handler = new Attempt(outgoing, upstream, giveUp, resolve, reject)
@@ -96,27 +102,27 @@ export function attempt(
  */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
-  readonly #held: boolean
+  readonly #held: (status: number) => boolean
   readonly #watch: boolean
-  readonly #resolve: (reply: BytesReply) => void
+  readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
   #links: readonly Disposable[] = []
   #patience: Disposable | undefined
   readonly #body = new UpstreamBody(() => this.#letGo())
   #state: 'connecting' | 'asked' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
-  #reply: BytesReply | undefined
+  #reply: UpstreamReply | undefined
   #hold: Disposable | undefined
 
   constructor(
     { exchange, held }: Outgoing,
     upstream: Upstream,
     giveUp: AbortSignal | undefined,
-    resolve: (reply: BytesReply) => void,
+    resolve: (reply: UpstreamReply) => void,
     reject: (cause: NoAnswer) => void,
   ) {
     this.#upstream = upstream
-    this.#held = held ?? false
+    this.#held = held ?? (() => false)
     this.#watch = exchange.info.isResource && exchange.info.verb === 'watch'
     this.#resolve = resolve
     this.#reject = reject
@@ -148,8 +154,9 @@ class Attempt implements Dispatcher.DispatchHandler {
       status,
       headers: endToEnd(new HeaderList(rawStrings(controller.rawHeaders))),
       source: (sink) => this.#body.attach(sink, controller),
+      whole: () => this.#body.whole,
     }
-    if (!this.#held) return this.#answer()
+    if (!this.#held(status)) return this.#answer()
     this.#state = 'held'
     this.#hold = after(heldMs, () => this.#answer())
   }

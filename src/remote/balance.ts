@@ -5,9 +5,9 @@ export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
 
 /**
  * How far an upstream can be counted on: `ready`; `ejected`, though its probes succeed, for what became of requests; `unready` by its own
- * word; `gone`.
+ * word; `silent`, to requests and to a probe, though not yet for long enough to be `gone`.
  */
-export type Standing = 'ready' | 'ejected' | 'unready' | 'gone'
+export type Standing = 'ready' | 'ejected' | 'unready' | 'silent' | 'gone'
 
 /** An upstream as far as choosing goes. */
 export interface Candidate {
@@ -22,7 +22,7 @@ export type Asker = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'
 
 /**
  * Upstreams in the order in which this request is to ask them, those that are gone left out. The ready ones come first, then the ejected,
- * then the unready: nobody who may still answer is left untried. As long as nothing changes about the upstreams, the same asker is given
+ * then the unready, then the silent: nobody who may still answer is left untried. As long as nothing changes about the upstreams, the same asker is given
  * the same order; when one comes back, those who prefer it return to it one by one as it warms up.
  */
 export type Balancer = <C extends Candidate>(asker: Asker, all: readonly C[]) => readonly C[]
@@ -40,6 +40,7 @@ export function balancer(mode: BalanceMode): Balancer {
       ...ready.filter(waits),
       ...standing('ejected'),
       ...standing('unready'),
+      ...standing('silent'),
     ]
   }
 }

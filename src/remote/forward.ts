@@ -2,10 +2,10 @@ import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { isLongRunning } from '../request/request-info.ts'
-import { attempt, NoAnswer } from './attempt.ts'
+import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
-import { answersWithin, type Upstream } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
 /** No upstream answered; what was asked may be answered from elsewhere. */
 export class Unreachable extends Error {
@@ -26,7 +26,7 @@ export interface ForwardOptions {
 const silenceMs = 1_000
 
 /** How long that probe may take before the next upstream is asked. */
-const patienceMs = 1_000
+const patienceMs = 800
 
 /** Neither a request nor a probe was answered. */
 class Silence extends Error {
@@ -49,22 +49,22 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
 /**
  * Sends a request upstream and resolves with the head of the answer. What may be repeated (get, list, watch and their like) goes to the
  * next upstream when one gives no answer, or a gateway says that there is none; anything else only where the first provably never saw it.
- * One that has not come as far as the version asked for is passed over as well; what the last of these said is the answer where nobody
- * has. Rejects with `Unreachable` when nobody is left to ask.
+ * An API server that has not come as far as the version asked for is passed over as well, and so is one that is being stopped; what the
+ * last of these said is the answer where nobody has a better one. Rejects with `Unreachable` when nobody is left to ask.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
     const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
     let failure: NoAnswer | undefined
     let sent = false
-    let behind: { reply: BytesReply; upstream: Upstream } | undefined
+    let fallback: { reply: BytesReply; upstream: Upstream } | undefined
     for (const upstream of tries(cloud.candidates(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
       // A verdict may have fallen since the list was made.
       if (upstream.tenure.aborted) continue
-      // Who is silent on a connection that works would be so on the next; who lags does so there too.
+      // Who is silent on a connection that works would be so on the next; who lags or leaves does so there too.
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
-      if (behind?.upstream === upstream) continue
+      if (fallback?.upstream === upstream) continue
       const began = elapsed()
       try {
         const reply = await patiently(exchange, upstream, connections, repeatable)
@@ -76,9 +76,9 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         if (gateways) upstream.failed(began)
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered')
-        if (behind) discard(behind.reply)
+        if (fallback) discard(fallback.reply)
         if (!isBehind(reply, exchange)) return reply
-        behind = { reply, upstream }
+        fallback = { reply, upstream }
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
         failure = error
@@ -89,7 +89,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         if (exchange.body?.readableDidRead) break
       }
     }
-    if (behind) return behind.reply
+    if (fallback) return fallback.reply
     throw new Unreachable(sent, failure)
   }
 }
@@ -134,20 +134,23 @@ function tries(candidates: readonly Upstream[], repeatable: boolean): readonly U
 }
 
 /**
- * One attempt. Silence alone is no failure, a slow answer is an answer; but after a second of it the upstream is asked on a fresh
- * connection whether it is there, and where that is silent too, what may be repeated is.
+ * One attempt. Silence alone is no failure, a slow answer is an answer; but after a second of it, and of each further one, the upstream is
+ * asked on a fresh connection whether it is there. Where that is silent too, what may be repeated is, by all who wait for this upstream:
+ * what one of them has found out the others need not wait for. Nor need whoever comes after them.
  */
 async function patiently(
   exchange: Exchange,
   upstream: Upstream,
   connections: Connections,
   repeatable: boolean,
-): Promise<BytesReply> {
+): Promise<UpstreamReply> {
   const giveUp = new AbortController()
-  using _silence = after(silenceMs, () => {
-    void answersWithin(upstream, patienceMs).then((there) => {
-      if (!there && repeatable) giveUp.abort(new Silence(upstream.origin))
-    })
+  const silent = (): void => {
+    if (repeatable) giveUp.abort(new Silence(upstream.origin))
+  }
+  using _others = upstream.onSilence(silent)
+  using _silence = eachSilence(upstream.silent ? 0 : silenceMs, async () => {
+    if (!(await upstream.answersWithin(patienceMs))) silent()
   })
   return await attempt(
     {
@@ -155,10 +158,28 @@ async function patiently(
       credential: exchange.credential,
       url: exchange.url,
       headers: outgoingHeaders(exchange, upstream.origin, connections),
-      held: repeatable && !isLongRunning(exchange.info),
+      // What fails a watch is as short as what fails a get.
+      held: (status) => repeatable && (status >= 400 || !isLongRunning(exchange.info)),
     },
     upstream,
     connections,
     giveUp.signal,
   )
+}
+
+/** Calls `act` after `firstMs`, and again `silenceMs` after each call has settled, until disposed. */
+function eachSilence(firstMs: number, act: () => Promise<void>): Disposable {
+  let over = false
+  let next: Disposable | undefined
+  const wait = (ms: number): void => {
+    if (over) return
+    next = after(ms, () => void act().then(() => wait(silenceMs)))
+  }
+  wait(firstMs)
+  return {
+    [Symbol.dispose]: () => {
+      over = true
+      next?.[Symbol.dispose]()
+    },
+  }
 }

@@ -1,5 +1,20 @@
 import type { Connections } from '../client/connections.ts'
-import { NotReady, NoWord, type Probe } from './upstream.ts'
+
+/**
+ * Resolves where the upstream says that it is ready; rejects with `NotReady` where it says anything else, with `NoWord` where it says
+ * nothing in time, and with whatever it was where there is nobody.
+ */
+export type Probe = (origin: string, withinMs: number) => Promise<void>
+
+/** An API server has answered a probe: that it is not ready, or that it will not say. */
+export class NotReady extends Error {
+  readonly code = 'NOT_READY'
+}
+
+/** A probe was not answered in its time. */
+export class NoWord extends Error {
+  readonly code = 'NO_WORD'
+}
 
 /**
  * Ready is what an API server says it is, over a connection made to hear it. Whatever else it says, it is there; but 502 to 504 is what

@@ -25,6 +25,12 @@ export class UpstreamBody {
     return this.#earlyBytes
   }
 
+  /** All of it, where it has come to its end and no sink has had any. */
+  get whole(): Buffer | undefined {
+    const isWhole = this.#outcome !== undefined && 'trailers' in this.#outcome
+    return isWhole && this.#sink === undefined ? Buffer.concat(this.#early) : undefined
+  }
+
   attach(sink: Sink, controller: Dispatcher.DispatchController): () => void {
     const early = this.#early
     this.#early = []

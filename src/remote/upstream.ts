@@ -1,45 +1,30 @@
-import { after, elapsed, sleep } from '../base/clock.ts'
+import { after, elapsed, jitter, sleep, turn } from '../base/clock.ts'
 import type { Candidate, Standing } from './balance.ts'
+import { NotReady, NoWord, type Probe } from './probe.ts'
 import { TrackRecord, type TrackRules } from './track-record.ts'
+import { Judgement, type Finding, type Hysteresis, type Verdict } from './verdict.ts'
 
 /** How verdicts on an upstream are reached. */
-export interface HealthRules extends Partial<TrackRules> {
+export interface HealthRules extends Hysteresis, Partial<TrackRules> {
+  /** From one probe to the next, about; less while it is unhealthy and has not been for long. */
   readonly intervalMs: number
   readonly timeoutMs: number
-  /** How many probes in a row have to fail before a healthy upstream is unhealthy. */
-  readonly failedRetry: number
-  /** How many have to succeed before an unhealthy one is healthy. */
-  readonly healthyThreshold: number
   /** How far apart probes that say the same have to be for each to count; absent: `closeMs`. */
   readonly gapMs?: number
 }
 
-/**
- * Resolves where the upstream says that it is ready; rejects with `NotReady` where it says anything else, with `NoWord` where it says
- * nothing in time, and with whatever it was where there is nobody.
- */
-export type Probe = (origin: string, withinMs: number) => Promise<void>
-
-/** An API server has answered a probe: that it is not ready, or that it will not say. */
-export class NotReady extends Error {
-  readonly code = 'NOT_READY'
-}
-
-/** A probe was not answered in its time. */
-export class NoWord extends Error {
-  readonly code = 'NO_WORD'
-}
-
-/** What one probe found. */
-type Finding = 'healthy' | 'unready' | 'unhealthy'
-
-export type Verdict = 'unknown' | Finding
-
-/** The better ones are higher. */
-const rank: Readonly<Record<Finding, number>> = { unhealthy: 0, unready: 1, healthy: 2 }
+/** Who has spoken within so many milliseconds is there. */
+const freshMs = 500
 
 /** While a verdict is about to change, probes follow each other this closely. */
 const closeMs = 500
+
+/**
+ * While it is unhealthy it rests no longer between probes than this share of the time for which it has been, if longer than `firstRestMs`:
+ * a short outage is found to be over soon, and a long one costs no more probes than none.
+ */
+const outageShare = 1 / 4
+const firstRestMs = 1_000
 
 /** What upstreams tell their surroundings. */
 export interface UpstreamHooks {
@@ -52,12 +37,7 @@ export interface UpstreamHooks {
 /**
  * One kube-apiserver, and the verdict on it.
  *
- *   unknown -> healthy | unready | unhealthy     by the first probe
- *   any -> a worse one                           by `failedRetry` probes in a row that found it worse
- *   any -> a better one                          by `healthyThreshold` in a row that found it better
- *
- * `unready` is an API server that answers its probes, but not that it is ready; it is asked when there is no better one. Where the probes
- * of a row differ, the verdict changes to the nearest of what they found.
+ * `unready` is an API server that answers its probes, but not that it is ready; it is asked when there is no better one.
  *
  * Only probes decide. What requests meet with can bring the next probe forward; but many failed requests within a moment are one
  * failure, so a probe that says again what was said a moment ago is not counted again. And whoever speaks is not dead: a probe without
@@ -70,10 +50,9 @@ export class Upstream implements Candidate {
   #rules: HealthRules
   readonly #hooks: UpstreamHooks
   readonly #record: TrackRecord
-  #verdict: Verdict = 'unknown'
-  /** Probes in a row that found it better (positive) or worse (negative) than the verdict, and the nearest of what they found. */
-  #streak = 0
-  #nearest: Finding = 'unhealthy'
+  readonly #judgement = new Judgement()
+  /** When the verdict changed last. */
+  #turnedAt = elapsed()
   #counted: Finding | undefined
   #countedAt = 0
   #tenure = new AbortController()
@@ -82,6 +61,8 @@ export class Upstream implements Candidate {
   /** The time of the next probe has come. */
   #due = false
   #heardAt = -Infinity
+  #silent = false
+  readonly #waiting = new Set<() => void>()
   #lastError: Error | undefined
   #closed = false
 
@@ -95,7 +76,7 @@ export class Upstream implements Candidate {
   }
 
   get verdict(): Verdict {
-    return this.#verdict
+    return this.#judgement.verdict
   }
 
   /** Aborts when the upstream is no longer there: what hangs on a half-dead link ends. */
@@ -104,11 +85,12 @@ export class Upstream implements Candidate {
   }
 
   get standing(): Standing {
-    switch (this.#verdict) {
+    switch (this.verdict) {
       case 'healthy':
+        if (this.#silent) return 'silent'
         return this.#record.ejected ? 'ejected' : 'ready'
       case 'unready':
-        return 'unready'
+        return this.#silent ? 'silent' : 'unready'
       case 'unknown':
       case 'unhealthy':
         return 'gone'
@@ -137,6 +119,43 @@ export class Upstream implements Candidate {
   /** Bytes of an answer have come. */
   heard(): void {
     this.#heardAt = elapsed()
+    this.#silent = false
+  }
+
+  /** A request and a probe have waited for it in vain, and nothing has come from it since: it may be dead, though no verdict says so yet. */
+  get silent(): boolean {
+    return this.#silent
+  }
+
+  /** Calls `act` each time it is found to be silent, until disposed. */
+  onSilence(act: () => void): Disposable {
+    this.#waiting.add(act)
+    return { [Symbol.dispose]: () => this.#waiting.delete(act) }
+  }
+
+  /**
+   * For who has waited for it in vain: false where it does not answer a probe, nor say anything else, before `ms` have passed; it is
+   * silent then. Who has just spoken is not probed for it: where answers are slow, many wait, and would load it with probes.
+   */
+  async answersWithin(ms: number): Promise<boolean> {
+    const began = elapsed()
+    if (this.heardSince(began - freshMs)) return true
+    const patience = new AbortController()
+    const there = await Promise.race([
+      this.probe(),
+      // What has come meanwhile may lie in the sockets, where this process had no time to look.
+      sleep(ms, patience.signal)
+        .then(turn)
+        .then(() => this.heardSince(began)),
+    ])
+    patience.abort()
+    if (!there) this.#fallSilent()
+    return there
+  }
+
+  #fallSilent(): void {
+    this.#silent = true
+    for (const act of this.#waiting) act()
   }
 
   /** A request was answered by it. */
@@ -172,9 +191,11 @@ export class Upstream implements Candidate {
     )
     if (this.#closed) return found !== 'unhealthy'
     if (this.#lastError instanceof NoWord && this.heardSince(began)) {
-      this.#again(this.#rules.intervalMs)
+      this.#again(this.#restMs())
       return true
     }
+    if (found !== 'unhealthy') this.#silent = false
+    else if (this.#lastError instanceof NoWord) this.#fallSilent()
     if (this.#counts(found)) this.#count(found)
     return found !== 'unhealthy'
   }
@@ -192,8 +213,19 @@ export class Upstream implements Candidate {
   #count(found: Finding): void {
     this.#counted = found
     this.#countedAt = elapsed()
-    this.#judge(found)
-    this.#again(this.#verdict === found ? this.#rules.intervalMs : closeMs)
+    const before = this.verdict
+    const turned = this.#judgement.count(found, this.#rules)
+    if (turned !== undefined) this.#turn(before, turned)
+    this.#again(this.verdict === found ? this.#restMs() : closeMs)
+  }
+
+  /** Not the same on all nodes: they would go on probing at once for ever, as they may have begun to when it failed. */
+  #restMs(): number {
+    const { intervalMs } = this.#rules
+    const soonMs = Math.max(firstRestMs, (elapsed() - this.#turnedAt) * outageShare)
+    return (
+      Math.min(intervalMs, this.verdict === 'unhealthy' ? soonMs : intervalMs) * jitter(0.8, 1.2)
+    )
   }
 
   #again(inMs: number): void {
@@ -206,22 +238,8 @@ export class Upstream implements Candidate {
     })
   }
 
-  #judge(found: Finding): void {
-    if (this.#verdict === 'unknown') return this.#turn(found)
-    const step = rank[found] - rank[this.#verdict]
-    if (step === 0 || step > 0 !== this.#streak > 0) this.#streak = 0
-    if (step === 0) return
-    const nearer = Math.abs(step) < Math.abs(rank[this.#nearest] - rank[this.#verdict])
-    if (this.#streak === 0 || nearer) this.#nearest = found
-    this.#streak += Math.sign(step)
-    const { failedRetry, healthyThreshold } = this.#rules
-    if (this.#streak <= -failedRetry || this.#streak >= healthyThreshold) this.#turn(this.#nearest)
-  }
-
-  #turn(verdict: Finding): void {
-    const before = this.#verdict
-    this.#verdict = verdict
-    this.#streak = 0
+  #turn(before: Verdict, verdict: Finding): void {
+    this.#turnedAt = elapsed()
     if (verdict === 'unhealthy') this.#tenure.abort(new TenureOver(this.origin, false))
     else if (before === 'unhealthy') this.#tenure = new AbortController()
     if (verdict === 'healthy' && before !== 'unknown') this.#record.begin()
@@ -244,19 +262,5 @@ export class TenureOver extends Error {
   constructor(origin: string, removed: boolean) {
     super(removed ? `${origin} is no longer asked` : `${origin} has failed`)
     this.removed = removed
-  }
-}
-
-/** Resolves to false where `upstream` does not answer a probe, nor say anything else, before `ms` have passed. */
-export async function answersWithin(upstream: Upstream, ms: number): Promise<boolean> {
-  const began = elapsed()
-  const patience = new AbortController()
-  try {
-    return await Promise.race([
-      upstream.probe(),
-      sleep(ms, patience.signal).then(() => upstream.heardSince(began)),
-    ])
-  } finally {
-    patience.abort()
   }
 }

@@ -38,8 +38,9 @@ export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
     t.strictSame(balance(asker(), []), [])
   })
 
-  await t.test('the ejected come after the ready, and the unready last', async (t) => {
+  await t.test('the ejected come after the ready, then the unready, the silent last', async (t) => {
     const all = [
+      candidate('d', { standing: 'silent' }),
       candidate('a', { standing: 'unready' }),
       candidate('b', { standing: 'ejected' }),
       c,
@@ -48,7 +49,7 @@ export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
     for (const who of crowd.slice(0, 20)) {
       t.strictSame(
         balance(who, all).map(({ origin }) => origin),
-        ['c', 'b', 'a'],
+        ['c', 'b', 'a', 'd'],
       )
     }
   })

@@ -1,4 +1,5 @@
 import { getEventListeners, once } from 'node:events'
+import { constants } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../src/client/connections.ts'
@@ -11,7 +12,8 @@ import { componentOf } from '../../src/request/component.ts'
 import { node } from '../../src/request/identity.ts'
 import { parseRequestInfo } from '../../src/request/request-info.ts'
 import { authority } from '../kit/wire/certificates.ts'
-import { answerOf, rawUpstream, type RawUpstream } from '../kit/wire/upstream.ts'
+import { h2Upstream } from '../kit/wire/h2-upstream.ts'
+import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../kit/wire/upstream.ts'
 import type { Teardown, Wire } from '../kit/wire/wire.ts'
 import { patientRules, Probes } from './probes.ts'
 import { relay } from './relay.ts'
@@ -57,7 +59,7 @@ async function begin(
   })
   const exchange = exchangeOf(client.signal)
   const headers = new HeaderList()
-  const outgoing = { exchange, credential: 'node', url: '/', headers, held } as const
+  const outgoing = { exchange, credential: 'node', url: '/', headers, held: () => held } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
   reply.catch(() => undefined)
   const wire = await server.next()
@@ -251,3 +253,41 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
     t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
   }
 })
+
+void t.test(
+  'over HTTP/2, too, it is known what the server cannot have seen',
+  { skip: pki ? false : 'there is no openssl to make certificates with' },
+  async (t) => {
+    const serving = pki?.server('IP:127.0.0.1') ?? { cert: '', key: '' }
+    const server = await h2Upstream(t, serving)
+    const refusing = (await refusingOrigin()).replace('http:', 'https:')
+    const connections = new Connections({ ca: pki?.ca ?? '', files: [] })
+    t.teardown(() => connections[Symbol.asyncDispose]())
+    const watch = (origin: string): Promise<BytesReply> => {
+      const url = '/api/v1/pods?watch=1'
+      const exchange = {
+        ...exchangeOf(new AbortController().signal),
+        info: parseRequestInfo('GET', url),
+      }
+      const upstream = new Upstream(origin, new Probes().probe, patientRules, {
+        onVerdict: () => undefined,
+      })
+      t.teardown(() => upstream.close())
+      return attempt(
+        { exchange, credential: 'node', url, headers: new HeaderList() },
+        upstream,
+        connections,
+      )
+    }
+    const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
+    await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })
+    // A stream that was refused is opened once more.
+    const refused = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: false })
+    await close(constants.NGHTTP2_REFUSED_STREAM)
+    await close(constants.NGHTTP2_REFUSED_STREAM)
+    await refused
+    const broken = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: true })
+    await close(constants.NGHTTP2_INTERNAL_ERROR)
+    await broken
+  },
+)

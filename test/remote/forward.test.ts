@@ -750,6 +750,57 @@ void t.test(
   },
 )
 
+void t.test('a silence that one has found out moves all who wait for that upstream', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  hub.probes.set(first.origin, 'silent')
+  const before = hub.probes.asked.length
+  ;(await hub.dial()).write(get)
+  await (await first.next()).head()
+  await hub.probes.sent(before + 1)
+  const late = await hub.dial()
+  late.write(get)
+  await (await first.next()).head()
+  hub.probes.set(first.origin, 'bad')
+  // By its own probe it would be left where it is.
+  hub.probes.set(first.origin, 'good')
+  for (let i = 0; i < 2; i++) {
+    const wire = await second.next()
+    await wire.head()
+    wire.write(answerOf('from the other'))
+  }
+  t.equal((await late.answer()).body, 'from the other')
+})
+
+void t.test('who comes while an upstream is silent is sent to another first', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  const [upstream] = hub.cloud.upstreams
+  hub.probes.set(first.origin, 'silent')
+  ;(await hub.dial()).write(get)
+  await (await second.next()).head()
+  t.match(upstream, { verdict: 'healthy', standing: 'silent' })
+  ;(await hub.dial()).write(get)
+  await (await second.next()).head()
+  t.equal(first.connections.length, 1)
+  hub.probes.set(first.origin, 'good')
+  await upstream?.probe()
+  ;(await hub.dial()).write(get)
+  await (await first.next()).head()
+})
+
+void t.test('a long silence is asked about again and again', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  const hub = await relay(t, [first.origin, second.origin])
+  const before = hub.probes.asked.length
+  ;(await hub.dial()).write(get)
+  await (await first.next()).head()
+  await hub.probes.sent(before + 1)
+  hub.probes.set(first.origin, 'bad')
+  await (await second.next()).head()
+  t.equal(hub.probes.asked[before + 1], first.origin)
+})
+
 void t.test('a lone silent upstream is given up after one silence', async (t) => {
   const upstream = await rawUpstream(t)
   const hub = await relay(t, [upstream.origin])

@@ -1,4 +1,5 @@
-import { NotReady, NoWord, type HealthRules, type Probe } from '../../src/remote/upstream.ts'
+import { NotReady, NoWord, type Probe } from '../../src/remote/probe.ts'
+import type { HealthRules } from '../../src/remote/upstream.ts'
 
 /** What becomes of a probe: ready, not ready, refused, out of time; or nothing before the test says what. */
 export type Health = 'good' | 'unready' | 'bad' | 'late' | 'silent'

@@ -1,11 +1,6 @@
 import t from 'tap'
-import {
-  answersWithin,
-  TenureOver,
-  Upstream,
-  type HealthRules,
-  type Verdict,
-} from '../../src/remote/upstream.ts'
+import { TenureOver, Upstream, type HealthRules } from '../../src/remote/upstream.ts'
+import type { Verdict } from '../../src/remote/verdict.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { patientRules, Probes, type Health } from './probes.ts'
 
@@ -185,11 +180,11 @@ void t.test('patience with a probe ends before the probe does', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, upstream } = judged(t)
-  t.equal(await answersWithin(upstream, 1_000_000), true)
+  t.equal(await upstream.answersWithin(1_000_000), true)
   probes.set(origin, 'bad')
-  t.equal(await answersWithin(upstream, 1_000_000), false)
+  t.equal(await upstream.answersWithin(1_000_000), false)
   probes.set(origin, 'silent')
-  t.equal(await answersWithin(upstream, 1), false)
+  t.equal(await upstream.answersWithin(1), false)
   probes.set(origin, 'good')
 })
 
@@ -229,7 +224,7 @@ void t.test('whoever speaks is not dead, however late its probes are', async (t)
     t.equal(await late, true)
   }
   probes.set(origin, 'silent')
-  const slow = answersWithin(upstream, 1)
+  const slow = upstream.answersWithin(1)
   upstream.heard()
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
@@ -264,4 +259,45 @@ void t.test('requests that fail eject it, and a new tenure begins without that',
   t.equal(upstream.standing, 'gone')
   await probe('good')
   t.equal(upstream.standing, 'ready')
+})
+
+void t.test('silence is what neither a request nor a probe was spared', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t)
+  await probe('good')
+  let told = 0
+  using _waiting = upstream.onSilence(() => told++)
+  upstream.onSilence(() => t.fail('who waits no more is told nothing'))[Symbol.dispose]()
+  probes.set(origin, 'bad')
+  t.equal(await upstream.answersWithin(1_000_000), false)
+  t.strictSame([told, upstream.standing], [1, 'silent'])
+  upstream.heard()
+  t.equal(upstream.standing, 'ready', 'until it speaks')
+  await probe('late')
+  t.strictSame([told, upstream.standing, upstream.verdict], [2, 'gone', 'unhealthy'])
+  await probe('unready')
+  await probe('unready')
+  t.equal(upstream.standing, 'unready', 'or answers a probe')
+  await probe('late')
+  t.equal(upstream.standing, 'silent')
+  t.strictSame(verdicts, ['healthy', 'unhealthy', 'unready'])
+})
+
+void t.test('who has just spoken is not probed for those who wait', async (t) => {
+  const { probes, upstream, probe } = judged(t)
+  await probe('good')
+  upstream.heard()
+  probes.set(origin, 'bad')
+  t.equal(await upstream.answersWithin(1_000_000), true)
+  t.equal(probes.asked.length, 1)
+})
+
+void t.test('while it is unhealthy it is probed long before its interval is over', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, verdicts, probe } = judged(t, { intervalMs: 1_000_000, healthyThreshold: 1 })
+  await probe('bad')
+  probes.set(origin, 'good')
+  await probes.sent(2)
+  await new Promise(setImmediate)
+  t.strictSame(verdicts, ['unhealthy', 'healthy'])
 })
