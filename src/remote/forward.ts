@@ -4,6 +4,7 @@ import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { isLongRunning } from '../request/request-info.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
+import { isLeaving } from './leaving.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -73,11 +74,12 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
           discard(reply)
           throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
         }
-        if (gateways) upstream.failed(began)
+        const leaving = repeatable && isLeaving(reply)
+        if (gateways || leaving) upstream.failed(began)
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered')
         if (fallback) discard(fallback.reply)
-        if (!isBehind(reply, exchange)) return reply
+        if (!leaving && !isBehind(reply, exchange)) return reply
         fallback = { reply, upstream }
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
