@@ -20,8 +20,12 @@ export function cloudOf(
 ): Cloud {
   const build = (origin: string, onVerdict: () => void): Upstream =>
     new Upstream(origin, readiness(connections), inForce().heartbeat, {
-      onVerdict: ({ verdict, lastError: err }) => {
-        log.info({ upstream: origin, verdict, err }, `an API server is now ${verdict}`)
+      onVerdict: ({ verdict, lastError }) => {
+        // A probe that fails is no surprise: its message says it all, a stack would bury it.
+        log.info(
+          { upstream: origin, verdict, lastProbe: lastError?.message },
+          `an API server is now ${verdict}`,
+        )
         onVerdict()
       },
       onEjected: (_upstream, forMs) => {
