@@ -50,13 +50,17 @@ const hopByHop = new Set([
   'upgrade',
 ])
 
-/** Without what concerns one connection only (RFC 9110 section 7.6.1): the known fields, and those that Connection names. */
+/**
+ * Without what concerns one connection only (RFC 9110 section 7.6.1): the known fields, and those that Connection names. Authorization is
+ * for the API server whatever Connection says: left out, what the API server says of anybody would be taken for what it says of a token.
+ */
 export function endToEnd(headers: HeaderList): HeaderList {
   const named = new Set(
     headers
       .all('connection')
       .flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
   )
+  named.delete('authorization')
   return headers.without((name) => hopByHop.has(name) || named.has(name))
 }
 

@@ -82,3 +82,8 @@ void t.test('so do the fields that Connection names, in each of its fields', asy
   ])
   t.strictSame(endToEnd(headers).raw, ['X-Four', '4'])
 })
+
+void t.test('who asks is told to the API server, though Connection names the field', async (t) => {
+  const headers = new HeaderList(['Connection', 'AUTHORIZATION', 'Authorization', 'Bearer a'])
+  t.strictSame(endToEnd(headers).raw, ['Authorization', 'Bearer a'])
+})

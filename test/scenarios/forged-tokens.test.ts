@@ -1,0 +1,69 @@
+import t, { type Test } from 'tap'
+import type { Json } from '../../src/kube/json.ts'
+import { configMaps, startCloud } from '../kit/cloud.ts'
+import { at, objectOf, type Client } from '../kit/client.ts'
+import { startTestHub } from '../kit/hub.ts'
+
+const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
+
+/** A cloud that takes who proves nothing for system:anonymous, as API servers do, and what a service account has read through a hub. */
+async function start(t: Test) {
+  const namespace = 'default'
+  const cloud = await startCloud(t, {
+    tls: true,
+    anonymous: true,
+    authorizer: ({ user }) => user.name !== 'system:anonymous',
+  })
+  cloud.sandbox.create(configMaps, { metadata: { name: 'of-the-reader', namespace } })
+  cloud.sandbox.create(
+    { group: '', version: 'v1', resource: 'serviceaccounts' },
+    { metadata: { name: 'reader', namespace } },
+  )
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const issued = await cloud
+    .as('kubelet')
+    .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
+      method: 'POST',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
+  const token = at(objectOf(issued), 'status', 'token') as string
+  const withToken = (shown: string): Client => hub.as('kubelet', { token: shown })
+  t.equal((await withToken(token).get(configMap)).status, 200)
+  return { cloud, hub, token, withToken }
+}
+
+/** The claims of a token under another head, and a signature that is none. */
+function forged(token: string, head: Readonly<Record<string, Json>>): string {
+  const [, claims = ''] = token.split('.')
+  return [Buffer.from(JSON.stringify(head)).toString('base64url'), claims, 'AAAA'].join('.')
+}
+
+const heads = [
+  { alg: 'none' },
+  { alg: 'HS256', kid: 'nobody-knows' },
+  { alg: 'RS256', kid: '../../proofs.json' },
+]
+
+void t.test(
+  'a forged token is not proved by a request that has the hub leave it out',
+  async (t) => {
+    const { cloud, hub, token, withToken } = await start(t)
+    const ways: Record<string, string>[] = [
+      { Connection: 'Authorization' },
+      { Connection: 'close, AUTHORIZATION ' },
+    ]
+    for (const head of heads)
+      for (const headers of ways)
+        t.equal(
+          (await withToken(forged(token, head)).send(configMap, { headers })).status,
+          401,
+          `${head.alg}, ${JSON.stringify(headers)}`,
+        )
+    await cloud.unplug()
+    await hub.offline()
+    for (const head of heads)
+      t.equal((await withToken(forged(token, head)).get(configMap)).status, 401, head.alg)
+    t.equal((await withToken(token).get(configMap)).status, 200, 'whose it is still has it')
+  },
+)
