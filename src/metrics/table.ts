@@ -167,7 +167,7 @@ export const metricTable = {
   unfitCollections: {
     name: 'nodehub_store_unfit_collections',
     type: 'gauge',
-    help: 'Collections to which a write failed and that are not served offline until the next whole list of them.',
+    help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
   },
   configReloads: {
