@@ -26,7 +26,7 @@ const tooLittle = (): StatusError =>
 /**
  * What the answers to short requests hold of memory together: what came from the cloud and has not gone to a client. It may come to half
  * of `limitBytes`; the other half is the process itself. Beyond that new short requests are answered 429, and if what is under way grows on,
- * whichever holds most is ended with the same. So are new ones while the whole process is larger than `limitBytes`. Watches are never.
+ * whichever holds most is ended with the same. So are new ones while the whole process is larger than `limitBytes`. Watches are never (see `SlowWatches`).
  */
 export class MemoryBudget {
   readonly #limit: number

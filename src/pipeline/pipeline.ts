@@ -12,6 +12,7 @@ import { withDeadline } from './deadline.ts'
 import { heeding, type HeedingOptions } from './heeding.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
+import { SlowWatches } from './slow-watches.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
@@ -39,6 +40,9 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
   const onShed: OnShed = (reason) => parts.metrics.requestsRejected.add({ reason })
   const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
+  const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
+    parts.metrics.connectionsCut.add({ reason: 'memory' }),
+  )
   const heeded = heeding(parts.dispatch.forward, parts.learning) // what answers say of who asked
   const forward = weighed(heeded, memory)
   return stack<Incoming, WireReply>()
@@ -48,6 +52,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
     .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
     .through(memory.sending) // what has gone to the client is held no longer
+    .through(slowWatches.bounding) // what clients leave lying of watches is bounded, together
     .through(withEncoding) // objects become bytes here, in the form asked for
     .through(withRescue(parts.onUnforeseen)) // failures become a Status in that form
     .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // shed before anything is queued
