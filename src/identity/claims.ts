@@ -8,8 +8,9 @@ import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { Proofs } from './proofs.ts'
 import { readWebToken, type WebToken } from './web-token.ts'
 
-/** How many tokens are known by heart: what they say, and what their signature says of it. */
+/** How many tokens, of how many characters together, are known by heart: what they say, and what their signature says of it. */
 const mostKnown = 1_024
+const mostCharacters = 2 * 1024 * 1024
 
 interface Known {
   readonly token: WebToken | undefined
@@ -31,7 +32,11 @@ export class Claims {
   readonly #hashKey: Buffer
   readonly #proofs: Proofs
   readonly #keys: ClusterKeys
-  readonly #known = new LRUCache<string, Known>({ max: mostKnown })
+  readonly #known = new LRUCache<string, Known>({
+    max: mostKnown,
+    maxSize: mostCharacters,
+    sizeCalculation: ({ token }) => 1 + (token?.signed.length ?? 0),
+  })
 
   /** `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing of it. */
   constructor(hashKey: Buffer, proofs: Proofs, keys: ClusterKeys) {
@@ -91,7 +96,8 @@ const unprovable: Claimed = {
 }
 
 /** API servers give each of their answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go); gateways do not. */
-const isApiServers = ({ headers }: Answered): boolean => headers.get('audit-id') !== undefined
+export const isApiServers = ({ headers }: Pick<Answered, 'headers'>): boolean =>
+  headers.get('audit-id') !== undefined
 
 /**
  * Only what comes from behind authentication: an overloaded or stopping API server, a malformed request, a browser's preflight are answered

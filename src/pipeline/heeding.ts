@@ -1,9 +1,10 @@
 import { after, elapsed } from '../base/clock.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
+import { isApiServers } from '../identity/claims.ts'
 import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../remote/forward.ts'
-import { parseRequestInfo } from '../request/request-info.ts'
+import { isLongRunning, parseRequestInfo, type RequestInfo } from '../request/request-info.ts'
 
 export interface HeedingOptions {
   readonly keys: ClusterKeys
@@ -41,12 +42,20 @@ export function heeding(forward: Forward, { keys, onLearned, onFailure }: Heedin
   }
   return async (exchange, options) => {
     const reply = await forward(exchange, options)
-    const { claim, method } = exchange
-    claim?.answered({ method, status: reply.status, headers: reply.headers })
+    const { claim, method, info } = exchange
+    if (reply.status !== 401 || !isRelayed(info))
+      claim?.answered({ method, status: reply.status, headers: reply.headers })
     if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds()) void learn(exchange)
     return reply
   }
 }
+
+/**
+ * Whether the API server asks somebody else in turn, whose 401 it passes on as its own: a pod or service behind its proxy, a kubelet that
+ * does not know it.
+ */
+const isRelayed = (info: RequestInfo): boolean =>
+  info.isResource && info.subresource !== undefined && isLongRunning(info)
 
 async function publishedKeys(forward: Forward, exchange: Exchange): Promise<PublishedKeys> {
   const read = async (path: string): Promise<unknown> =>
@@ -56,7 +65,7 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
   return { issuer, keys }
 }
 
-/** What an API server has at `path`, for the caller of `exchange`. Throws where it is not answered 200, soon and in bounds. */
+/** What an API server itself has at `path`, for the caller of `exchange`. Throws where it is not answered 200, soon and in bounds. */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   const giveUp = new AbortController()
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
@@ -78,6 +87,8 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   const reply = await forward(asked, { onOutcome: () => undefined })
   const text = await whole(reply)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
+  // Gateways that know people publish keys of their own there.
+  if (!isApiServers(reply)) throw new Error(`${path} was not answered by an API server`)
   return text
 }
 

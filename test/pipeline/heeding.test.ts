@@ -21,7 +21,7 @@ const answer = (body: string, status = 200): BytesReply => ({
 interface Heard {
   readonly asked: Exchange[]
   readonly heard: number[]
-  readonly send: (keyId?: string, holds?: boolean) => Promise<BytesReply>
+  readonly send: (keyId?: string, holds?: boolean, url?: string) => Promise<BytesReply>
   readonly keys: ClusterKeys
   /** Resolves with what came of the next try to learn. */
   readonly learned: () => Promise<unknown>
@@ -45,14 +45,14 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     },
     { keys, onLearned: () => over('learned'), onFailure: over },
   )
-  const send = (keyId?: string, holds = true): Promise<BytesReply> => {
+  const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
     const claim: Claim = {
       holds: () => holds,
       answered: ({ status }) => heard.push(status),
       keyId,
     }
     const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
-    const exchange = exchangeOf('/api/v1/pods', { headers })
+    const exchange = exchangeOf(url, { headers })
     return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })
   }
   const learned = async (): Promise<unknown> => {
@@ -74,6 +74,30 @@ void t.test('an answer is told to the claim, and passed on as it is', async (t) 
   const { send, heard } = heed(t.testdir(), { '/api/v1/pods': answer('{}', 403) })
   t.equal((await send()).status, 403)
   t.strictSame(heard, [403])
+})
+
+void t.test('a 401 of whom the API server asks in turn is not its own word', async (t) => {
+  const pod = '/api/v1/namespaces/default/pods/a'
+  const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
+  const { send, heard } = heed(
+    t.testdir(),
+    Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
+  )
+  for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
+  t.strictSame(heard, [])
+  await send(undefined, true, pod)
+  t.strictSame(heard, [401])
+})
+
+void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
+  const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
+  const { send, keys, learned } = heed(t.testdir(), {
+    '/.well-known/openid-configuration': ofGateway(answer(JSON.stringify({ issuer }))),
+    '/openid/v1/jwks': ofGateway(answer(JSON.stringify(tokens.keySet))),
+  })
+  await send(keyId)
+  t.match(await learned(), { message: /not answered by an API server/ })
+  t.notOk(keys.has(keyId))
 })
 
 void t.test('with the token of a service account the keys are learned, once', async (t) => {
