@@ -103,6 +103,8 @@ class Running {
 
   constructor(child: ChildProcess) {
     this.child = child
+    // A command that reads nothing may be gone before it is told that there is nothing.
+    child.stdin?.on('error', () => undefined)
     child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
   }
