@@ -31,7 +31,8 @@ const nameIn = (field: string): string =>
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
 
-function isLoopback(address: string): boolean {
+/** Whether only this host itself can be at that end. */
+export function isLoopback(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
   return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'))
 }

@@ -1,4 +1,5 @@
 import type { Server, Socket } from 'node:net'
+import { isLoopback } from '../request/own-host.ts'
 
 /** Why a connection was closed that its client had left open. */
 export type Cut = 'full' | 'stalled' | 'pipelined'
@@ -12,8 +13,9 @@ interface Guest {
 
 /**
  * The connections of one listener, of which there are at most so many. When there is no room the one makes it that has been of no use for
- * longest: of those that never asked for anything the oldest, else that which has been idle for longest. Where all are being served the new
- * one is closed.
+ * longest: of those that never asked for anything the oldest, else that which has been idle for longest. Where all are being served it is
+ * the latest of the address that has most of them, so that no other end can keep all others out; and the new one itself, if its own
+ * address has as many.
  */
 export class Crowd {
   readonly #most: number
@@ -33,10 +35,14 @@ export class Crowd {
     const all = this.#strangers.size + this.#idle.size + this.#served.size
     if (all >= this.#most) {
       this.#onCut('full')
-      const [longest] = [...first(this.#strangers), ...first(this.#idle)]
-      if (!longest) return void socket.destroy()
-      this.#leave(longest[0])
-      longest[1].socket.destroy()
+      const [leaving] = [
+        ...first(this.#strangers),
+        ...first(this.#idle),
+        ...latestOfMost(this.#served, socket),
+      ]
+      if (!leaving) return void socket.destroy()
+      this.#leave(leaving[0])
+      leaving[1].socket.destroy()
     }
     const name = nameOf(socket)
     this.#strangers.set(name, { socket, underWay: 0 })
@@ -76,3 +82,21 @@ function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
   for (const entry of map) return [entry]
   return []
 }
+
+/** Of the address with most connections the one that came to be served last; none where `newcomer`'s own would then have most. */
+function latestOfMost(served: ReadonlyMap<string, Guest>, newcomer: Socket): [string, Guest][] {
+  const byAddress = new Map<string, [string, Guest][]>()
+  for (const entry of served) {
+    const address = endOf(entry[1].socket)
+    const known = byAddress.get(address)
+    if (known) known.push(entry)
+    else byAddress.set(address, [entry])
+  }
+  const own = byAddress.get(endOf(newcomer))?.length ?? 0
+  const [most = []] = [...byAddress.values()].sort((a, b) => b.length - a.length)
+  return most.length > own + 1 ? most.slice(-1) : []
+}
+
+/** Programs of this host are one end: they may call from any of its loopback's addresses. */
+const endOf = ({ remoteAddress = '' }: Socket): string =>
+  isLoopback(remoteAddress) ? 'loopback' : remoteAddress

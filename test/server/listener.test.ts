@@ -1,10 +1,11 @@
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { listen, type Listener, type ListenerOptions } from '../../src/server/listener.ts'
-import { dial, valuesOf, type Teardown, type Wire } from '../kit/wire/wire.ts'
+import { dial, valuesOf, Wire, type Teardown } from '../kit/wire/wire.ts'
 
 const said = (body: string, ...headers: string[]): WireReply => ({
   kind: 'body',
@@ -614,6 +615,39 @@ void t.test('where every connection is being served, a further one is closed', a
   t.equal(await (await dial()).rest(), '')
   t.notOk(seen.some(({ signal }) => signal.aborted))
 })
+
+const [ownAddress] = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .filter(({ internal, family }) => !internal && family === 'IPv4')
+  .map(({ address }) => address)
+
+void t.test(
+  'an end that has every connection served makes room for another, and not by calling from many addresses',
+  { skip: ownAddress === undefined && 'this host has no address but loopback' },
+  async (t) => {
+    const { listener, seen } = await listening(t, () => new Promise(() => undefined), {
+      host: '0.0.0.0',
+      maxConnections: 4,
+    })
+    const dialFrom = (localAddress: string, host = '127.0.0.1'): Wire => {
+      const socket = connect({ port: listener.port, host, localAddress })
+      t.teardown(() => socket.destroy())
+      return new Wire(socket)
+    }
+    const servedNext = async (client: Wire): Promise<Incoming | undefined> => {
+      const before = seen.length
+      client.write(get())
+      while (seen.length === before) await new Promise(setImmediate)
+      return seen.at(-1)
+    }
+    const greedy = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map((a) => dialFrom(a))
+    for (const client of greedy) await servedNext(client)
+    const served = await servedNext(dialFrom(ownAddress ?? '', ownAddress))
+    t.equal(await greedy[3]?.rest(), '', 'the latest of the greedy end')
+    t.equal(await dialFrom('127.0.0.5').rest(), '', 'which gets it back from nobody')
+    t.equal(served?.signal.aborted, false)
+  },
+)
 
 void t.test(
   'a client that takes nothing of its answer is cut, one that waits for it is not',
