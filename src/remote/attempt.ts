@@ -4,6 +4,7 @@ import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
+import { isLongRunning } from '../request/request-info.ts'
 import { lentBody } from './lent-body.ts'
 import { UpstreamBody } from './upstream-body.ts'
 import { TenureOver, type Upstream } from './upstream.ts'
@@ -27,10 +28,10 @@ export interface Outgoing {
   readonly url: string
   readonly headers: HeaderList
   /**
-   * Whether an answer with this code is held until it is whole, as long as that takes no longer than a moment and no more than a little
-   * memory: what breaks off before can be asked for again. Absent: none is.
+   * Whether it may be asked for twice. Then its answer, if it is not to last, is held until it is whole, as long as that takes no longer
+   * than a moment and no more than a little memory: what breaks off before can be asked for again.
    */
-  readonly held?: (status: number) => boolean
+  readonly repeatable: boolean
 }
 
 /** The head of an upstream's answer, and its body to come. */
@@ -63,8 +64,9 @@ const neverSent = new Set([
 
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where none
- * comes, or where `giveUp` aborts before. After that `giveUp` no longer counts, but the client's going and the end of the upstream's
- * tenure do: they fail the sink. Only a watch at an upstream that was removed is ended, as it might be at any time.
+ * comes, or where `giveUp` aborts before; what is not repeatable is given up only as long as it has not been sent. Once there is a head
+ * `giveUp` no longer counts, but the client's going and the end of the upstream's tenure do: they fail the sink. Only a watch at an
+ * upstream that was removed is ended, as it might be at any time.
  */
 export function attempt(
   outgoing: Outgoing,
@@ -102,7 +104,8 @@ export function attempt(
  */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
-  readonly #held: (status: number) => boolean
+  readonly #repeatable: boolean
+  readonly #lasts: boolean
   readonly #watch: boolean
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
@@ -115,20 +118,21 @@ class Attempt implements Dispatcher.DispatchHandler {
   #hold: Disposable | undefined
 
   constructor(
-    { exchange, held }: Outgoing,
+    { exchange, repeatable }: Outgoing,
     upstream: Upstream,
     giveUp: AbortSignal | undefined,
     resolve: (reply: UpstreamReply) => void,
     reject: (cause: NoAnswer) => void,
   ) {
     this.#upstream = upstream
-    this.#held = held ?? (() => false)
+    this.#repeatable = repeatable
+    this.#lasts = isLongRunning(exchange.info)
     this.#watch = exchange.info.isResource && exchange.info.verb === 'watch'
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: AbortSignal): Disposable =>
       onAbort(signal, () => this.#stop(signal.reason))
-    this.#patience = giveUp && stop(giveUp)
+    this.#patience = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
     this.#links = [stop(exchange.signal), stop(upstream.tenure)]
     // One of them may have aborted before.
     if (this.#state === 'failed') this.#release()
@@ -156,7 +160,9 @@ class Attempt implements Dispatcher.DispatchHandler {
       source: (sink) => this.#body.attach(sink, controller),
       whole: () => this.#body.whole,
     }
-    if (!this.#held(status)) return this.#answer()
+    // What fails a watch is as short as what fails a get.
+    const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
+    if (!isHeld) return this.#answer()
     this.#state = 'held'
     this.#hold = after(heldMs, () => this.#answer())
   }
@@ -183,6 +189,10 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#state = 'answered'
     this.#endPatience()
     this.#resolve(this.#reply)
+  }
+
+  #giveUp(reason: unknown): void {
+    if (this.#repeatable || this.#state === 'connecting') this.#stop(reason)
   }
 
   #stop(reason: unknown): void {

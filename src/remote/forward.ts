@@ -1,7 +1,6 @@
 import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
-import { isLongRunning } from '../request/request-info.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isLeaving } from './leaving.ts'
@@ -137,8 +136,8 @@ function tries(candidates: readonly Upstream[], repeatable: boolean): readonly U
 
 /**
  * One attempt. Silence alone is no failure, a slow answer is an answer; but after a second of it, and of each further one, the upstream is
- * asked on a fresh connection whether it is there. Where that is silent too, what may be repeated is, by all who wait for this upstream:
- * what one of them has found out the others need not wait for. Nor need whoever comes after them.
+ * asked on a fresh connection whether it is there. Where that is silent too, what may be repeated or was not sent yet is given up, by all
+ * who wait for this upstream: what one of them has found out the others need not wait for. Nor need whoever comes after them.
  */
 async function patiently(
   exchange: Exchange,
@@ -147,9 +146,7 @@ async function patiently(
   repeatable: boolean,
 ): Promise<UpstreamReply> {
   const giveUp = new AbortController()
-  const silent = (): void => {
-    if (repeatable) giveUp.abort(new Silence(upstream.origin))
-  }
+  const silent = (): void => giveUp.abort(new Silence(upstream.origin))
   using _others = upstream.onSilence(silent)
   using _silence = eachSilence(upstream.silent ? 0 : silenceMs, async () => {
     if (!(await upstream.answersWithin(patienceMs))) silent()
@@ -160,8 +157,7 @@ async function patiently(
       credential: exchange.credential,
       url: exchange.url,
       headers: outgoingHeaders(exchange, upstream.origin, connections),
-      // What fails a watch is as short as what fails a get.
-      held: (status) => repeatable && (status >= 400 || !isLongRunning(exchange.info)),
+      repeatable,
     },
     upstream,
     connections,

@@ -45,7 +45,7 @@ async function begin(
   t: Teardown,
   server: RawUpstream,
   giveUp?: AbortSignal,
-  held = false,
+  repeatable = false,
 ): Promise<Attempted> {
   const connections = new Connections({ files: [] })
   const probes = new Probes()
@@ -59,7 +59,7 @@ async function begin(
   })
   const exchange = exchangeOf(client.signal)
   const headers = new HeaderList()
-  const outgoing = { exchange, credential: 'node', url: '/', headers, held: () => held } as const
+  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
   reply.catch(() => undefined)
   const wire = await server.next()
@@ -125,14 +125,14 @@ void t.test(
 void t.test('giving up counts before the head, and no more after it', async (t) => {
   const server = await rawUpstream(t)
   const before = new AbortController()
-  const first = await begin(t, server, before.signal)
+  const first = await begin(t, server, before.signal, true)
   const cause = new Error('enough')
   before.abort(cause)
   const error = await first.reply.catch((error: unknown) => error)
   t.type(error, NoAnswer)
   t.match(error, { sent: true, cause })
   const after = new AbortController()
-  const second = await begin(t, server, after.signal)
+  const second = await begin(t, server, after.signal, true)
   second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
   const answer = await second.reply
   after.abort()
@@ -205,6 +205,27 @@ void t.test(
   },
 )
 
+void t.test('what may not be repeated is given up as long as it was not sent', async (t) => {
+  const closed = await gate(t, 0)
+  const connections = new Connections({ files: [] })
+  const upstream = new Upstream(closed.origin, new Probes().probe, patientRules, {
+    onVerdict: () => undefined,
+  })
+  t.teardown(async () => {
+    upstream.close()
+    await connections[Symbol.asyncDispose]()
+  })
+  const exchange = exchangeOf(new AbortController().signal)
+  const headers = new HeaderList()
+  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: false } as const
+  const giveUp = new AbortController()
+  const reply = attempt(outgoing, upstream, connections, giveUp.signal)
+  await closed.arrived
+  const cause = new Error('enough')
+  giveUp.abort(cause)
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
+})
+
 void t.test('a held answer that breaks off is none', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
   wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
@@ -247,7 +268,8 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
     const signalOf = (who: string): AbortSignal =>
       who === gone ? AbortSignal.abort() : new AbortController().signal
     const exchange = exchangeOf(signalOf('client'))
-    const outgoing = { exchange, credential: 'node', url: '/', headers: new HeaderList() } as const
+    const headers = new HeaderList()
+    const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: true } as const
     const reply = attempt(outgoing, upstream, connections, signalOf('patience'))
     await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
     t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
@@ -274,7 +296,7 @@ void t.test(
       })
       t.teardown(() => upstream.close())
       return attempt(
-        { exchange, credential: 'node', url, headers: new HeaderList() },
+        { exchange, credential: 'node', url, headers: new HeaderList(), repeatable: true },
         upstream,
         connections,
       )
