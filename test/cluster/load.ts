@@ -6,7 +6,10 @@ export interface Read {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** One answer, in milliseconds of `performance.now`. */
+/**
+ * One answer, in milliseconds of `performance.now`. A request is sent when it has a connection: how long it waited for one before says how
+ * fast the load's own machine is.
+ */
 interface Sample {
   readonly sentAt: number
   readonly answeredAt: number
@@ -64,9 +67,8 @@ export class Load {
     const read = this.#reads[this.#sent % this.#reads.length]
     this.#sent += 1
     if (read === undefined) return
-    const sentAt = performance.now()
     const asked = this.#ask(read).then(
-      () => void this.samples.push({ sentAt, answeredAt: performance.now() }),
+      (sentAt) => void this.samples.push({ sentAt, answeredAt: performance.now() }),
       (error: unknown) =>
         void this.errors.push(`${read.headers['user-agent']} ${read.path}: ${error}`),
     )
@@ -74,17 +76,22 @@ export class Load {
     void asked.finally(() => this.#pending.delete(asked))
   }
 
-  #ask({ path, headers }: Read): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+  /** Resolves with the time at which it was sent, when it is answered. */
+  #ask({ path, headers }: Read): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>()
+    let sentAt = performance.now()
     const options = { agent: this.#agent, headers, timeout: 15_000 }
     const request = get(new URL(path, this.#origin), options, (response) => {
       const start: Buffer[] = []
       response.on('data', (chunk: Buffer) => start.length < 4 && start.push(chunk))
       response.on('error', reject)
       response.on('end', () => {
-        if (response.statusCode === 200) resolve()
+        if (response.statusCode === 200) resolve(sentAt)
         else reject(new Error(`${response.statusCode} ${Buffer.concat(start)}`))
       })
+    })
+    request.on('socket', () => {
+      sentAt = performance.now()
     })
     request.on('error', reject)
     request.on('timeout', () => request.destroy(new Error('silence for 15 s')))
