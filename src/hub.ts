@@ -4,7 +4,6 @@ import { makeFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
-import type { ListenerName } from './config/passed-sockets.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
 import { followed, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
@@ -13,7 +12,7 @@ import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
-import { openProxies } from './hub/proxies.ts'
+import { openProxies, socketOf, type OpenSocket } from './hub/proxies.ts'
 import { storeOf } from './hub/store.ts'
 import { Proofs } from './identity/proofs.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
@@ -28,7 +27,7 @@ export interface Hub extends AsyncDisposable {
   readonly proxySecurePort: number
   readonly opsPort: number
   /** Where it listens, for a process that is to take over. */
-  readonly sockets: readonly { readonly name: ListenerName; readonly fd: number }[]
+  readonly sockets: readonly OpenSocket[]
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
@@ -36,6 +35,11 @@ export interface Hub extends AsyncDisposable {
   reconfigure(config: HubConfig): void
   /** Says in metrics and readiness that the configuration has become unusable, and that the last good one is in force. */
   keepConfig(mistakes: readonly string[]): void
+  /**
+   * Begins to stop, and resolves when another process can serve in its place: nobody is answered here any more, and the store is let go of.
+   * Tunnels and logs under way, which need none of that, go on until the hub is disposed of, and then for what is left of the grace period.
+   */
+  release(): Promise<void>
   /** Resolves when the hub has stopped, however that came. */
   readonly closed: Promise<void>
 }
@@ -62,6 +66,8 @@ export async function startHub(
   { log, turn, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
+  // Of these there may be one on a node at a time.
+  await using unshared = new AsyncDisposableStack()
   let current = config
   const inForce = (): HubConfig => current
   const metrics = createMetrics({ components: config.cacheComponents })
@@ -89,11 +95,11 @@ export async function startHub(
     await turn()
   }
   const takenOver = turn !== undefined
-  const store = parts.use(await storeOf(config, { metrics, health, log, takenOver }))
+  const store = unshared.use(await storeOf(config, { metrics, health, log, takenOver }))
   const filters = new EnabledFilters(config, metrics, log)
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
-  const proofs = parts.use(
+  const proofs = unshared.use(
     new Proofs(join(config.rootDir, 'proofs.json'), (err) =>
       log.error({ err }, 'which tokens were accepted could not be written'),
     ),
@@ -119,9 +125,14 @@ export async function startHub(
     remarks: () => health.remarks(cloud),
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
-  parts.defer(() => ops.close(0))
+  unshared.defer(() => ops.close(0))
   const proxies = parts.use(await openProxies(inForce, { handler, serving, metrics, log }))
-  parts.defer(() => stopping.abort())
+  unshared.defer(() => proxies.settle())
+  unshared.defer(() => stopping.abort())
+  const held = unshared.move()
+  let released: Promise<void> | undefined
+  const release = (): Promise<void> => (released ??= held.disposeAsync())
+  parts.defer(release)
 
   const running = parts.move()
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
@@ -129,7 +140,7 @@ export async function startHub(
     proxyPort: proxies.plain?.port,
     proxySecurePort: proxies.secure.port,
     opsPort: ops.port,
-    sockets: [{ name: 'ops', fd: ops.fd }, ...proxies.sockets],
+    sockets: [socketOf('ops', ops), ...proxies.sockets],
     metrics,
     online: () => cloud.online,
     reconfigure: (next) => {
@@ -144,6 +155,7 @@ export async function startHub(
       health.configUnusable(mistakes)
       metrics.configReloads.add({ result: 'failure' })
     },
+    release,
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
   }

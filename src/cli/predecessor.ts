@@ -1,4 +1,6 @@
+import type { SendHandle } from 'node:child_process'
 import { once } from 'node:events'
+import type { SocketHandle } from '../server/listening.ts'
 import type { HandoverWord } from './successor.ts'
 
 /** The process that this one takes over from. */
@@ -15,7 +17,8 @@ export const parentAsPredecessor = (): Predecessor => ({
     if (!process.connected) return
     const gone = once(process, 'disconnect')
     const told = new Promise<void>((resolve) =>
-      process.on('message', (word) => {
+      process.on('message', (word, handle) => {
+        if (word === ('hold' satisfies HandoverWord)) giveBack(handle)
         if (word === ('yours' satisfies HandoverWord)) resolve()
       }),
     )
@@ -27,6 +30,13 @@ export const parentAsPredecessor = (): Predecessor => ({
     if (process.connected) process.disconnect?.()
   },
 })
+
+/** What has gone to and fro is another descriptor of the same socket. */
+function giveBack(handle: SendHandle): void {
+  const close = (): void => (handle as unknown as SocketHandle | undefined)?.close()
+  if (process.connected) process.send?.('held' satisfies HandoverWord, handle, {}, close)
+  else close()
+}
 
 /** Where the other is gone there is nobody to tell. */
 function say(word: HandoverWord): void {

@@ -1,19 +1,27 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type SendHandle } from 'node:child_process'
 import { after } from '../base/clock.ts'
-import type { ListenerName } from '../config/passed-sockets.ts'
+import type { ListenerName, SocketsByListener } from '../config/passed-sockets.ts'
 import { environmentOfNext } from '../config/process.ts'
+import type { SocketHandle } from '../server/listening.ts'
 
 /** A listening socket of this process. */
 export interface OpenSocket {
   readonly name: ListenerName
   readonly fd: number
+  readonly handle: SocketHandle | undefined
 }
 
-/** What two processes tell each other, over the channel that Node opens between a parent and its child. */
-export type HandoverWord = 'ready' | 'yours' | 'serving'
+/**
+ * What two processes tell each other, over the channel that Node opens between a parent and its child: `ready`; `hold`, with a socket, which
+ * comes back with `held`; `yours`; `serving`.
+ */
+export type HandoverWord = 'ready' | 'hold' | 'held' | 'yours' | 'serving'
 
 /** How long the next process may take for each step: it reads modules and probes API servers, then opens the store. */
 const patienceMs = 60_000
+
+/** How long it may take to give sockets back, which costs it nothing; an older version does not know of it. */
+const givingBackMs = 5_000
 
 /** The process that is to take over. It shares the listening sockets from its first moment, so that nobody else can have their places. */
 export interface Successor {
@@ -22,6 +30,8 @@ export interface Successor {
   ready(): Promise<string | undefined>
   /** Tells it that nothing is in its way any more. True once it serves; false where it does not, and is gone. */
   takeOver(): Promise<boolean>
+  /** Where it does not serve: the sockets it was to serve, which were nobody else's in the meantime. */
+  readonly kept: SocketsByListener
   kill(): void
 }
 
@@ -32,15 +42,18 @@ export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
     // Passed sockets are expected from the third descriptor on.
     stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
   })
-  return new ChildSuccessor(child)
+  return new ChildSuccessor(child, sockets)
 }
 
 class ChildSuccessor implements Successor {
   readonly #child: ChildProcess
+  readonly #sockets: readonly OpenSocket[]
   readonly #over: Promise<string>
+  readonly #kept = new Map<ListenerName, SocketHandle>()
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, sockets: readonly OpenSocket[]) {
     this.#child = child
+    this.#sockets = sockets
     this.#over = new Promise((resolve) => {
       child.once('error', (cause) => resolve(cause.message))
       child.once('exit', (code, signal) =>
@@ -53,14 +66,40 @@ class ChildSuccessor implements Successor {
     return this.#child.pid
   }
 
-  ready(): Promise<string | undefined> {
-    return this.#says('ready')
+  async ready(): Promise<string | undefined> {
+    const failure = await this.#says('ready')
+    return failure ?? this.#keep()
+  }
+
+  get kept(): SocketsByListener {
+    return Object.fromEntries([...this.#kept].map(([name, { fd }]) => [name, fd]))
+  }
+
+  /**
+   * Has each socket sent to and fro, for a second descriptor of it: this process closes the first with its listeners, and the next one may
+   * die before it serves. Node makes no second descriptor by itself.
+   */
+  async #keep(): Promise<string | undefined> {
+    for (const { name, handle } of this.#sockets) {
+      if (!handle) continue
+      const back = this.#hears('held', givingBackMs)
+      // Node's types know of its own classes only, and those would listen as they arrive.
+      this.#child.send('hold' satisfies HandoverWord, handle as unknown as SendHandle)
+      const answer = await back
+      if (answer.failure !== undefined) return this.#child.connected ? undefined : answer.failure
+      if (answer.handle) this.#kept.set(name, answer.handle)
+    }
+    return undefined
   }
 
   async takeOver(): Promise<boolean> {
     const serving = this.#says('serving')
     this.#child.send('yours' satisfies HandoverWord, () => undefined)
-    if ((await serving) === undefined) return true
+    if ((await serving) === undefined) {
+      for (const handle of this.#kept.values()) handle.close()
+      this.#kept.clear()
+      return true
+    }
     this.kill()
     await this.#over
     return false
@@ -71,16 +110,27 @@ class ChildSuccessor implements Successor {
   }
 
   async #says(expected: HandoverWord): Promise<string | undefined> {
-    const { promise, resolve } = Promise.withResolvers<string | undefined>()
-    const onMessage = (word: unknown): void => {
-      if (word === expected) resolve(undefined)
+    return (await this.#hears(expected, patienceMs)).failure
+  }
+
+  /** What came with a word, or why it did not come. */
+  async #hears(expected: HandoverWord, withinMs: number): Promise<Heard> {
+    const { promise, resolve } = Promise.withResolvers<Heard>()
+    const onMessage = (word: unknown, handle: unknown): void => {
+      if (word === expected) resolve({ handle: handle as SocketHandle | undefined })
     }
     this.#child.on('message', onMessage)
-    using _ = after(patienceMs, () => resolve(`it was not ${expected} within ${patienceMs} ms`))
+    const late = `it was not ${expected} within ${withinMs} ms`
+    using _ = after(withinMs, () => resolve({ failure: late }))
     try {
-      return await Promise.race([promise, this.#over])
+      return await Promise.race([promise, this.#over.then((failure) => ({ failure }))])
     } finally {
       this.#child.off('message', onMessage)
     }
   }
+}
+
+interface Heard {
+  readonly failure?: string
+  readonly handle?: SocketHandle | undefined
 }

@@ -14,6 +14,8 @@ export interface RunningHub extends AsyncDisposable {
   readonly closed: Promise<void>
   /** Where it listens. */
   readonly sockets: readonly OpenSocket[]
+  /** Resolves when another process can serve in its place; what lasts and needs nobody else goes on until it is disposed of. */
+  release(): Promise<void>
   /** Goes over to another configuration, in what can be changed while it runs. */
   reconfigure(config: HubConfig): void
   /** Is told that the configuration has become unusable. */
@@ -82,18 +84,27 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       const wish = await nextWish(hub, wishes, log)
       const next = wish === 'hand over' ? await prepared(hub, wishes, supervision) : undefined
       if (wish === 'hand over' && next === undefined) continue
-      const late = await stopped(hub, config.shutdownGracePeriodMs + closingMs, log)
-      // Where it was late, the end of this process is what the next one waits for.
-      if (next === undefined || late) return wish === 'failed' || late ? 1 : 0
+      const patienceMs = config.shutdownGracePeriodMs + closingMs
+      if (next === undefined) {
+        const late = await stopped(hub, patienceMs, log)
+        return wish === 'failed' || late ? 1 : 0
+      }
+      // Where it is late, the end of this process is what the next one waits for.
+      if (await isLate(hub.release(), patienceMs, log)) return 1
       if (await next.takeOver()) {
         log.info({ pid: next.pid }, 'the next process serves')
+        await Promise.race([stopped(hub, patienceMs, log), wishes.stop])
         return 0
       }
       log.error(
         { pid: next.pid },
         'the next process failed after it was ready: this one serves again',
       )
-      hub = await startHub({ ...config, sockets: {} }, { log })
+      const before = hub
+      hub = await startHub({ ...config, sockets: next.kept }, { log })
+      stopped(before, patienceMs, log).catch((err: unknown) => {
+        log.error({ err }, 'what was left of the hub before did not stop well')
+      })
     }
   } catch (err) {
     // What an operator can mend is said in a line; a stack is for what nobody foresaw.
@@ -211,10 +222,16 @@ async function prepared(
 
 /** Disposes of the hub, but for no longer than `ms`; resolves to whether it was late. */
 async function stopped(hub: RunningHub, ms: number, log: Logger): Promise<boolean> {
+  const late = await isLate(hub[Symbol.asyncDispose](), ms, log)
+  if (!late) log.info('stopped')
+  return late
+}
+
+/** Waits for the end of what stops, but for no longer than `ms`. */
+async function isLate(end: PromiseLike<void>, ms: number, log: Logger): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<'late'>()
   using _ = after(ms, () => resolve('late'))
-  const late = (await Promise.race([hub[Symbol.asyncDispose](), promise])) === 'late'
+  const late = (await Promise.race([end, promise])) === 'late'
   if (late) log.error({ ms }, 'did not stop in time')
-  else log.info('stopped')
   return late
 }

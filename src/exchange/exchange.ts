@@ -99,6 +99,8 @@ export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchRepl
 export interface BytesReply extends ReplyHead {
   readonly kind: 'bytes'
   readonly source: ByteSource
+  /** May last as long as somebody looks on, and needs nothing of the hub but a connection on either side (see `UpgradeReply`, all of which do). */
+  readonly lasting?: true
 }
 
 /** A whole body at hand that is no API object to be filtered: a Status, a document. */

@@ -3,7 +3,8 @@ import type { HubConfig } from '../config/hub-config.ts'
 import type { ListenerName } from '../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import { listen, listenSecurely, type Listener } from '../server/listener.ts'
+import { listen, listenSecurely, type Listener, type ProxyListener } from '../server/listener.ts'
+import type { Bound } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
 import { placeOf } from './places.ts'
 
@@ -22,8 +23,21 @@ export interface Proxies extends AsyncDisposable {
   /** `undefined` where nothing is served without TLS. */
   readonly plain: Listener | undefined
   readonly secure: Listener
-  readonly sockets: readonly { readonly name: ListenerName; readonly fd: number }[]
+  readonly sockets: readonly OpenSocket[]
+  /** Begins what disposing does, and resolves when no request is to be answered any more: what is open then lasts by itself. */
+  settle(): Promise<void>
 }
+
+/** A listening socket, for a process that is to take over. */
+export interface OpenSocket extends Pick<Bound, 'fd' | 'handle'> {
+  readonly name: ListenerName
+}
+
+export const socketOf = (name: ListenerName, { fd, handle }: Bound): OpenSocket => ({
+  name,
+  fd,
+  handle,
+})
 
 /** Rejects with `CannotListen`; nothing is left open then. */
 export async function openProxies(
@@ -32,11 +46,12 @@ export async function openProxies(
 ): Promise<Proxies> {
   const config = inForce()
   await using parts = new AsyncDisposableStack()
-  const open: Listener[] = []
+  const open: ProxyListener[] = []
   // At the same time: what one waits for must not keep the other's clients coming.
-  parts.defer(async () => {
-    await Promise.all(open.map((listener) => listener.close(inForce().shutdownGracePeriodMs)))
-  })
+  const stop = async (how: 'settle' | 'close'): Promise<void> => {
+    await Promise.all(open.map((listener) => listener[how](inForce().shutdownGracePeriodMs)))
+  }
+  parts.defer(() => stop('close'))
   const proxied = {
     handler,
     maxConnections,
@@ -62,10 +77,8 @@ export async function openProxies(
   return {
     plain,
     secure,
-    sockets: [
-      ...(plain ? [{ name: 'proxy' as const, fd: plain.fd }] : []),
-      { name: 'proxy-secure', fd: secure.fd },
-    ],
+    sockets: [...(plain ? [socketOf('proxy', plain)] : []), socketOf('proxy-secure', secure)],
+    settle: () => stop('settle'),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -10,6 +10,7 @@ import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
 import { withDeadline } from './deadline.ts'
 import { heeding, type HeedingOptions } from './heeding.ts'
+import { withLasting } from './lasting.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
@@ -51,6 +52,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withRequestInfo) // what is asked
     .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
     .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
+    .through(withLasting) // what a hub that hands over need not wait for is marked
     .through(memory.sending) // what has gone to the client is held no longer
     .through(slowWatches.bounding) // what clients leave lying of watches is bounded, together
     .through(withEncoding) // objects become bytes here, in the form asked for

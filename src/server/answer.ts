@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { onAbort } from '../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
-import type { Crowd, OnCut } from './crowd.ts'
+import type { Crowd, OnCut, Business } from './crowd.ts'
 
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
@@ -30,11 +30,12 @@ export interface Outlet {
   readonly sink: Sink & { started(): boolean }
 }
 
-/** Lets the service answer one request that asks for no other protocol. Rejects where it cannot. */
+/** Lets the service answer one request that asks for no other protocol, and tells `business` what is to be told of it. Rejects where it cannot. */
 export async function answer(
   incoming: Incoming,
   outlet: Outlet,
   { handler }: Service,
+  business: Business,
 ): Promise<void> {
   const { signal } = incoming
   const reply = await handler(incoming)
@@ -42,6 +43,7 @@ export async function answer(
   if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
   outlet.head(reply.status, reply.headers)
   if (reply.kind === 'body') return outlet.end(reply.body)
+  if (reply.lasting) business.lasts()
   const giveUp = reply.source(outlet.sink)
   // A watch may have nothing to say for minutes, yet its client waits for the head.
   if (!outlet.sink.started()) outlet.flush()

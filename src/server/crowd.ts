@@ -6,9 +6,17 @@ export type Cut = 'full' | 'stalled' | 'pipelined'
 
 export type OnCut = (why: Cut) => void
 
+/** Something under way on a connection, until disposed. */
+export interface Business extends Disposable {
+  /** It may last, and nobody waits for its end who waits until a crowd is at rest. */
+  lasts(): void
+}
+
 interface Guest {
   readonly socket: Socket
   underWay: number
+  /** Of these, those that last. */
+  lasting: number
 }
 
 /**
@@ -24,6 +32,7 @@ export class Crowd {
   readonly #strangers = new Map<string, Guest>()
   readonly #idle = new Map<string, Guest>()
   readonly #served = new Map<string, Guest>()
+  #onChange: () => void = () => undefined
 
   constructor(server: Server, most: number, onCut: OnCut) {
     this.#most = most
@@ -45,28 +54,55 @@ export class Crowd {
       leaving[1].socket.destroy()
     }
     const name = nameOf(socket)
-    this.#strangers.set(name, { socket, underWay: 0 })
+    this.#strangers.set(name, { socket, underWay: 0, lasting: 0 })
     socket.once('close', () => this.#leave(name))
   }
 
   #leave(name: string): void {
     for (const guests of [this.#strangers, this.#idle, this.#served]) guests.delete(name)
+    this.#onChange()
   }
 
   /** Something is under way on a connection, or on the TLS inside it, until disposed: it makes room for nobody. */
-  serving(socket: Socket): Disposable {
+  serving(socket: Socket): Business {
     const name = nameOf(socket)
     const guest = this.#served.get(name) ?? this.#idle.get(name) ?? this.#strangers.get(name)
     if (guest?.underWay === 0) this.#move(name, guest, this.#served)
     if (guest) guest.underWay++
     let over = false
+    let lasting = 0
     return {
+      lasts: () => {
+        if (over || !guest) return
+        guest.lasting += 1 - lasting
+        lasting = 1
+        this.#onChange()
+      },
       [Symbol.dispose]: () => {
         if (over || !guest) return
         over = true
+        guest.lasting -= lasting
         if (--guest.underWay === 0 && this.#served.has(name)) this.#move(name, guest, this.#idle)
+        this.#onChange()
       },
     }
+  }
+
+  /** Resolves when nothing is under way but what lasts, and nobody is still to ask for the first time. To be called once nobody enters. */
+  async atRest(): Promise<void> {
+    for (;;) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#onChange = resolve
+      const served = [...this.#served.values()]
+      if (this.#strangers.size === 0 && served.every((guest) => guest.underWay === guest.lasting))
+        return
+      await promise
+    }
+  }
+
+  /** Closes the connections that have asked for nothing yet. */
+  dismissStrangers(): void {
+    for (const { socket } of this.#strangers.values()) socket.destroy()
   }
 
   #move(name: string, guest: Guest, to: Map<string, Guest>): void {

@@ -2,10 +2,6 @@ import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node
 import { Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
-import { after } from '../base/clock.ts'
-
-/** How long a connection that was accepted and has asked for nothing yet may take to do so, once the server is to stop. */
-const firstRequestMs = 1_000
 
 /**
  * The HTTP/1.1 connections of a server, so that it can stop without failing anybody. Node's own way takes a connection that has not
@@ -38,19 +34,15 @@ export class HttpConnections {
     })
   }
 
-  /** Ends each connection after the answers under way on it; a new one is given time for a first request. */
-  drain(): Disposable {
+  /** Ends each connection after the answers under way on it, or after its first one. */
+  drain(): void {
     this.#draining = true
-    const fresh: Duplex[] = []
     for (const [socket, underWay] of this.#open) {
-      if (underWay === undefined) fresh.push(socket)
-      else if (underWay.size === 0) (socket as Socket).destroySoon()
+      if (underWay === undefined) continue
+      if (underWay.size === 0) (socket as Socket).destroySoon()
       else
         for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
     }
-    return after(firstRequestMs, () => {
-      for (const socket of fresh) if (this.#open.get(socket) === undefined) socket.destroy()
-    })
   }
 }
 

@@ -5,6 +5,7 @@ import { after } from '../base/clock.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
+import type { Business } from './crowd.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
@@ -35,7 +36,7 @@ const isUpgrade = (request: IncomingMessage): boolean =>
 /** What is left to do for a server that is to stop. */
 export interface Closing {
   /** Takes no more requests and lets those under way finish. */
-  drain(): Disposable
+  drain(): void
   /** Ends what is still open. */
   cut(): void
 }
@@ -79,9 +80,9 @@ export function serveHttp1(server: Server, service: Served): Closing {
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
-    service.crowd.serving(request.socket)
+    const business = service.crowd.serving(request.socket)
     socket.once('close', () => tunnels.delete(socket))
-    answerUpgrade(request, socket, head, service).catch((cause: unknown) => {
+    answerUpgrade(request, socket, head, service, business).catch((cause: unknown) => {
       service.onBroken(cause)
       socket.destroy()
     })
@@ -128,7 +129,7 @@ function answerRequest(
   response.once('finish', () => skipRest(request))
   response.sendDate = false
   const outlet = outletOf(request, response, service.onBroken)
-  return answer(incoming(request, false, gone.signal), outlet, service)
+  return answer(incoming(request, false, gone.signal), outlet, service, serving)
 }
 
 function outletOf(
@@ -213,6 +214,7 @@ async function answerUpgrade(
   socket: Duplex,
   head: Buffer,
   { handler }: Served,
+  business: Business,
 ): Promise<void> {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(clientGone))
@@ -220,6 +222,7 @@ async function answerUpgrade(
   const reply = await handler(incoming(request, true, gone.signal))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
+    business.lasts()
     reply.take(socket, head)
     return
   }

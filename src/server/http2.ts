@@ -11,6 +11,7 @@ import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest, type Status } from '../kube/status.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
+import type { Business } from './crowd.ts'
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
@@ -24,6 +25,7 @@ const looksInTime = 4
 interface Opened {
   readonly peer: Peer
   readonly hasBody: boolean
+  readonly serving: Business
   /** To be called when something of the answer has been taken. */
   readonly onTaken: () => void
 }
@@ -63,6 +65,7 @@ export class Http2Connections implements Closing {
       stream.on('error', () => undefined)
       this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {
         peer,
+        serving,
         hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
         onTaken: streams.add(stream),
       })
@@ -95,10 +98,9 @@ export class Http2Connections implements Closing {
   }
 
   /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
-  drain(): Disposable {
+  drain(): void {
     this.#draining = true
     for (const session of this.#sessions.keys()) session.close()
-    return { [Symbol.dispose]: () => undefined }
   }
 
   cut(): void {
@@ -115,7 +117,7 @@ export class Http2Connections implements Closing {
     stream: ServerHttp2Stream,
     fields: IncomingHttpHeaders,
     raw: HeaderList,
-    { peer, hasBody, onTaken }: Opened,
+    { peer, hasBody, serving, onTaken }: Opened,
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
@@ -143,7 +145,7 @@ export class Http2Connections implements Closing {
     }
     const { onBroken } = this.#service
     const outlet = outletOf(stream, incoming.method === 'HEAD', { onBroken, onTaken })
-    answer(incoming, outlet, this.#service).catch((cause: unknown) => {
+    answer(incoming, outlet, this.#service, serving).catch((cause: unknown) => {
       onBroken(cause)
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     })

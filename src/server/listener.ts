@@ -26,11 +26,16 @@ export interface Listener extends Bound {
   close(graceMs: number): Promise<void>
 }
 
+export interface ProxyListener extends Listener {
+  /** Begins what `close` does, and resolves when no request is to be answered any more, and nothing is open but what lasts by itself. */
+  settle(graceMs: number): Promise<void>
+}
+
 /** Plain HTTP/1.1. */
-export async function listen(options: ListenerOptions): Promise<Listener> {
+export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   const server = createServer(http1Options)
-  const http1 = serveHttp1(server, served(server, options))
-  return listener(server, [http1], options)
+  const service = served(server, options)
+  return listener(server, service.crowd, [serveHttp1(server, service)], options)
 }
 
 /** What a TLS listener shows its clients, and whom it lets vouch for them. */
@@ -42,7 +47,7 @@ export interface ServingCredentials {
   readonly clientCa?: string
 }
 
-export interface SecureListener extends Listener {
+export interface SecureListener extends ProxyListener {
   /** Connections made from now on are shown these; those there are go on. */
   replaceCredentials(credentials: ServingCredentials): void
 }
@@ -73,7 +78,7 @@ export async function listenSecurely(
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   return {
-    ...(await listener(server, [http1, http2], options)),
+    ...(await listener(server, service.crowd, [http1, http2], options)),
     replaceCredentials: (credentials) => server.setSecureContext(contextOf(credentials)),
   }
 }
@@ -94,20 +99,30 @@ function served(server: Server, options: ListenerOptions): Served {
   return { handler, onBroken, onCut, stalledMs, crowd }
 }
 
+/** How long a connection that was accepted and has asked for nothing yet may take to do so, once the listener is to stop. */
+const firstRequestMs = 1_000
+
 async function listener(
   server: Server,
+  crowd: Crowd,
   protocols: readonly Closing[],
   options: ListenerOptions,
-): Promise<Listener> {
+): Promise<ProxyListener> {
   const bound = await listening(server, options, options.onBroken)
+  const stop = async (graceMs: number): Promise<void> => {
+    const over = closed(server)
+    for (const protocol of protocols) protocol.drain()
+    using _strangers = after(firstRequestMs, () => crowd.dismissStrangers())
+    using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
+    await over
+  }
+  let stopped: Promise<void> | undefined
+  const close = (graceMs: number): Promise<void> => (stopped ??= stop(graceMs))
   return {
     ...bound,
-    close: async (graceMs) => {
-      const over = closed(server)
-      const drains = protocols.map((protocol) => protocol.drain())
-      using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
-      await over
-      for (const drain of drains) drain[Symbol.dispose]()
+    close,
+    settle: async (graceMs) => {
+      await Promise.race([close(graceMs), crowd.atRest()])
     },
   }
 }

@@ -15,6 +15,14 @@ export interface Bound {
   readonly port: number
   /** The listening socket, for a process that is to go on with it; -1 where the system has no such number. */
   readonly fd: number
+  /** The same for another process to hold, and to give back. */
+  readonly handle: SocketHandle | undefined
+}
+
+/** A socket as processes that share a channel pass it to each other: each has a descriptor of its own then. */
+export interface SocketHandle {
+  readonly fd: number
+  close(): void
 }
 
 /** There is no listening there. The message is for an operator, and names the place. */
@@ -60,9 +68,10 @@ export async function listening(
     })
   })
   server.on('error', onBroken)
-  return { port: (server.address() as AddressInfo).port, fd: descriptorOf(server) }
+  const handle = handleOf(server)
+  return { port: (server.address() as AddressInfo).port, fd: handle?.fd ?? -1, handle }
 }
 
-/** Node passes sockets on by this number, and offers it by no other name. */
-const descriptorOf = (server: Server): number =>
-  (server as { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1
+/** Node passes sockets on by their numbers and by this, and offers neither by another name. */
+const handleOf = (server: Server): SocketHandle | undefined =>
+  (server as { readonly _handle?: SocketHandle })._handle

@@ -20,7 +20,11 @@ function configured(argv: readonly string[] = []): HubConfig {
 }
 
 /** A hub whose life the test decides. */
-function stage(dispose: () => Promise<void> = async () => undefined, config = configured()) {
+function stage(
+  dispose: () => Promise<void> = async () => undefined,
+  release: () => Promise<void> = async () => undefined,
+) {
+  const config = configured()
   const lines: string[] = []
   const exits: number[] = []
   const signals = new EventEmitter()
@@ -29,6 +33,7 @@ function stage(dispose: () => Promise<void> = async () => undefined, config = co
   const hub: RunningHub = {
     closed: closed.promise,
     sockets: [],
+    release,
     reconfigure: () => undefined,
     keepConfig: () => undefined,
     [Symbol.asyncDispose]: dispose,
@@ -149,22 +154,42 @@ function successor(failure: string | undefined, serves: boolean) {
       acts.push('takes over')
       return serves
     },
+    kept: { ops: 9 },
     kill: () => acts.push('killed'),
   }
   return { next, acts }
 }
 
-void t.test('a next process that is ready takes over once this one has stopped', async (t) => {
+void t.test('a next process takes over while what lasts goes on here to its end', async (t) => {
   const { next, acts } = successor(undefined, true)
-  const { signals, supervision, config, started } = stage(async () => {
-    acts.push('stopped')
-  })
+  const { signals, supervision, config, started } = stage(
+    async () => void acts.push('stopped'),
+    async () => void acts.push('released'),
+  )
   const code = superviseHub(config, { ...supervision, succeed: () => next })
   await started
   signals.emit('SIGUSR2', 'SIGUSR2')
   t.equal(await code, 0)
-  t.strictSame(acts, ['stopped', 'takes over'])
+  t.strictSame(acts, ['released', 'takes over', 'stopped'])
 })
+
+void t.test(
+  'what lasts after a handover does not keep a process that is told to stop',
+  async (t) => {
+    const { next } = successor(undefined, true)
+    const stopping = Promise.withResolvers<void>()
+    const { signals, supervision, config, started } = stage(() => {
+      stopping.resolve()
+      return new Promise(() => undefined)
+    })
+    const code = superviseHub(config, { ...supervision, succeed: () => next })
+    await started
+    signals.emit('SIGUSR2', 'SIGUSR2')
+    await stopping.promise
+    signals.emit('SIGTERM', 'SIGTERM')
+    t.equal(await code, 0)
+  },
+)
 
 void t.test('a next process that is not ready leaves the hub as it is', async (t) => {
   const { next, acts } = successor('it ended with 2', false)
@@ -201,7 +226,7 @@ void t.test('where the next process fails at the last, this one serves again', a
   await started
   signals.emit('SIGUSR2', 'SIGUSR2')
   await again.promise
-  t.strictSame(configs.at(-1)?.sockets, {}, 'on sockets of its own: those it had are closed')
+  t.strictSame(configs.at(-1)?.sockets, { ops: 9 }, 'on the sockets that were kept for it')
   signals.emit('SIGTERM', 'SIGTERM')
   t.equal(await code, 0)
 })

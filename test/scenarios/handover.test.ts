@@ -1,13 +1,20 @@
 import t from 'tap'
 import { writeFileSync, mkdtempSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { Agent as PlainAgent, request as plainly } from 'node:http'
+import { connect } from 'node:http2'
+import { Agent as TlsAgent, request as securely } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { turn } from '../../src/base/clock.ts'
 import type { Client } from '../kit/client.ts'
-import { podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import { nodeName, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { startCloud } from '../kit/hub.ts'
-import { signal, startHubProcess } from '../kit/hub-process.ts'
+import { openStream } from '../kit/http2.ts'
+import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
+import { dial } from '../kit/wire/wire.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
@@ -108,6 +115,178 @@ void t.test('a hub hands over, and nobody is refused, cut off or told a thing tw
   for (const each of coveted) t.equal(await each.enough(), 0, 'nobody else could take the port')
   t.equal((await hub.ops.get('/readyz')).status, 200)
 })
+
+const exec =
+  'POST /api/v1/namespaces/default/pods/a/exec?command=sh HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n' +
+  'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n'
+
+const logOfPod = '/api/v1/namespaces/default/pods/a/log?follow=true'
+
+void t.test(
+  'tunnels and logs go on in the process that hands over, and keep nobody waiting',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startHubProcess(t, {
+      upstreams: [cloud],
+      flags: ['--shutdown-grace-period=90s'],
+    })
+    const kubelet = hub.as('kubelet')
+    const tunnel = await dial(t, hub.proxyPort)
+    t.match(await tunnel.write(exec).head(), { line: 'HTTP/1.1 101 Switching Protocols' })
+    cloud.sandbox.log('default', 'a', 'before\n')
+    const log = await kubelet.open(logOfPod)
+    t.equal(String((await once(log, 'data'))[0]), 'before\n')
+    signal(hub.pid, 'SIGUSR2')
+    await hub.says(/^the next process serves/)
+    t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'the next one answers')
+    t.equal(await tunnel.write('still there').take(11), 'still there')
+    cloud.sandbox.log('default', 'a', 'after\n')
+    t.equal(String((await once(log, 'data'))[0]), 'after\n')
+    tunnel.socket.destroy()
+    log.destroy()
+    t.equal(await hub.ended(), 0, 'the process before ends when they have')
+  },
+)
+
+void t.test('a tunnel outlives the handover by the grace period at most', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startHubProcess(t, {
+    upstreams: [cloud],
+    flags: ['--shutdown-grace-period=1s'],
+  })
+  const tunnel = await dial(t, hub.proxyPort)
+  await tunnel.write(exec).head()
+  signal(hub.pid, 'SIGUSR2')
+  await tunnel.ended
+  t.equal(await hub.ended(), 0)
+  t.notOk(hub.lines.find(({ msg }) => msg === 'did not stop in time'))
+  t.equal((await hub.as('kubelet').get(aPod)).status, 200)
+})
+
+/** A client's way to the TLS proxy of a hub, as the node. */
+function node(cloud: CloudServer, hub: HubProcess) {
+  const { certificate, key } = cloud.sandbox.clientCertificate(`system:node:${nodeName}`, [
+    'system:nodes',
+  ])
+  return { ca: readFileSync(join(hub.rootDir, 'state/pki/ca.crt')), cert: certificate, key }
+}
+
+void t.test(
+  'HTTP/2 is told to go elsewhere, and its watches end cleanly and come back',
+  async (t) => {
+    const cloud = await startCloud(t, { tls: true })
+    cloud.addPods('a')
+    const hub = await startHubProcess(t, { upstreams: [cloud] })
+    const url = `https://127.0.0.1:${hub.securePort}`
+    const open = () => {
+      const session = connect(url, node(cloud, hub))
+      t.teardown(() => session.destroy())
+      return session
+    }
+    const watch = (from: string) => ({
+      ':path': `${podsOfNode}&watch=true&resourceVersion=${from}`,
+      'user-agent': 'kubelet/v1.35.0',
+      accept: 'application/json',
+    })
+    const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+    const before = open()
+    const goneAway = once(before, 'goaway')
+    const ended = openStream(before, watch(resourceVersion))
+    t.match(await ended.head(), { ':status': 200 })
+    signal(hub.pid, 'SIGUSR2')
+    const [code] = (await goneAway) as [number]
+    t.equal(code, 0, 'without a complaint')
+    t.match(await ended.whole(), { status: 200, body: '' }, 'a clean end')
+    cloud.addPods('b')
+    const session = open()
+    const stream = session.request(watch(resourceVersion))
+    const [event] = (await once(stream, 'data')) as [Buffer]
+    t.match(JSON.parse(String(event)), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    t.equal(await hub.ended(), 0)
+  },
+)
+
+/**
+ * Gets an object over and over on connections that are kept, and as Go's transport does: a connection that turns out to be closed, when it is
+ * used again, is no failure but the next one's turn (net/http transport.go, shouldRetryRequest). Resolves to what else happened.
+ */
+function askingOnKept(ask: () => ReturnType<typeof plainly>): {
+  enough(): Promise<readonly unknown[]>
+} {
+  let over = false
+  const outcomes: unknown[] = []
+  const once = (): Promise<unknown> =>
+    new Promise((resolve) => {
+      const request = ask()
+      request.on('response', (answer) =>
+        answer.resume().on('close', () => resolve(answer.complete ? answer.statusCode : 'broken')),
+      )
+      request.on('error', (error) => resolve(request.reusedSocket ? undefined : error))
+      request.end()
+    })
+  const done = (async () => {
+    while (!over) outcomes.push((await once()) ?? (await once()))
+    return outcomes
+  })()
+  return {
+    enough: () => {
+      over = true
+      return done
+    },
+  }
+}
+
+void t.test('connections that are kept are used to their end, with TLS and without', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  const kept = new PlainAgent({ keepAlive: true })
+  const keptSecurely = new TlsAgent({ keepAlive: true, ...node(cloud, hub) })
+  t.teardown(() => [kept, keptSecurely].forEach((agent) => agent.destroy()))
+  const asked = [
+    askingOnKept(() => plainly(`http://127.0.0.1:${hub.proxyPort}${aPod}`, { agent: kept })),
+    askingOnKept(() =>
+      securely(`https://127.0.0.1:${hub.securePort}${aPod}`, { agent: keptSecurely }),
+    ),
+  ]
+  signal(hub.pid, 'SIGUSR2')
+  await hub.says(/^the next process serves/)
+  t.equal(await hub.ended(), 0)
+  for (const each of asked) {
+    const outcomes = await each.enough()
+    t.ok(outcomes.length > 10)
+    t.strictSame([...new Set(outcomes)], [200])
+  }
+})
+
+void t.test(
+  'where the next process dies at the last, nobody else can take the ports',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startHubProcess(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
+    const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
+    const underWay = kubelet.get(aPod)
+    await seen
+    signal(hub.pid, 'SIGUSR2')
+    const { pid } = await hub.says(/^the next process is ready/)
+    const coveted = [hub.proxyPort, hub.securePort, hub.opsPort].map(coveting)
+    signal(pid ?? 0, 'SIGKILL')
+    frozen[Symbol.dispose]()
+    t.equal((await underWay).status, 200)
+    await hub.says(/this one serves again/)
+    t.equal((await kubelet.get(aPod)).status, 200)
+    for (const each of coveted) t.equal(await each.enough(), 0)
+    const from = hub.lines.length
+    signal(hub.pid, 'SIGUSR2')
+    await hub.says(/^the next process serves/, from)
+    t.equal((await hub.ops.get('/readyz')).status, 200, 'and there may be another try')
+  },
+)
 
 void t.test('what was recorded before is there after', async (t) => {
   const cloud = await startCloud(t)

@@ -16,7 +16,7 @@ async function serving(t: Teardown, answer: RequestListener) {
     port: (server.address() as AddressInfo).port,
     stop: async () => {
       const over = closed(server)
-      using _ = connections.drain()
+      connections.drain()
       await over
     },
   }

@@ -2,9 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
-import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
+import type { BytesReply, Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
+import { turn } from '../../src/base/clock.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import { listen, type Listener, type ListenerOptions } from '../../src/server/listener.ts'
+import { listen, type ListenerOptions, type ProxyListener } from '../../src/server/listener.ts'
 import { dial, valuesOf, Wire, type Teardown } from '../kit/wire/wire.ts'
 
 const said = (body: string, ...headers: string[]): WireReply => ({
@@ -28,7 +29,7 @@ const driven = (
 })
 
 interface Listening {
-  readonly listener: Listener
+  readonly listener: ProxyListener
   readonly seen: readonly Incoming[]
   readonly broken: readonly unknown[]
   readonly cuts: readonly string[]
@@ -787,6 +788,38 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
   await busy.ended
   busy.destroy()
   await closed
+})
+
+void t.test('a listener is settled when nothing is under way but what lasts', async (t) => {
+  let finish: (() => void) | undefined
+  const log = driven((sink) => void sink.write(Buffer.from('line'))) as BytesReply
+  const lasting: WireReply = { ...log, lasting: true }
+  const { dial, listener } = await listening(t, async ({ url, upgrade }) => {
+    if (upgrade) {
+      return {
+        kind: 'upgrade',
+        from: 'cloud',
+        take: (socket) => void socket.pipe(socket).write('taken'),
+      }
+    }
+    if (url === '/log') return lasting
+    await new Promise<void>((resolve) => (finish = resolve))
+    return said(url)
+  })
+  const tunnel = await dial()
+  await tunnel.write(upgrading).until('taken')
+  await (await dial()).write(get('/log')).until('line')
+  const short = await dial()
+  short.write(get('/short'))
+  while (!finish) await turn()
+  let isSettled = false
+  const settled = listener.settle(1_000_000).then(() => (isSettled = true))
+  await t.rejects(dial(), { code: 'ECONNREFUSED' })
+  t.notOk(isSettled)
+  finish()
+  t.equal((await short.answer()).body, '/short')
+  await settled
+  t.equal(await tunnel.write('echo').until('echo'), 'echo', 'and those go on')
 })
 
 void t.test(
