@@ -24,7 +24,8 @@ LABEL org.opencontainers.image.title="nodehub" \
       org.opencontainers.image.description="A node-local Kubernetes API hub" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=assembly /app /app
-ENV NODE_ENV=production
+# With an arena of its own for each thread, malloc would keep what one thread has freed from the others.
+ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 WORKDIR /app
 # Root, and not by neglect: the kubelet's certificate and key under /var/lib/kubelet/pki are readable by root alone, and are renewed under
 # the same rule; the hub's own state holds Secrets and is root's for the same reason. The static pod that `nodehub manifests` prints takes

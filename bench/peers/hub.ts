@@ -8,7 +8,7 @@ import type { Peer } from './peer.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js')
 
-/** As it is installed: built, with the flags for Node that its image has. */
+/** As it is installed: built, with the flags and the environment that its image has. */
 export const hub: Peer = {
   name: 'hub',
   missing: () => undefined,
@@ -36,6 +36,7 @@ export const hub: Peer = {
         `--root-dir=${workspace.file('hub')}`,
         '--anonymous-loopback=node',
       ],
+      env: { MALLOC_ARENA_MAX: '1' },
       ready: () => says('nodehub_online 1'),
       seconds: 30,
     })
@@ -48,7 +49,7 @@ export const hub: Peer = {
         url: `https://127.0.0.1:${securePort}`,
         ca: workspace.file('hub', 'pki', 'ca.crt'),
       },
-      description: `built, on Node ${process.versions.node} with --max-semi-space-size=2`,
+      description: `built, on Node ${process.versions.node} with --max-semi-space-size=2 and MALLOC_ARENA_MAX=1`,
       processId: daemon.id,
       whenOffline: () => until('the hub to be offline', () => says('nodehub_online 0')).then(done),
       whenOnline: () => until('the hub to be online', () => says('nodehub_online 1')).then(done),
