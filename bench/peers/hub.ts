@@ -24,7 +24,7 @@ export const hub: Peer = {
     const daemon = new Daemon(workspace, 'hub', {
       command: process.execPath,
       args: [
-        '--max-semi-space-size=2',
+        '--max-semi-space-size=4',
         main,
         'start',
         `--server-addr=${node.url}`,
@@ -49,7 +49,7 @@ export const hub: Peer = {
         url: `https://127.0.0.1:${securePort}`,
         ca: workspace.file('hub', 'pki', 'ca.crt'),
       },
-      description: `built, on Node ${process.versions.node} with --max-semi-space-size=2 and MALLOC_ARENA_MAX=1`,
+      description: `built, on Node ${process.versions.node} with --max-semi-space-size=4 and MALLOC_ARENA_MAX=1`,
       processId: daemon.id,
       whenOffline: () => until('the hub to be offline', () => says('nodehub_online 0')).then(done),
       whenOnline: () => until('the hub to be online', () => says('nodehub_online 1')).then(done),
