@@ -10,6 +10,8 @@ import { Server as TlsServer } from 'node:tls'
 export class HttpConnections {
   /** Answers under way on each connection; `undefined` before its first request. */
   readonly #open = new Map<Duplex, Set<ServerResponse> | undefined>()
+  /** Those that end after the answers under way on them. */
+  readonly #ending = new WeakSet<Duplex>()
   #draining = false
 
   /** Begins to keep account; call it before the server listens. */
@@ -26,22 +28,31 @@ export class HttpConnections {
   #asked({ socket }: IncomingMessage, response: ServerResponse): void {
     const underWay = this.#open.get(socket) ?? new Set()
     this.#open.set(socket, underWay.add(response))
-    if (this.#draining) response.shouldKeepAlive = false
+    if (this.#draining) this.#ending.add(socket)
+    if (this.#ending.has(socket)) response.shouldKeepAlive = false
     response.once('close', () => {
       underWay.delete(response)
       // Its head had promised that the connection stays.
-      if (this.#draining && underWay.size === 0) socket.destroySoon()
+      if (this.#ending.has(socket) && underWay.size === 0) socket.destroySoon()
     })
+  }
+
+  #end(socket: Duplex, underWay: ReadonlySet<ServerResponse> = new Set()): void {
+    this.#ending.add(socket)
+    if (underWay.size === 0) (socket as Socket).destroySoon()
+    for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+  }
+
+  /** Ends each connection there is after the answers under way on it; whoever comes from now on is not concerned. */
+  retire(): void {
+    for (const [socket, underWay] of this.#open) this.#end(socket, underWay)
   }
 
   /** Ends each connection after the answers under way on it, or after its first one. */
   drain(): void {
     this.#draining = true
     for (const [socket, underWay] of this.#open) {
-      if (underWay === undefined) continue
-      if (underWay.size === 0) (socket as Socket).destroySoon()
-      else
-        for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+      if (underWay !== undefined) this.#end(socket, underWay)
     }
   }
 }

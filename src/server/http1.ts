@@ -33,8 +33,10 @@ const upgradeProtocols = /^(websocket|spdy\/)/i
 const isUpgrade = (request: IncomingMessage): boolean =>
   upgradeProtocols.test(request.headers.upgrade ?? '')
 
-/** What is left to do for a server that is to stop. */
+/** The connections of one protocol, and how they come to their end. */
 export interface Closing {
+  /** Those there are take no more requests and let those under way finish; whoever comes from now on is served. */
+  retire(): void
   /** Takes no more requests and lets those under way finish. */
   drain(): void
   /** Ends what is still open. */
@@ -94,6 +96,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
     else socket.destroy()
   })
   return {
+    retire: () => open.retire(),
     drain: () => open.drain(),
     cut: () => {
       server.closeAllConnections()

@@ -98,9 +98,13 @@ export class Http2Connections implements Closing {
   }
 
   /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
+  retire(): void {
+    for (const session of this.#sessions.keys()) session.close()
+  }
+
   drain(): void {
     this.#draining = true
-    for (const session of this.#sessions.keys()) session.close()
+    this.retire()
   }
 
   cut(): void {

@@ -48,7 +48,10 @@ export interface ServingCredentials {
 }
 
 export interface SecureListener extends ProxyListener {
-  /** Connections made from now on are shown these; those there are go on. */
+  /**
+   * Connections made from now on are shown these; those there are go on. Where others vouch for clients now, each ends after the
+   * requests under way: nobody is believed any longer for a certificate of those before.
+   */
   replaceCredentials(credentials: ServingCredentials): void
 }
 
@@ -77,9 +80,14 @@ export async function listenSecurely(
   // Nothing that is no TLS is answered in the clear.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
+  let { clientCa } = options.credentials
   return {
     ...(await listener(server, service.crowd, [http1, http2], options)),
-    replaceCredentials: (credentials) => server.setSecureContext(contextOf(credentials)),
+    replaceCredentials: (credentials) => {
+      server.setSecureContext(contextOf(credentials))
+      if (credentials.clientCa !== clientCa) for (const each of [http1, http2]) each.retire()
+      clientCa = credentials.clientCa
+    },
   }
 }
 

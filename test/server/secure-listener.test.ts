@@ -411,13 +411,45 @@ void t.test('new certificates are shown to new connections, and old ones go on',
     (session.socket as TLSSocket).getPeerCertificate().serialNumber
   const old = http2()
   await openStream(old, {}).whole()
-  const others = new CertificateAuthority('other clients')
-  listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+  listener.replaceCredentials(serving())
   const fresh = http2()
   await openStream(fresh, {}).whole()
   t.not(serial(fresh), serial(old))
   t.equal((await openStream(old, {}).whole()).body, 'ok')
 })
+
+void t.test(
+  'once others vouch for clients, nobody asks again on the word of those before',
+  async (t) => {
+    const sinks: Sink[] = []
+    const { listener, http1, http2, seen } = await listening(t, async ({ url }) =>
+      url === '/watch' ? driven((sink) => void sinks.push(sink)) : said('ok'),
+    )
+    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const [session, idle, busy] = [http2(kubelet), await http1(kubelet), await http1(kubelet)]
+    const watch = openStream(session, { ':path': '/watch' })
+    await watch.head()
+    await idle.write(get()).answer()
+    busy.write(get('/watch'))
+    while (sinks.length < 2) await new Promise(setImmediate)
+    const asked = seen.length
+    const goaway = once(session, 'goaway')
+    const others = new CertificateAuthority('other clients')
+    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    await goaway
+    t.equal(await idle.rest(), '')
+    for (const sink of sinks) {
+      sink.write(Buffer.from('an event'))
+      sink.end()
+    }
+    t.equal((await watch.whole()).body, 'an event', 'what was under way goes on to its end')
+    busy.write(get())
+    await busy.rest()
+    t.equal(seen.length, asked)
+    await openStream(http2(kubelet), {}).whole()
+    t.strictSame(seen.at(-1)?.peer.tls, {})
+  },
+)
 
 void t.test(
   'a listener that closes lets what is under way finish, and takes no more',
