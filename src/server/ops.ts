@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { strangeTo } from '../request/own-host.ts'
+import { Crowd } from './crowd.ts'
 import type { Listener } from './listener.ts'
 import { listening, type Place } from './listening.ts'
 
@@ -22,6 +23,9 @@ export type OpsOptions = Place & {
   readonly onBroken?: (cause: unknown) => void
 }
 
+/** Whoever opens more makes room (see `Crowd`): a kubelet whose probe is not answered would end the hub. */
+const mostConnections = 64
+
 const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
 
 /** yurthub's own word, and no other: `yurtadm` compares the whole answer with it (pkg/yurtadm/util/yurthub/yurthub.go). */
@@ -30,8 +34,12 @@ const yurthubOk = 'OK'
 /** livez, readyz, healthz and yurthub's paths of them, and metrics. Nothing of any API object is to be had here. */
 export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
-  server.maxConnections = 64
+  const crowd = new Crowd(server, mostConnections, (reason) =>
+    options.metrics.connectionsCut.add({ reason }),
+  )
   server.on('request', (request, response) => {
+    const serving = crowd.serving(request.socket)
+    response.once('close', () => serving[Symbol.dispose]())
     const [path, query] = (request.url ?? '/').split('?')
     const { host, origin } = request.headers
     const localAddress = request.socket.localAddress ?? ''

@@ -3,6 +3,13 @@ import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listenOps, type OpsOptions } from '../../src/server/ops.ts'
 import { dial, valuesOf, type Answer, type Teardown } from '../kit/wire/wire.ts'
 
+const asHub = {
+  metrics: createMetrics(),
+  ownHosts: new Set(['ops']),
+  checks: [],
+  remarks: () => [],
+}
+
 async function asking(
   t: Teardown,
   options: Partial<OpsOptions> = {},
@@ -10,10 +17,7 @@ async function asking(
   const listener = await listenOps({
     host: '127.0.0.1',
     port: 0,
-    metrics: createMetrics(),
-    ownHosts: new Set(['ops']),
-    checks: [],
-    remarks: () => [],
+    ...asHub,
     ...options,
   })
   t.teardown(() => listener.close(0))
@@ -30,6 +34,17 @@ void t.test('a hub that runs is alive, under each name for it', async (t) => {
   for (const path of ['/livez', '/healthz', '/livez?verbose']) {
     t.match(await ask(path), { status: 200, body: 'ok' }, path)
   }
+})
+
+void t.test('connections that ask for nothing keep no probe out', async (t) => {
+  const listener = await listenOps({ ...asHub, host: '127.0.0.1', port: 0 })
+  t.teardown(() => listener.close(0))
+  const silent = await Promise.all(Array.from({ length: 64 }, () => dial(t, listener.port)))
+  const probe = await dial(t, listener.port)
+  t.match(await probe.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n').answer(), {
+    status: 200,
+  })
+  await Promise.race(silent.map(({ ended }) => ended))
 })
 
 void t.test('what asks for yurthub’s health is answered in yurthub’s word', async (t) => {
