@@ -24,6 +24,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   seedCluster(sandbox)
   const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
+  if (result.config.proxy.plain !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const ledger = new Ledger()
   let welcomed = false
   const hub = parts.use(
@@ -36,28 +37,48 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     }),
   )
   const server = `http://127.0.0.1:${hub.proxyPort}`
-  const kubeconfig = writeKubeconfig(folder, 'kubectl', { server }, {})
   parts.use(simulateNode(server))
-  terminal.out(welcome(sandbox, hub, kubeconfig))
+  terminal.out(
+    welcome(sandbox, hub, {
+      plain: writeKubeconfig(folder, 'kubectl', { server }, {}),
+      secure: kubeconfigOverTls(folder, result.config, hub, sandbox),
+    }),
+  )
   welcomed = true
   await obey(terminal, sandbox, ledger)
   terminal.out('\n  Stopping.\n')
   return 0
 }
 
+const needsPlain = 'the simulated clients speak without TLS: --plain-proxy has to be on'
+
 const gone =
   '\n  The cloud is gone. What is asked now is answered from the cache: try kubectl again.\n'
 const back = '\n  The cloud is there: what is asked goes to it.\n'
 
-function flags(folder: string, sandbox: Sandbox): string[] {
+/** Whom the API server takes for the node, and so does the hub's TLS proxy. */
+function nodeUser(sandbox: Sandbox): object {
   const { certificate, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
     'system:nodes',
   ])
+  return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) }
+}
+
+/** Trusts the hub's own authority, unless the hub was given something else to show. */
+function kubeconfigOverTls(folder: string, config: HubConfig, hub: Hub, sandbox: Sandbox): string {
+  const server = `https://127.0.0.1:${hub.proxySecurePort}`
+  const cluster = config.tls.serving
+    ? { server }
+    : { server, 'certificate-authority': join(config.rootDir, 'pki', 'ca.crt') }
+  return writeKubeconfig(folder, 'kubectl-over-tls', cluster, nodeUser(sandbox))
+}
+
+function flags(folder: string, sandbox: Sandbox): string[] {
   const kubeconfig = writeKubeconfig(
     folder,
     'node',
     { server: sandbox.url, 'certificate-authority-data': base64(sandbox.caCertificate ?? '') },
-    { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) },
+    nodeUser(sandbox),
   )
   return [
     `--server-addr=${sandbox.url}`,
@@ -103,19 +124,28 @@ async function startOnFreePorts(config: HubConfig, options: HubOptions): Promise
   }
 }
 
-const welcome = (sandbox: Sandbox, hub: Hub, kubeconfig: string): string => `
+/** Files for kubectl, by the way to the hub. */
+interface Kubeconfigs {
+  readonly plain: string
+  readonly secure: string
+}
+
+const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure }: Kubeconfigs): string => `
   A cluster in memory    ${sandbox.url}
-  The hub before it      http://127.0.0.1:${hub.proxyPort}    (metrics and readiness: http://127.0.0.1:${hub.opsPort})
+  The hub before it      http://127.0.0.1:${hub.proxyPort}, and with TLS https://127.0.0.1:${hub.proxySecurePort}
+                         (metrics and readiness: http://127.0.0.1:${hub.opsPort})
   Behind it              a simulated kubelet and kube-proxy of node ${nodeName}
 
   Try, in another terminal:
 
-    export KUBECONFIG=${kubeconfig}
+    export KUBECONFIG=${plain}
     kubectl get pods -A
     kubectl get -w pods -n plant
     kubectl describe node ${nodeName}
     kubectl logs -n plant collector-0
     curl 'http://127.0.0.1:${hub.opsPort}/readyz?verbose'
+
+  With KUBECONFIG=${secure} it is the same over TLS, with a certificate.
 
   Then unplug the cloud here, and try the same again. What was read before still reads the same; what was
   not, logs and changes are refused with a 503. A kubectl that watches ends when the cloud goes or returns.
