@@ -57,7 +57,8 @@ function inForce(config: HubConfig, settings: readonly Setting[]): string {
   const found: Readonly<Record<string, string>> = {
     'node-name': config.nodeName,
     'disk-cache-path': config.cachePath,
-    'plain-proxy': String(config.proxy.plain),
+    // What it does where nobody has decided, it does for no value: either would change it.
+    'plain-proxy': config.proxy.plain === 'served' ? 'true' : '',
     'log-level': config.logLevel,
   }
   return settings

@@ -91,6 +91,20 @@ void t.test('what check-config prints is a file that means the same', async (t) 
   t.match(again, { config: { ops: { port: 7 }, lbMode: 'round-robin', nodeName: 'edge-1' } })
 })
 
+void t.test('the lines that check-config comments out say what is in force', async (t) => {
+  const flags = ['--server-addr=https://a', '--node-name=n']
+  const { out } = await nodehub(`check-config ${flags.join(' ')}`)
+  const shown = out.replaceAll(/^# ([\w-]+: ".*")$/gm, '$1')
+  t.match(shown, /^plain-proxy: "true"$/m)
+  const read = (argv: readonly string[], text = '') =>
+    readConfig({ argv, env: {}, hostname: 'h', readFile: () => text })
+  const [given, left] = [read(['--config=/c'], shown), read(flags)]
+  t.ok('config' in given && 'config' in left)
+  t.strictSame('config' in given && given.config, 'config' in left && left.config)
+  const refusing = await nodehub(`check-config ${flags.join(' ')} --host-network-node`)
+  t.match(refusing.out, /^# plain-proxy:$/m, 'refusing whoever calls is neither')
+})
+
 void t.test('manifests says what it needs', async (t) => {
   const { code, err } = await nodehub('manifests --part static-pod --imag=x --node-name=A stray')
   t.equal(code, 2)
