@@ -3,6 +3,9 @@ import { Chunks, sourceOf } from '../exchange/chunks.ts'
 import type { BytesReply } from '../exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../exchange/unpacked.ts'
 
+/** What gzip ends with, checksum and length (RFC 1952 section 2.3.1), takes eight; the end of the last block lies before it. */
+const withheldBytes = 64
+
 /**
  * An answer as it arrives: read for what it says, compressed or not, while its own bytes are kept for whoever passes them on. They are
  * kept until `letGo`, so that an answer that turns out to be nothing to record can be replayed.
@@ -78,12 +81,12 @@ export class Arriving {
     return { ...this.#reply, source: sourceOf(replayed(this.seen(), this.#raw)) }
   }
 
-  /**
-   * The bytes as they came whose contents have been read whole, each once, until `letGo`: all but the last, of which more may be
-   * to be read.
-   */
+  /** The bytes as they came, each once, until `letGo`: all but the last few, without which nobody takes a compressed body for whole. */
   taken(): readonly Uint8Array[] {
-    return this.#seen.splice(0, this.#seen.length - 1).flat()
+    const bytes = joined(this.seen())
+    const end = Math.max(0, bytes.byteLength - withheldBytes)
+    this.#seen = [[bytes.subarray(end)]]
+    return end === 0 ? [] : [bytes.subarray(0, end)]
   }
 }
 

@@ -53,6 +53,25 @@ void t.test('the last of a compressed list leaves when it is committed', async (
   t.equal(cache.names().length, 30_000)
 })
 
+void t.test('of a compressed list that comes at once only the end waits', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const { reply, sink } = await begun(cache)
+  const { asItCame } = reply
+  if (!asItCame) throw new Error('the list is given as it came')
+  sink.write(whole.subarray(20_000))
+  sink.end()
+  const passed: Uint8Array[] = []
+  let last = 0
+  for await (const group of asItCame) {
+    const isWhole = Buffer.concat([...passed, ...group]).length === whole.length
+    t.equal(cache.version(), isWhole ? '40000' : undefined)
+    last = Buffer.concat(group).length
+    passed.push(...group)
+  }
+  t.ok(Buffer.concat(passed).equals(whole))
+  t.ok(last > 8 && last < 100, 'its checksum and a little more')
+})
+
 void t.test('a compressed list may be taken for what it holds instead', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
