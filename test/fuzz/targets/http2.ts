@@ -6,28 +6,12 @@ import type { Incoming, WireReply } from '../../../src/exchange/exchange.ts'
 import { HeaderList } from '../../../src/exchange/headers.ts'
 import { listenSecurely } from '../../../src/server/listener.ts'
 import { openStream } from '../../kit/http2.ts'
+import { frame, get, getFields, postFields, preface } from '../../kit/http2-frames.ts'
 import { chunked, mutated } from '../mutate.ts'
 import type { Random } from '../random.ts'
 import { Finding, type Opening, type Target } from '../target.ts'
 
-/** A frame of HTTP/2 (RFC 9113 section 4.1). */
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-
-/** GET or POST, https, / and an authority, by the static table of HPACK. */
-const getFields = Buffer.from('8287844103687562', 'hex')
-const postFields = Buffer.from('8387844103687562', 'hex')
-
 const settings = frame(4, 0, 0)
-const get = (stream: number): Buffer => frame(1, 5, stream, getFields)
 const many = (count: number, make: (stream: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, i) => make(2 * i + 1)))
 
