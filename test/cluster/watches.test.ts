@@ -1,7 +1,17 @@
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { Secret } from '../../src/base/secret.ts'
+import { Connections } from '../../src/client/connections.ts'
+import { usualPace } from '../../src/client/pace.ts'
 import { nameOf, type Watching } from '../kit/client.ts'
-import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
-import { startTestHub } from '../kit/hub.ts'
+import {
+  administrator,
+  type ControlPlane,
+  noControlPlane,
+  startControlPlane,
+} from '../kit/control-plane.ts'
+import { startTestHub, type TestHub } from '../kit/hub.ts'
+import { link } from '../kit/wire/link.ts'
 
 t.setTimeout(240_000)
 
@@ -30,18 +40,70 @@ void t.test(
   },
 )
 
+void t.test(
+  'F11: a real API server that freezes is found out, and its watches over HTTP/2 end',
+  { skip },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const hub = await hubBefore(t, plane)
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    const watches = await inBatches(60, () => kubelet.watch(configMaps, { resourceVersion: '0' }))
+    t.ok(await hub.metric(`nodehub_upstream_connections{upstream="${plane.url}",protocol="h2"}`))
+    const { daemon } = plane.first
+    daemon.freeze()
+    t.teardown(() => daemon.thaw())
+    await Promise.all(watches.map((watch) => watch.end()))
+    t.equal(hub.hub.online(), false)
+  },
+)
+
+void t.test(
+  'F11: a half-open link to a real API server is found out by pings, and the next watch has another',
+  { skip },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const way = await link(t, Number(new URL(plane.url).port))
+    const { certificate, key } = plane.credentials(administrator)
+    const connections = new Connections(
+      {
+        ca: readFileSync(plane.pki.ca.certificate, 'utf8'),
+        certificate: {
+          chain: readFileSync(certificate, 'utf8'),
+          key: new Secret(readFileSync(key, 'utf8')),
+        },
+        files: [],
+      },
+      { ...usualPace, pingMs: 100, pongMs: 500 },
+    )
+    t.teardown(() => connections[Symbol.asyncDispose]())
+    const origin = `https://127.0.0.1:${way.port}`
+    const watch = (): { begun: Promise<number>; broken: Promise<Error> } => {
+      const { promise: begun, resolve: onBegun } = Promise.withResolvers<number>()
+      const { promise: broken, resolve: onBroken } = Promise.withResolvers<Error>()
+      const request = { method: 'GET', path: `${configMaps}?watch=1`, headers: [], long: true }
+      connections.dispatch('node', origin, request, {
+        onRequestStart: () => undefined,
+        onResponseStart: (_controller, status) => onBegun(status),
+        onResponseData: () => undefined,
+        onResponseEnd: () => undefined,
+        onResponseError: (_controller, error) => onBroken(error),
+      })
+      return { begun, broken }
+    }
+    const { begun, broken } = watch()
+    t.equal(await begun, 200)
+    t.equal(connections.open(origin, 'h2'), 1)
+    way.cut()
+    t.match(await broken, { code: 'STREAM_BROKEN', cause: { code: 'SESSION_SILENT' } })
+    t.equal(await watch().begun, 200)
+  },
+)
+
 /** Resolves with the number of HTTP/2 connections when 600 watches were open. */
 async function watchedBy600(t: Test, apiserverFlags: readonly string[]): Promise<number> {
   const plane = await startControlPlane(t, { apiserverFlags })
-  const { certificate, key } = plane.credentials(administrator)
-  const hub = await startTestHub(t, {
-    upstreams: [{ url: plane.url }],
-    flags: [
-      `--upstream-ca=${plane.pki.ca.certificate}`,
-      `--upstream-client-cert=${certificate}`,
-      `--upstream-client-key=${key}`,
-    ],
-  })
+  const hub = await hubBefore(t, plane)
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(configMaps)
   const watches: Watching[] = await inBatches(600, (nth) =>
@@ -67,6 +129,18 @@ async function watchedBy600(t: Test, apiserverFlags: readonly string[]): Promise
     watches.map((_, nth) => `default/${nameOfNth(nth)}`),
   )
   return open
+}
+
+function hubBefore(t: Test, plane: ControlPlane): Promise<TestHub> {
+  const { certificate, key } = plane.credentials(administrator)
+  return startTestHub(t, {
+    upstreams: [{ url: plane.url }],
+    flags: [
+      `--upstream-ca=${plane.pki.ca.certificate}`,
+      `--upstream-client-cert=${certificate}`,
+      `--upstream-client-key=${key}`,
+    ],
+  })
 }
 
 /** A few at a time, in order. */
