@@ -1,5 +1,5 @@
 /** The rows that documents must have, made of the code's own tables. */
-import { defaultOf, notYet } from '../src/cli/flag-help.ts'
+import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
 import { optionList } from '../src/config/options.ts'
 import { metricTable } from '../src/metrics/table.ts'
 
@@ -27,7 +27,7 @@ const flagRows = (foreign: boolean): string[][] =>
     .map(([name, option]) => [
       quoted(`--${name}`),
       cell(defaultOf(option)),
-      cell(foreign ? option.help : `${option.help}${notYet(option)}`),
+      cell(foreign ? option.help : `${option.help}${option.live ? live : ''}${notYet(option)}`),
     ])
 
 /** Name, type, labels, meaning. */

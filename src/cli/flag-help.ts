@@ -12,7 +12,7 @@ export function flagHelp(): string {
 }
 
 /** Follows what can be changed in the file of --config while the hub runs. */
-const live = ' (live)'
+export const live = ' (live)'
 
 function entry(name: string, option: Option<unknown>): string {
   const shown = defaultOf(option)
