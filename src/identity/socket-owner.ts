@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
+import { turn } from '../base/clock.ts'
 import { FreshRead } from '../base/fresh-read.ts'
 import type { Peer } from '../exchange/exchange.ts'
 
@@ -38,6 +39,8 @@ export class SocketOwners {
     const [address, localAddress] = [unmapped(peer.address), unmapped(peer.localAddress)]
     for (const family of isIPv4(address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
       const owners = await this.#tables[family].get()
+      // Whoever asks can have heard by then that the connection was gone before the table was read.
+      await turn()
       const client = endpoint(address, peer.port, family)
       const server = endpoint(localAddress, peer.localPort, family)
       const uid = owners.get(`${client} ${server}`)

@@ -69,6 +69,16 @@ void t.test('whom the kernel could not be asked about is refused, until it can b
   t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
 })
 
+void t.test('who has gone is not taken for root, who may have its port by now', async (t) => {
+  const gone = new AbortController()
+  const owners = new SocketOwners(async () => {
+    // The kernel has told of the end, and Node tells of it at its next turn.
+    setImmediate(() => gone.abort())
+    return ' 0: 0100007F:9C40 0100007F:2815 01 00000000:00000000 00:00000000 00000000 0 0 1 1'
+  })
+  t.equal(await refusal({ ...request(), signal: gone.signal }, { ...rules('root'), owners }), 401)
+})
+
 void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
   t.strictSame(await identify(request(), rules('node', 1000)), {
     identity: 'node',
