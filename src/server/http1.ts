@@ -13,6 +13,7 @@ import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink } from './sink.ts'
+import { mayBeRefused, refused, underWayOn } from './under-way.ts'
 
 /** How Node's own server is to be made, with TLS or without. */
 export const http1Options: ServerOptions = {
@@ -158,30 +159,6 @@ function pairs(raw: readonly string[]): [string, string][] {
   for (let i = 0; i < raw.length; i += 2) result.push([raw[i] ?? '', raw[i + 1] ?? ''])
   return result
 }
-
-/** A request that has not been answered whole. */
-interface UnderWay {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  /** Its client has gone, or has its answer. */
-  readonly end: () => void
-}
-
-/** Connections that close when the refusal has gone out that was the last answer on them. */
-const refused = new WeakSet<Duplex>()
-
-const connections = new WeakMap<Duplex, Set<UnderWay>>()
-
-/** Requests under way on one connection: several where a client did not wait for its answers; those wait for their turn. */
-function underWayOn(socket: Duplex): Set<UnderWay> {
-  const known = connections.get(socket) ?? new Set()
-  connections.set(socket, known)
-  return known
-}
-
-/** Whether it is this request that could not be parsed, within its body, and nothing was said to it yet. */
-const mayBeRefused = ({ request, response }: UnderWay): boolean =>
-  !request.complete && !response.headersSent
 
 /**
  * Whether a request for another protocol came ahead of an answer, or behind a fault. It is answered on the socket itself, which would be taken
