@@ -155,8 +155,14 @@ function unreadable(
       attempt(() => contentOf(value, readFile), origin ?? name)
   }
   // Only where every file could be read: the same complaint twice helps nobody.
-  if (mistakes.length === 0)
-    attempt(() => readCredentials(credentials, readFile), nameOf(credentials, values))
+  if (mistakes.length > 0) return mistakes
+  const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
+  const attemptCredentials = (files: CredentialFiles, name: string): void =>
+    attempt(() => readCredentials(files, readFile), name)
+  attemptCredentials(credentials, nameOf(credentials, values))
+  if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
+  if (certificate !== undefined && key !== undefined)
+    attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
   return mistakes
 }
 

@@ -109,13 +109,11 @@ function checked({ ca, certificate, key, files, name }: Unchecked): Credentials 
   if (certificate === undefined && key === undefined)
     return { ...(ca !== undefined && { ca }), files }
   if (certificate === undefined || key === undefined) {
-    throw new UnusableCredentials(`the client certificate and the key of ${name} come together`)
+    throw new UnusableCredentials(`the certificate and the key of ${name} come together`)
   }
-  const leaf = certificateIn(certificate, `the client certificate of ${name}`)
+  const leaf = certificateIn(certificate, `the certificate of ${name}`)
   if (!leaf.checkPrivateKey(keyIn(key, name))) {
-    throw new UnusableCredentials(
-      `the client certificate and the key of ${name} do not belong together`,
-    )
+    throw new UnusableCredentials(`the certificate and the key of ${name} do not belong together`)
   }
   return { ...(ca !== undefined && { ca }), certificate: { chain: certificate, key }, files }
 }
@@ -133,6 +131,6 @@ function keyIn(pem: Secret<string>, name: string): ReturnType<typeof createPriva
     return createPrivateKey(pem.reveal())
   } catch {
     // Without the cause: what a parser says of a key is not for a log.
-    throw new UnusableCredentials(`the client key of ${name} is not a private key in PEM`)
+    throw new UnusableCredentials(`the key of ${name} is not a private key in PEM`)
   }
 }

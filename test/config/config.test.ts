@@ -121,6 +121,15 @@ void t.test('all mistakes are reported together', async (t) => {
   ])
 })
 
+void t.test('files of the TLS proxy that hold something else are refused beforehand', async (t) => {
+  const readFile = files({ '/a': 'nothing of the kind' })
+  const mistakes = wrong(['--client-ca=/a', '--serving-cert=/a', '--serving-key=/a'], { readFile })
+  t.strictSame(mistakes, [
+    '--client-ca: the CA of /a is not a certificate in PEM',
+    '--serving-cert, --serving-key: the certificate of /a is not a certificate in PEM',
+  ])
+})
+
 void t.test('what cannot be true together is refused', async (t) => {
   t.match(wrong(['--serving-cert=/a'], { readFile: files({ '/a': '' }) }), [
     '--serving-cert and --serving-key must be given together',
