@@ -108,12 +108,15 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
     }
   } catch (err) {
     // What an operator can mend is said in a line; a stack is for what nobody foresaw.
-    if (err instanceof CannotListen)
-      log.fatal({ code: err.code }, `the hub cannot run: ${err.message}`)
+    if (isMendable(err)) log.fatal({ code: err.code }, `the hub cannot run: ${err.message}`)
     else log.fatal({ err }, 'the hub cannot run')
     return 1
   }
 }
+
+/** A place that is taken, or whatever else the system would not let the hub have: a folder, a file. */
+const isMendable = (err: unknown): err is NodeJS.ErrnoException =>
+  err instanceof CannotListen || (err instanceof Error && 'syscall' in err)
 
 type Wish = 'stop' | 'hand over'
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { EventEmitter } from 'node:events'
+import { mkdirSync } from 'node:fs'
 import { mock } from 'node:test'
 import { turn } from '../../src/base/clock.ts'
 import { createLog } from '../../src/cli/log.ts'
@@ -111,6 +112,20 @@ void t.test('a taken port is said in a line that names it', async (t) => {
     code: 'EADDRINUSE',
     msg: 'the hub cannot run: [::1]:10261 is taken: another program listens there',
   })
+  t.notMatch(lines.at(-1), /stack/)
+})
+
+void t.test('a folder that cannot be made is said in a line that names it', async (t) => {
+  const { supervision, config, lines } = stage()
+  const code = await superviseHub(config, {
+    ...supervision,
+    startHub: async () => {
+      mkdirSync('/proc/nobody')
+      throw new Error('it was made')
+    },
+  })
+  t.equal(code, 1)
+  t.match(JSON.parse(lines.at(-1) ?? ''), { msg: /the hub cannot run: .*'\/proc\/nobody'/ })
   t.notMatch(lines.at(-1), /stack/)
 })
 
