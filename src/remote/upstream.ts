@@ -62,6 +62,8 @@ export class Upstream implements Candidate {
   #due = false
   #heardAt = -Infinity
   #silent = false
+  /** How long the last probe took that was answered. */
+  #tookMs = 0
   readonly #waiting = new Set<() => void>()
   #lastError: Error | undefined
   #closed = false
@@ -135,7 +137,8 @@ export class Upstream implements Candidate {
 
   /**
    * For who has waited for it in vain: false where it does not answer a probe, nor say anything else, before `ms` have passed; it is
-   * silent then. Who has just spoken is not probed for it: where answers are slow, many wait, and would load it with probes.
+   * silent then. Who has just spoken is not probed for it: where answers are slow, many wait, and would load it with probes. Where the way
+   * is long, a probe needs its time: twice what the last one took is waited for in any case.
    */
   async answersWithin(ms: number): Promise<boolean> {
     const began = elapsed()
@@ -144,7 +147,7 @@ export class Upstream implements Candidate {
     const there = await Promise.race([
       this.probe(),
       // What has come meanwhile may lie in the sockets, where this process had no time to look.
-      sleep(ms, patience.signal)
+      sleep(Math.max(ms, 2 * this.#tookMs), patience.signal)
         .then(turn)
         .then(() => this.heardSince(began)),
     ])
@@ -194,8 +197,10 @@ export class Upstream implements Candidate {
       this.#again(this.#restMs())
       return true
     }
-    if (found !== 'unhealthy') this.#silent = false
-    else if (this.#lastError instanceof NoWord) this.#fallSilent()
+    if (found !== 'unhealthy') {
+      this.#silent = false
+      this.#tookMs = elapsed() - began
+    } else if (this.#lastError instanceof NoWord) this.#fallSilent()
     if (this.#counts(found)) this.#count(found)
     return found !== 'unhealthy'
   }

@@ -301,3 +301,19 @@ void t.test('while it is unhealthy it is probed long before its interval is over
   await new Promise(setImmediate)
   t.strictSame(verdicts, ['unhealthy', 'healthy'])
 })
+
+void t.test('where probes take long, no silence is shorter than they are', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const long = upstream.probe()
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  probes.set(origin, 'good')
+  await long
+  probes.set(origin, 'silent')
+  const there = upstream.answersWithin(1)
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  probes.set(origin, 'good')
+  t.equal(await there, true)
+})
