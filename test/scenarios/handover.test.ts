@@ -16,7 +16,7 @@ import { openStream } from '../kit/http2.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { dial } from '../kit/wire/wire.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
