@@ -99,7 +99,7 @@ void t.test(
     const paths = [...units].map(([name, text]) => {
       const path = join(folder, name)
       // A program that is there, as the units' own will be.
-      writeFileSync(path, text.replace('/usr/bin/node', process.execPath))
+      writeFileSync(path, text.replace('/usr/local/bin/node', process.execPath))
       return path
     })
     t.equal(paths.length, 2)
