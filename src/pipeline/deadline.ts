@@ -3,17 +3,17 @@ import { after } from '../base/clock.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { serviceUnavailable, StatusError, timeout } from '../kube/status.ts'
 
-/** A watch that its server forgot to end is ended this long after its time. */
+/** How long after its time a watch is ended that its server has not ended. */
 const graceMs = 15_000
 
-/** The reasons for which a watch ends that nobody else has ended. */
+/** Why the hub itself ends a watch. */
 const overTime = new Error('a watch was over its time')
 const stopped = new Error('the hub is stopping')
 
 /**
- * Watches end at the latest fifteen seconds after the time they asked for (of a day at most), and when `stopping` aborts: they would last
- * longer than any grace period, and their clients go on from their version with the hub that comes next. One that has not begun by
- * then is answered 504, or 503. Nothing else is timed out.
+ * Ends a watch fifteen seconds after the time it asked for, unless that is more than a day, or when `stopping` aborts: a watch outlasts
+ * any grace period, and its client goes on from its version with the next hub. A watch that has not begun by then is answered 504 when
+ * its time is over, 503 when the hub stops. Nothing but watches is timed out here.
  */
 export function withDeadline(stopping: AbortSignal) {
   return (next: Handler<Exchange>): Handler<Exchange> =>

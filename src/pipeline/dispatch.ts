@@ -15,14 +15,14 @@ export interface DispatchParts {
   readonly recorder: Recorder
   readonly local: LocalFacts
   readonly onOutcome: ForwardOptions['onOutcome']
-  /** A request is answered from the cache although the cloud is taken to be there. */
+  /** Called when a request is answered from the cache although the hub is online. */
   readonly onDiverted: () => void
 }
 
 /**
- * Asks the cloud, or, when it is gone, the cache. A request under way when the cloud goes falls through to the cache in the same
- * exchange, unless it may have been acted upon, or can be answered by the cloud alone (see `wantsTheCloud`) and an API server answers a
- * probe made to hear it: then those that are there are asked once more, and what becomes of that is the answer, a 503 included.
+ * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from the cache in the same exchange, with
+ * two exceptions: a write that may have been acted upon is answered 503, and a request that the cloud alone can answer (see
+ * `wantsTheCloud`) is sent once more if an API server answers a probe made for it; the second outcome stands, a 503 included.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   return async (exchange) => {
@@ -33,11 +33,11 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     } catch (error) {
       const failed = error instanceof Unreachable || error instanceof BrokenAnswer
       if (!failed || exchange.signal.aborted) throw error
-      // What was sent may have been done; only what changes nothing can be answered twice.
+      // An API server may have acted on what was sent: only a read can be answered a second time.
       const sent = error instanceof BrokenAnswer || error.sent
       if (sent && exchange.method !== 'GET') throw error
       if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
-        // The part of a body that is gone cannot be sent again.
+        // What was already read of a body cannot be sent again.
         if (exchange.body?.readableDidRead) throw error
         return askTwice(exchange, parts)
       }
@@ -47,7 +47,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   }
 }
 
-/** Only gets are recorded, and nothing else breaks off here: what broke off can be asked for once more, of whoever is there. */
+/** Asks a second time where the answer broke off while it was recorded: only answers to reads are recorded, and a read may be repeated. */
 async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await askCloud(exchange, parts)
@@ -72,12 +72,12 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const current = { ...asked, url: notOlderThan(exchange.url, told) }
   const reply = await forward(current, { onOutcome })
   if (reply.status !== 504) return record(what, reply)
-  // Nobody has come as far: all of them lag, or the cluster was restored from what it was before. The most recent tells which.
+  // No API server has that version: all of them lag, or the cluster was restored from a backup. A consistent read tells which.
   discard(reply)
   const decisive = { ...asked, url: mostRecent(exchange.url) }
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }
 
-/** Unless the caller has proved by now who it is, what is recorded, because a filter has to read it, is nobody's. */
+/** A filter reads answers through the recorder for every caller; what a caller who has not proved its identity was shown is recorded for nobody. */
 const inWhoseName = (exchange: Exchange): Exchange =>
   exchange.claim?.holds() === false ? { ...exchange, identity: nobody } : exchange

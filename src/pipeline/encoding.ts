@@ -19,8 +19,8 @@ import { unpackedHeaders, withLength } from '../exchange/unpacked.ts'
 import type { Encoding } from '../kube/media-type.ts'
 
 /**
- * Objects become bytes here, in the form they are in; what nobody changed leaves in the bytes it came in. A list's close waits for
- * whoever records it.
+ * Turns objects into bytes, in the form they are in; an object that nobody changed leaves in the bytes it came in. The end of a list is
+ * sent only when its recorder has committed it.
  */
 export function withEncoding(next: Handler<Exchange>): Handler<Exchange, WireReply> {
   return async (exchange) => encoded(await next(exchange))
@@ -47,7 +47,7 @@ function encoded(reply: Reply): WireReply {
   }
 }
 
-/** A body that is made as it is sent: no faster than the client takes it, and no further than it wants it. */
+/** A body that is made while it is sent, no faster than the client reads it. */
 function streamed(
   headers: HeaderList,
   { status, from }: ListReply | WatchReply,
@@ -68,13 +68,13 @@ async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uin
   yield (await list.end()).tail
 }
 
-/** One write for a batch made here: a write for each of its objects would cost more than the copy. */
+/** A batch that was put together here is copied into one chunk: a write for each object would cost more than the copy. */
 const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
   batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
 /**
- * A watch that its server ends at once, as one does that is being stopped, is given its second: its client then goes on from its version
- * instead of listing again.
+ * A watch that its server ends at once, as an API server does that is being stopped, is held open for `shortestWatchMs`, so that its
+ * client goes on from its version instead of listing again.
  */
 async function* watchBody({
   form,

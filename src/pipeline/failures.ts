@@ -37,7 +37,7 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
   return { kind: 'body', from: 'hub', status: status.code, headers, body }
 }
 
-/** Causes and what clients are told of them; `undefined` for what no one foresaw. */
+/** What clients are told of a failure; `undefined` for one that nobody foresaw. */
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
   if (error instanceof MalformedSelector) return badRequest(error.message)
@@ -75,7 +75,7 @@ export function withRescue(onUnforeseen: OnUnforeseen) {
 /** Told of answers to requests that never became exchanges. */
 export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
 
-/** Whatever no one else caught, before it was known in which form an answer is wanted: a Status in JSON. */
+/** Answers a Status in JSON where no layer below caught the failure: it is not known then in which form an answer is wanted. */
 export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
     async (incoming) => {
@@ -92,7 +92,7 @@ export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused)
     }
 }
 
-/** Go's net/http answers what is no request before there is an API server to make a Status of it (net/http server.go, serve). */
+/** To a malformed request Go's net/http answers in plain text, before the API server sees it (net/http server.go, serve). */
 function noRequest(): BodyReply {
   const headers = ['Content-Type', 'text/plain; charset=utf-8', 'Connection', 'close']
   const body = Buffer.from('400 Bad Request')

@@ -17,8 +17,8 @@ import type { GVK } from '../kube/gvk.ts'
 import type { Form } from '../request/form.ts'
 
 /**
- * Shows each component the view it should have of objects, whether cloud or cache answers, and of the objects that replies to writes
- * carry. Only whole objects can be judged: metadata and tables pass as they are.
+ * Shows each component objects as its filters leave them, whether cloud or cache answers, the objects in replies to writes included. Only
+ * whole objects can be judged: metadata and tables pass as they are.
  */
 export function withFilters(filters: FilterChain) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
@@ -31,7 +31,7 @@ export function withFilters(filters: FilterChain) {
       try {
         return await filtered(reply, chain, exchange)
       } catch (error) {
-        // Nothing was passed on yet: it is asked for once more, of the cloud or, by now, of the cache.
+        // Nothing was passed on yet, so the request can be made once more; by now the cache may answer it.
         if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
         return filtered(await next(exchange), chain, exchange)
       }
@@ -102,8 +102,8 @@ async function* each(
 }
 
 /**
- * A list in protobuf says how long it is before it says what it holds: filtered, it has to be whole before it is sent. Throws a
- * `BrokenAnswer` where it breaks off before.
+ * The whole list, filtered: in protobuf the length of a list stands before its items, so that it must be known before the first byte is
+ * sent. Throws `BrokenAnswer` where the list breaks off.
  */
 async function staged(
   list: ListStream,

@@ -4,8 +4,8 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import { isTrue } from '../request/request-info.ts'
 
 /**
- * Whether a request must be answered by the cloud while any API server answers its probe: a read that names no version asks for the most
- * recent state (a get, a list, a watch that begins with one), which no cache can promise, and a write is lost on one.
+ * Whether only the cloud may answer, as long as any API server answers its probe. True of writes, and of reads that name no resource
+ * version (a get, a list, a watch that begins with a list): those ask for the most recent state, which a cache cannot promise.
  */
 export function wantsTheCloud({ method, info }: Exchange): boolean {
   if (method !== 'GET' && method !== 'HEAD') return true
@@ -16,8 +16,8 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 }
 
 /**
- * The newest version of a collection that this caller was told of, where it asks for a list of any age (version 0): an API server that
- * lags must not take it back there. `undefined` where nothing is known of it, and for all other requests.
+ * The newest resource version at which this caller was shown a collection, where it asks for a list of any age (version 0): a lagging API
+ * server must not answer with an older one. `undefined` where the caller was shown none, and for all other requests.
  */
 export function toldOf(what: Wanted): ResourceVersion | undefined {
   if (what.kind !== 'list') return undefined
@@ -30,8 +30,8 @@ export function toldOf(what: Wanted): ResourceVersion | undefined {
 }
 
 /**
- * The same list, not older than `version`. Its limit is left out: an API server does not regard it where any age will do, but would read
- * page by page from etcd where a version is named (apiserver pkg/storage/cacher, shouldDelegateList).
+ * The URL of the same list, not older than `version`. The limit is left out: at version 0 an API server ignores it, but with a version it
+ * would read page by page from etcd (apiserver pkg/storage/cacher, shouldDelegateList).
  */
 export function notOlderThan(url: string, version: ResourceVersion): string {
   return withQuery(url, (query) => {
@@ -40,7 +40,7 @@ export function notOlderThan(url: string, version: ResourceVersion): string {
   })
 }
 
-/** The same list, the most recent that there is. */
+/** The URL of the same list, read consistently. */
 export const mostRecent = (url: string): string => withQuery(url, () => undefined)
 
 function withQuery(url: string, change: (query: URLSearchParams) => void): string {

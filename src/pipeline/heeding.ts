@@ -1,4 +1,6 @@
+import { lengthOf } from '../base/bytes.ts'
 import { after, elapsed } from '../base/clock.ts'
+import { Chunks } from '../exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { isApiServers } from '../identity/claims.ts'
@@ -9,21 +11,22 @@ import { isLongRunning, parseRequestInfo, type RequestInfo } from '../request/re
 export interface HeedingOptions {
   readonly keys: ClusterKeys
   readonly onLearned: () => void
-  /** The keys could not be had, for the reason given; they are asked for again later. */
+  /** Called with the reason when the keys could not be fetched; they are asked for again later. */
   readonly onFailure: (cause: unknown) => void
 }
 
-/** Clusters change their keys once in years. */
+/** How long fetched keys are believed to be all: clusters change theirs once in years. */
 const learnedForMs = 12 * 3_600_000
 const retryMs = 60_000
 
-/** Over these the keys are not waited for, and not taken. */
+/** Keys that take longer than this to come, or are larger, are not used. */
 const patienceMs = 10_000
 const mostBytes = 1024 * 1024
 
 /**
- * Forwards, and heeds what the answer says about who asked. With the token of a service account that an API server has just
- * accepted, the cluster's keys are asked for, which service accounts may read and nodes may not (system:service-account-issuer-discovery).
+ * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys when they are due. It fetches them with
+ * the token of a service account that an API server has just accepted: service accounts may read the keys, nodes may not
+ * (system:service-account-issuer-discovery).
  */
 export function heeding(forward: Forward, { keys, onLearned, onFailure }: HeedingOptions): Forward {
   let askableAt = 0
@@ -51,8 +54,8 @@ export function heeding(forward: Forward, { keys, onLearned, onFailure }: Heedin
 }
 
 /**
- * Whether the API server asks somebody else in turn, whose 401 it passes on as its own: a pod or service behind its proxy, a kubelet that
- * does not know it.
+ * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be theirs, and says nothing of the caller's
+ * token.
  */
 const isRelayed = (info: RequestInfo): boolean =>
   info.isResource && info.subresource !== undefined && isLongRunning(info)
@@ -65,7 +68,7 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
   return { issuer, keys }
 }
 
-/** What an API server itself has at `path`, for the caller of `exchange`. Throws where it is not answered 200, soon and in bounds. */
+/** What an API server answers the caller of `exchange` at `path`. Throws unless it answers 200, within `patienceMs` and `mostBytes`. */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   const giveUp = new AbortController()
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
@@ -85,27 +88,19 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
     signal: giveUp.signal,
   }
   const reply = await forward(asked, { onOutcome: () => undefined })
-  const text = await whole(reply)
+  const text = await textOf(reply)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
-  // Gateways that know people publish keys of their own there.
+  // A gateway that authenticates people may publish its own keys at the same path.
   if (!isApiServers(reply)) throw new Error(`${path} was not answered by an API server`)
   return text
 }
 
-const whole = ({ source }: BytesReply): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
-    let bytes = 0
-    source({
-      write: (chunk) => {
-        bytes += chunk.byteLength
-        if (bytes <= mostBytes) chunks.push(chunk)
-        else reject(new Error('there is too much of it'))
-        return bytes <= mostBytes
-      },
-      // Whoever has sent too much is never read on, and given up with the signal.
-      drained: () => new Promise(() => undefined),
-      end: () => resolve(Buffer.concat(chunks).toString()),
-      fail: reject,
-    })
-  })
+async function textOf({ source }: BytesReply): Promise<string> {
+  const received: Uint8Array[] = []
+  for await (const group of new Chunks(source)) {
+    received.push(...group)
+    if (lengthOf(received) > mostBytes)
+      throw new Error(`the answer is longer than ${mostBytes} bytes`)
+  }
+  return Buffer.concat(received).toString()
+}

@@ -10,18 +10,18 @@ export type Shed = 'in-flight' | 'slow-body' | 'memory'
 
 export type OnShed = (reason: Shed) => void
 
-/** Whether a request counts among those that are short, and are shed; watches, of which there are as many as the node needs, are not. */
+/** Whether a request is short, and may be shed. Watches, logs and upgrades are not: a node needs every one of its watches. */
 export const isShort = ({ info, upgrade }: Exchange): boolean => !isLongRunning(info) && !upgrade
 
-/** The time an API server has for a whole short request (--request-timeout); a body that is still on its way then is sent by nobody. */
+/** How long a body may take to arrive: as long as an API server gives a whole short request (--request-timeout). */
 const bodyMs = 60_000
 
 const tooMany = (): StatusError =>
   new StatusError(tooManyRequests('too many requests at once, please try again later', 1))
 
 /**
- * Short requests are shed before they queue. One whose body is still on its way takes no slot, so that whoever sends slowly stands in
- * nobody's way: of those at most as many again are served at a time, and the one that has been sending longest makes room for the next.
+ * Answers 429 to short requests beyond `limit`, which are never queued. A request whose body is still on its way takes no slot, so that
+ * slow senders block nobody; of those at most `limit` more are served at a time, and the one that has been sending longest makes room.
  */
 export function withInFlightLimit(limit: () => number, onShed: OnShed) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
@@ -44,7 +44,7 @@ export function withInFlightLimit(limit: () => number, onShed: OnShed) {
   }
 }
 
-/** Short requests whose bodies have not come whole, those that began first in front. */
+/** Short requests whose bodies have not arrived whole, the oldest first. */
 class SlowSenders {
   readonly #limit: () => number
   readonly #onShed: OnShed
@@ -55,7 +55,7 @@ class SlowSenders {
     this.#onShed = onShed
   }
 
-  /** `arrived` is called when the body is there, unless the request is over by then. */
+  /** Calls `arrived` when the whole body is there, unless the request is over by then. */
   serve(exchange: Exchange, next: Handler<Exchange>, arrived: () => void): Promise<Reply> {
     const one = new Ending(exchange)
     const patience = after(bodyMs, () => {

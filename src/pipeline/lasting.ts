@@ -2,8 +2,8 @@ import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import { isLongRunning } from '../request/request-info.ts'
 
 /**
- * Marks what streams to a person, as logs do. A hub that is to stop ends its watches, which go on elsewhere; these it lets go on as long as
- * it may, and hands over all else meanwhile.
+ * Marks answers that last and cannot be resumed elsewhere, such as followed logs. A hub that stops ends its watches, whose clients resume
+ * them with the next hub; a lasting answer goes on for the grace period, while all else is handed over.
  */
 export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return async (exchange) => {

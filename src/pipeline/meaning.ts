@@ -9,7 +9,7 @@ export interface Asked extends Incoming {
   readonly info: RequestInfo
 }
 
-/** What is asked. */
+/** Parses what is asked. */
 export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incoming, WireReply> {
   return (incoming) => {
     const info = parseRequestInfo(incoming.method, incoming.url)
@@ -17,7 +17,7 @@ export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incomi
   }
 }
 
-/** By whom, through which program, and in which forms an answer is wanted: the request becomes an exchange. */
+/** Finds out who asks, through which component, and in which forms an answer is wanted: the request becomes an exchange. */
 export function withIdentity(rules: CallerRules) {
   return (next: Handler<Exchange, WireReply>): Handler<Asked, WireReply> =>
     async (asked) => {

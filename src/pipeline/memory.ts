@@ -1,18 +1,21 @@
 import { onAbort } from '../base/abort.ts'
 import { elapsed } from '../base/clock.ts'
-import type { ByteSource, Exchange, Handler, Sink, WireReply } from '../exchange/exchange.ts'
+import type { ByteSource, Exchange, Handler, WireReply } from '../exchange/exchange.ts'
+import { passingOn } from '../exchange/passing-on.ts'
 import { StatusError, tooManyRequests } from '../kube/status.ts'
 import { Ending } from './ending.ts'
 import { isShort, type OnShed } from './in-flight.ts'
 
-/** What a body of unknown length is taken to be, and the most an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes). */
+/** What a request body of unknown length is counted as. */
 const unknownBytes = 64 * 1024
+
+/** The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes). */
 const largestBody = 3 * 1024 * 1024
 
-/** So many short requests are served however large the process is: memory is given back only where some work goes on. */
+/** So many short requests are served however large the process is: it shrinks only while it works. */
 const alwaysServed = 4
 
-/** How old a look at the size of the process may be. */
+/** How long a measurement of the process's size is used. */
 const sampleMs = 250
 
 interface Holder {
@@ -24,9 +27,10 @@ const tooLittle = (): StatusError =>
   new StatusError(tooManyRequests('the hub is short of memory, please try again later', 1))
 
 /**
- * What the answers to short requests hold of memory together: what came from the cloud and has not gone to a client. It may come to half
- * of `limitBytes`; the other half is the process itself. Beyond that new short requests are answered 429, and if what is under way grows on,
- * whichever holds most is ended with the same. So are new ones while the whole process is larger than `limitBytes`. Watches are never (see `SlowWatches`).
+ * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and have not gone to a client. They may
+ * hold half of `limitBytes`; the rest is the process itself. Beyond that new short requests are answered 429, and if those under way
+ * still grow, the one that holds most is ended with 429. New ones are also answered 429 while the whole process is larger than
+ * `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
  */
 export class MemoryBudget {
   readonly #limit: number
@@ -47,7 +51,7 @@ export class MemoryBudget {
     return this.#held
   }
 
-  /** A layer that sheds. */
+  /** A layer that answers 429 where memory is short. */
   readonly shedding =
     (next: Handler<Exchange>): Handler<Exchange> =>
     (exchange) => {
@@ -81,12 +85,12 @@ export class MemoryBudget {
     this.#holders.delete(id)
   }
 
-  /** More is held for a request, or, where `bytes` is below nothing, less. */
+  /** Adds to what a request holds; a negative number takes away. */
   #add(id: string, bytes: number): void {
     const holder = this.#holders.get(id)
     if (!holder) return
     const before = holder.held
-    // Filters and the cache write what never came from the cloud.
+    // More may leave than came from the cloud: filters add bytes, and the cache answers, too.
     holder.held = Math.max(0, before + bytes)
     this.#held += holder.held - before
     if (bytes > 0 && this.#held > this.#limit / 2) this.#endLargest()
@@ -103,12 +107,12 @@ export class MemoryBudget {
     largest[1].ending.end(tooLittle())
   }
 
-  /** Bytes of an answer as they come from the cloud. */
+  /** Counts the bytes of an answer as they come from the cloud. */
   received(id: string, source: ByteSource): ByteSource {
     return this.#counting(id, source, 1)
   }
 
-  /** A layer above all that hold anything: what goes through it is no longer held. */
+  /** A layer above all that hold bytes: what passes through it is no longer held. */
   readonly sending =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
@@ -121,7 +125,7 @@ export class MemoryBudget {
     if (!this.#holders.has(id)) return source
     return (sink) =>
       source({
-        ...bound(sink),
+        ...passingOn(sink),
         write: (chunk) => {
           this.#add(id, sign * chunk.byteLength)
           return sink.write(chunk)
@@ -129,12 +133,6 @@ export class MemoryBudget {
       })
   }
 }
-
-const bound = (sink: Sink): Omit<Sink, 'write'> => ({
-  drained: () => sink.drained(),
-  end: (trailers) => sink.end(trailers),
-  fail: (cause) => sink.fail(cause),
-})
 
 function bodyBytes(contentLength: string | undefined): number {
   if (contentLength === undefined) return unknownBytes

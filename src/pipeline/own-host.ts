@@ -2,7 +2,7 @@ import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { forbidden, StatusError } from '../kube/status.ts'
 import { strangeTo } from '../request/own-host.ts'
 
-/** Refuses, on loopback, whoever was led here by a web page or a name of somebody else's. */
+/** Refuses, on loopback, requests whose Host or Origin is foreign: a web page or somebody's DNS name led the browser here. */
 export function withOwnHost(ownHosts: ReadonlySet<string>) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
     (incoming) => {

@@ -23,13 +23,13 @@ export interface PipelineParts {
   readonly metrics: HubMetrics
   readonly filters: FilterChain
   readonly maxRequestsInFlight: number
-  /** What the process may hold, about. */
+  /** Roughly how much memory the process may use. */
   readonly memoryLimitBytes: number
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
-  /** How the keys of service accounts' tokens are come by. */
+  /** Where the keys that sign service accounts' tokens are kept, and who hears how fetching them went. */
   readonly learning: HeedingOptions
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
@@ -44,27 +44,27 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
-  const heeded = heeding(parts.dispatch.forward, parts.learning) // what answers say of who asked
+  const heeded = heeding(parts.dispatch.forward, parts.learning)
   const forward = weighed(heeded, memory)
   return stack<Incoming, WireReply>()
-    .through(withLastResort(parts.onUnforeseen, refused)) // whatever no one else caught becomes a Status in JSON
-    .through(withOwnHost(parts.ownHosts)) // nobody is led here by a page or a name of somebody else's
-    .through(withRequestInfo) // what is asked
-    .through(withIdentity(parts.callers)) // by whom; the request becomes an exchange
-    .through(withTrace(parts.metrics, parts.onAnswer)) // counted, whoever answers below
-    .through(withLasting) // what a hub that hands over need not wait for is marked
-    .through(memory.sending) // what has gone to the client is held no longer
-    .through(slowWatches.bounding) // what clients leave lying of watches is bounded, together
-    .through(withEncoding) // objects become bytes here, in the form asked for
-    .through(withRescue(parts.onUnforeseen)) // failures become a Status in that form
-    .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // shed before anything is queued
-    .through(memory.shedding) // and before memory goes
-    .through(withDeadline(parts.stopping)) // a watch ends when its time is over or the hub stops, whoever answers it
-    .through(withFilters(parts.filters)) // the same filters, whether cloud or cache answers
+    .through(withLastResort(parts.onUnforeseen, refused)) // outermost: turns what no other layer caught into a Status in JSON
+    .through(withOwnHost(parts.ownHosts)) // refuses a foreign Host or Origin before anything of the request is believed
+    .through(withRequestInfo) // parses the URL: identity and limits depend on what is asked
+    .through(withIdentity(parts.callers)) // finds out who asks; the request becomes an exchange
+    .through(withTrace(parts.metrics, parts.onAnswer)) // counts every answer, whichever layer below gives it
+    .through(withLasting) // marks tunnels and logs, which a handover does not wait for
+    .through(memory.sending) // above all that hold bytes: what passes here is no longer counted as held
+    .through(slowWatches.bounding) // bounds what all watches together hold for clients that do not read
+    .through(withEncoding) // turns objects into bytes, in the form the client asked for
+    .through(withRescue(parts.onUnforeseen)) // turns failures into a Status in that form
+    .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // sheds before anything is queued
+    .through(memory.shedding) // sheds before memory runs out
+    .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
+    .through(withFilters(parts.filters)) // over cloud and cache alike, so that both answers are filtered the same
     .to(dispatcher({ ...parts.dispatch, forward }))
 }
 
-/** What comes from the cloud is held from then on. */
+/** Counts what comes from the cloud as held, from its arrival on. */
 const weighed =
   (forward: Forward, memory: MemoryBudget): Forward =>
   async (exchange, options) => {

@@ -1,12 +1,13 @@
-import type { ByteSource, Exchange, Handler, Sink, WireReply } from '../exchange/exchange.ts'
+import type { ByteSource, Exchange, Handler, WireReply } from '../exchange/exchange.ts'
+import { passingOn } from '../exchange/passing-on.ts'
 import { isShort } from './in-flight.ts'
 
-/** A watch was ended for what it held; its client lists and watches again, as when an API server ends a slow watch. */
+/** A watch was ended because it held too much; its client watches again, as when an API server ends a slow watch. */
 class SlowWatch extends Error {
   readonly code = 'SLOW_WATCH'
   constructor() {
     super(
-      'of the watches whose clients do not take them it held most, and together they held too much',
+      'watches whose clients do not keep up held too much memory together, and this one held most',
     )
   }
 }
@@ -17,9 +18,9 @@ interface Slow {
 }
 
 /**
- * What watches, and other answers that last, have written for clients that do not take it, together: it may come to a quarter of
- * `limitBytes`. Beyond that the one is broken off that holds most, until it is less; `onEnded` is told of each. What a client may leave
- * waiting before its source is told to stop is not counted.
+ * Bounds what watches and other lasting answers hold together for clients that do not keep up, to a quarter of `limitBytes`. Beyond that
+ * the one that holds most is broken off, and the next, until the rest fits; `onEnded` is called for each. What a sink takes before it
+ * asks its source to stop is not counted.
  */
 export class SlowWatches {
   readonly #limit: number
@@ -32,12 +33,12 @@ export class SlowWatches {
     this.#onEnded = onEnded
   }
 
-  /** Bytes that wait. */
+  /** Bytes that wait for clients. */
   get held(): number {
     return this.#held
   }
 
-  /** A layer that sees what clients are sent. */
+  /** A layer that counts what waits for clients. */
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
@@ -63,7 +64,7 @@ export class SlowWatches {
         write: (chunk) => {
           if (ended) return false
           if (sink.write(chunk)) return true
-          // It has room again, or is gone: either way nothing is held any more.
+          // When it resolves the client has room again or is gone: either way nothing is held any more.
           if (one.held === 0) void sink.drained().then(() => this.#release(one))
           this.#hold(one, chunk.byteLength)
           return false
@@ -92,9 +93,3 @@ export class SlowWatches {
     one.held = 0
   }
 }
-
-const passingOn = (sink: Sink): Omit<Sink, 'write'> => ({
-  drained: () => sink.drained(),
-  end: (trailers) => sink.end(trailers),
-  fail: (cause) => sink.fail(cause),
-})

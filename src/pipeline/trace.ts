@@ -6,7 +6,7 @@ import { componentOf } from '../request/component.ts'
 import { isLongRunning } from '../request/request-info.ts'
 import { trafficLabels } from './traffic.ts'
 
-/** One answer, for logs: without what a query or a header may hold. */
+/** One answer, for logs: neither its query nor its headers, which may hold secrets. */
 export interface AnswerLine {
   readonly id: string
   readonly method: string
@@ -20,7 +20,7 @@ export interface AnswerLine {
 
 export type OnAnswer = (line: AnswerLine) => void
 
-/** Counted by verb, resource, component and source, whoever answers. */
+/** Counts and times each request by verb, resource, component and source, whoever answers it. */
 export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {

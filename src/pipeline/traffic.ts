@@ -1,9 +1,10 @@
 import type { ByteSource, Exchange } from '../exchange/exchange.ts'
+import { passingOn } from '../exchange/passing-on.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Traffic, TrafficLabels } from '../metrics/traffic.ts'
 import type { Forward } from '../remote/forward.ts'
 
-/** As what a request counts. */
+/** The labels under which the traffic of a request is counted. */
 export function trafficLabels({ info, component }: Exchange): TrafficLabels {
   return {
     verb: info.verb,
@@ -13,7 +14,7 @@ export function trafficLabels({ info, component }: Exchange): TrafficLabels {
   }
 }
 
-/** The same forwarder, with the bytes that come back counted as they come: of a watch, too, while it lasts. */
+/** The same forwarder; it counts the bytes of answers as they come, so that those of a watch are seen while it lasts. */
 export const countingBytes =
   (forward: Forward, metrics: HubMetrics): Forward =>
   async (exchange, options) => {
@@ -25,11 +26,9 @@ const counted =
   (source: ByteSource, traffic: Traffic): ByteSource =>
   (sink) =>
     source({
+      ...passingOn(sink),
       write: (chunk) => {
         traffic.receivedBytes += chunk.byteLength
         return sink.write(chunk)
       },
-      drained: () => sink.drained(),
-      end: (trailers) => sink.end(trailers),
-      fail: (cause) => sink.fail(cause),
     })

@@ -1,3 +1,4 @@
+import { now } from '../base/clock.ts'
 import { balancer, type Asker, type Balancer, type BalanceMode } from './balance.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -47,7 +48,7 @@ export class Cloud implements Disposable {
     if (!online && verdicts.includes('unknown')) return
     if (online === this.#online) return
     this.#online = online
-    this.#since = Date.now()
+    this.#since = now()
     const ended = this.#spell
     this.#spell = new AbortController()
     this.#parts.onOnline(online)
