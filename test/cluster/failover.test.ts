@@ -3,7 +3,7 @@ import { findBinaries } from '../kit/cluster/binaries.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { sufferMisfortunes } from './two-servers.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000) // two control planes and their load share what cores there are
 
 const kubectl = findBinaries(['kubectl'])
 const skip = noControlPlane() ?? ('missing' in kubectl ? kubectl.missing : false)
@@ -16,7 +16,7 @@ const fateUnknown = /^(50[34] |Error: socket hang up|Error: read ECONNRESET)/
 
 void t.test(
   'of two API servers each is killed, frozen and stopped under load: no read fails, no acknowledged write is lost',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const suffered = await sufferMisfortunes(t, rounds)
     t.strictSame(suffered.readErrors, [])

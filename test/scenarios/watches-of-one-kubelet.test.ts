@@ -5,6 +5,8 @@ import { heldBytes } from '../kit/held-bytes.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
+t.setTimeout(300_000) // so many watches take their time on a busy machine
+
 /** A kubelet watches each ConfigMap and Secret that its pods mount by name. */
 const count = 600
 
@@ -22,6 +24,7 @@ function warnings(t: Teardown): readonly Error[] {
 for (const component of ['kubelet', 'operator']) {
   void t.test(
     `six hundred watches of ${component} each see what happens to their own object`,
+    { timeout: 150_000 },
     async (t) => {
       const seen = warnings(t)
       const cloud = await startCloud(t)

@@ -50,7 +50,7 @@ export class Session {
       const stdout = await until(
         `kubectl ${args.join(' ')} to say enough`,
         () => enough(running.stdout()) && running.stdout(),
-        { seconds: 15, describe: () => [running.stdout(), running.stderr()] },
+        { describe: () => [running.stdout(), running.stderr()] },
       )
       const made = await act(stdout, () => running.stdout())
       return { said: masked(running.stdout(), this.namespace), made }

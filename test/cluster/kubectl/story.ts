@@ -166,9 +166,7 @@ export async function watch(session: Session): Promise<Heard> {
     async (_, heardSoFar) => {
       await session.run(['label', 'configmap', 'watched', 'seen=yes'])
       await session.run(['delete', 'configmap', 'watched'])
-      await until('the deletion to be shown', () => heardSoFar().includes('DELETED'), {
-        seconds: 15,
-      })
+      await until('the deletion to be shown', () => heardSoFar().includes('DELETED'))
     },
   )
   return ['get --watch', said]
