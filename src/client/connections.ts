@@ -32,7 +32,7 @@ export class Connections implements AsyncDisposable {
     this.#caller = this.#build(withoutIdentity(credentials))
   }
 
-  /** New requests go out with these; what is under way keeps its connection. */
+  /** Sends new requests with other credentials; requests under way keep their connections. */
   replaceCredentials(credentials: Credentials): void {
     for (const old of [this.#node, this.#caller]) {
       this.#retired.add(old)

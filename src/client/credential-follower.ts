@@ -15,9 +15,9 @@ export interface CredentialFollower extends Disposable {
 }
 
 /**
- * Looks at the files every `intervalMs` and tells of credentials that differ from those in force, `first` to begin with; files that were
- * only touched tell nothing. Files that are unusable for the moment (a key already written, its certificate not yet) leave the last good
- * ones in force and are read again with each look; `onUnusable` is told once a change of them.
+ * Looks at the files every `intervalMs` and calls `onChange` with credentials that differ from those in force, `first` to begin with;
+ * touching a file is no change. While files are unusable (a key already written, its certificate not yet) the last good credentials stay
+ * in force and the files are read again at each look; `onUnusable` is called once for each change of such files.
  */
 export function followCredentials(
   from: CredentialFiles,
@@ -39,7 +39,7 @@ export function followCredentials(
     const credentials = usable(current)
     if (credentials === undefined) return
     unusable = undefined
-    // Of files that are named only now it is not known whether they have changed since they were read.
+    // Files that were named only now may have changed between being read and being looked at.
     read = credentials.files.join('\0') === files.join('\0') ? current : undefined
     files = credentials.files
     if (isSame(credentials, inForce)) return

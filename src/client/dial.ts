@@ -6,7 +6,7 @@ import type { Credentials } from '../config/credentials.ts'
 /** TCP's own probes, below the time after which NATs forget an idle connection (a minute and up). */
 export const keepAliveProbeMs = 30_000
 
-/** How long a connection may take to come about. */
+/** How long making a connection may take. */
 export const connectMs = 5_000
 
 /** The part of TLS options that credentials decide. */
@@ -23,7 +23,7 @@ interface TlsOptions {
   readonly servername?: string
 }
 
-/** What is offered to the server, in the order of our liking. */
+/** The protocols offered to the server, the preferred one first. */
 export type Offer = 'http/1.1' | 'h2 or http/1.1'
 
 /**
@@ -43,7 +43,7 @@ export function dialer(
     keepAliveInitialDelay: keepAliveProbeMs,
   })
   const { serverName } = credentials
-  // Said again with each connection: undici would go by the Host field otherwise.
+  // Set for each connection: undici would take the name from the Host field otherwise.
   return (options, callback) =>
     connect({ ...options, ...(serverName !== undefined && { servername: serverName }) }, callback)
 }

@@ -9,10 +9,10 @@ import { Sessions } from './sessions.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
-/** A request as undici takes it; `long`: its answer is a watch, that comes in pieces for as long as it may. */
+/** A request as undici takes it; `long` where its answer is a watch. */
 export type Request = Omit<Dispatcher.DispatchOptions, 'origin'> & { readonly long?: boolean }
 
-/** What undici is told of any connection over HTTP/1.1. */
+/** undici's options for every connection over HTTP/1.1. */
 export const plainOptions = {
   allowH2: false,
   pipelining: 1,
@@ -23,8 +23,8 @@ export const plainOptions = {
 } as const
 
 /**
- * All connections to one server that show the same credentials: a pool over HTTP/1.1, which short requests are faster on, and sessions
- * over HTTP/2 for watches, of which a node has hundreds.
+ * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which short requests are faster, and HTTP/2
+ * sessions for watches, of which a node has hundreds.
  */
 export class Line {
   readonly #pool: Pool
@@ -62,7 +62,7 @@ export class Line {
     else this.#pool.dispatch(request, leash)
   }
 
-  /** The next connection of the pool, if it makes one at once. */
+  /** Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it if the pool does not. */
   #offer(socket: TLSSocket): void {
     this.#spare = socket
     void turn().then(() => {

@@ -6,15 +6,15 @@ import type { Pace } from './pace.ts'
 import type { Opener, Stream } from './stream.ts'
 import { SessionSilent } from './wire-error.ts'
 
-/** Streams on one connection at most, whatever the server allows: what breaks with it comes back all at once. */
+/** How many streams one connection takes at most, whatever the server allows: when it breaks, all of them are opened anew at once. */
 const mostStreams = 250
 
-/** What one stream may have on its way to us: enough for a long list over a slow link, little when hundreds are stuck. */
+/** How many unread bytes one stream may have: enough for a long list over a slow link, little when hundreds of clients do not read. */
 const streamWindowBytes = 128 * 1024
 
 const sessionWindowBytes = 1024 * 1024
 
-/** What node:http2 lets a session hold, in MB: above what all of its streams may leave unread. */
+/** How much node:http2 lets a session hold, in MB: more than all of its streams may leave unread. */
 const sessionMemoryMb = 64
 
 /**
@@ -48,7 +48,7 @@ export class Session implements Opener {
       maxSessionMemory: sessionMemoryMb,
     })
     this.#http = http
-    // What the cause was is told to each stream.
+    // Each stream is told the cause by an event of its own.
     http.on('error', () => undefined)
     http.on('goaway', (_code, last) => {
       this.#last = Math.min(this.#last, last)
@@ -86,7 +86,7 @@ export class Session implements Opener {
     })
   }
 
-  /** How many more streams it takes: a tenth of what the server allows is left free, for what it counts otherwise than we do. */
+  /** How many more streams it takes. A tenth of what the server allows is left free: it may still count streams that have closed here. */
   get room(): number {
     if (this.#draining || this.#http.closed || this.#http.destroyed) return 0
     const allowed = this.#http.remoteSettings.maxConcurrentStreams ?? mostStreams
@@ -127,7 +127,7 @@ export class Session implements Opener {
     this.#http.destroy(cause, cause && constants.NGHTTP2_CANCEL)
   }
 
-  /** Without streams, it closes before the server does. */
+  /** A session without streams is closed before the server closes it. */
   #rest(): void {
     if (this.#streams > 0) return
     if (this.#draining) this.destroy()
@@ -144,12 +144,12 @@ export class Session implements Opener {
     })
   }
 
-  /** Where a link is thin, the answer may be queued behind much else: as long as anything comes, the server is there. */
+  /** Over a thin link the answer to a ping may be queued behind other bytes: as long as any come, the server is alive. */
   #expect(): void {
     const heard = this.#socket.bytesRead
     const { pongMs } = this.#pace
     this.#deadline = after(pongMs, () => {
-      // The answer may lie in the socket, where this process had no time to look.
+      // The answer may have arrived and this process had no time to read it.
       void turn().then(() => {
         if (!this.#deadline) return
         if (this.#socket.bytesRead > heard) this.#expect()

@@ -20,16 +20,17 @@ export interface Ways {
 
 /** What a stream is opened on. */
 export interface Opener {
-  /** Opens a stream for a request without a body, and says whether the server cannot have seen it (asked once it is over). */
+  /** Opens a stream for a request without a body. */
   open(headers: string[]): ClientHttp2Stream
+  /** Whether the server provably did not process a stream that is over: its GOAWAY named an earlier one as the last. */
   readonly beyondLast: (stream: ClientHttp2Stream) => boolean
 }
 
 /**
- * One request over HTTP/2, told to a handler as undici tells it of one over HTTP/1.1: so whoever asks need not know which it was.
+ * One request over HTTP/2. Its handler is called as undici calls it for HTTP/1.1, so that a caller need not know which of the two it was.
  *
- *   waiting -> open -> over     for a session that has room; on one; the handler has been told the end
- *   open -> waiting             refused before anything came, the first time
+ *   waiting -> open -> over     no session has room yet; a stream is open; the handler was told the end
+ *   open -> waiting             the first time that the server refuses the stream
  */
 export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
@@ -164,8 +165,8 @@ export class Stream implements Dispatcher.DispatchController {
 }
 
 /**
- * A request's head as HTTP/2 has it: lower-case names, nothing that concerns a connection, and the authority from the address asked,
- * never from a field.
+ * A request's head as HTTP/2 has it: lower-case names, no fields that concern a connection, and the authority from the upstream's address,
+ * never from a Host field.
  */
 function pseudo({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
   const passed = endToEnd(new HeaderList(headers)).without(

@@ -52,7 +52,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withRequestInfo) // parses the URL: identity and limits depend on what is asked
     .through(withIdentity(parts.callers)) // finds out who asks; the request becomes an exchange
     .through(withTrace(parts.metrics, parts.onAnswer)) // counts every answer, whichever layer below gives it
-    .through(withLasting) // marks tunnels and logs, which a handover does not wait for
+    .through(withLasting) // marks followed logs and the like, which a handover does not wait for
     .through(memory.sending) // above all that hold bytes: what passes here is no longer counted as held
     .through(slowWatches.bounding) // bounds what all watches together hold for clients that do not read
     .through(withEncoding) // turns objects into bytes, in the form the client asked for

@@ -21,26 +21,26 @@ export class NoAnswer extends Error {
   }
 }
 
-/** What goes upstream: the request as it came, but for what the hub decides. */
+/** What goes upstream: the request as it came, with what the hub decides in its place. */
 export interface Outgoing {
   readonly exchange: Exchange
   readonly credential: Credential
   readonly url: string
   readonly headers: HeaderList
   /**
-   * Whether it may be asked for twice. Then its answer, if it is not to last, is held until it is whole, as long as that takes no longer
-   * than a moment and no more than a little memory: what breaks off before can be asked for again.
+   * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most `heldMs` and `heldBytes`, so that the
+   * request can be repeated when the answer breaks off. Answers that last are not held, unless they are failures.
    */
   readonly repeatable: boolean
 }
 
 /** The head of an upstream's answer, and its body to come. */
 export interface UpstreamReply extends BytesReply {
-  /** The body, where nobody has taken it and all of it is here: as a rule that of a held answer. */
+  /** The body, where all of it has arrived and no sink has taken any: as a rule that of a held answer. */
   readonly whole: () => Buffer | undefined
 }
 
-/** What is held of an answer at most, and for how long. */
+/** How much of an answer is held at most, and for how long. */
 const heldBytes = 64 * 1024
 const heldMs = 250
 
@@ -63,10 +63,10 @@ const neverSent = new Set([
 ])
 
 /**
- * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where none
- * comes, or where `giveUp` aborts before; what is not repeatable is given up only as long as it has not been sent. Once there is a head
- * `giveUp` no longer counts, but the client's going and the end of the upstream's tenure do: they fail the sink. Only a watch at an
- * upstream that was removed is ended, as it might be at any time.
+ * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where no answer
+ * comes, or where `giveUp` aborts before one does; a request that is not repeatable is given up only while it has not been sent. After the
+ * head `giveUp` has no effect. The sink fails when the client goes or the upstream's tenure ends; but a watch at an upstream that was
+ * removed from the configuration ends cleanly.
  */
 export function attempt(
   outgoing: Outgoing,
@@ -99,7 +99,7 @@ export function attempt(
 /**
  * One attempt as undici sees it.
  *
- *   connecting -> asked -> (held ->) answered      the request is on its way; its head is there; it has been handed on
+ *   connecting -> asked -> (held ->) answered      the request was sent; the answer's head is there; it has been handed on
  *   any but answered -> failed                     `NoAnswer`
  */
 class Attempt implements Dispatcher.DispatchHandler {
@@ -160,7 +160,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       source: (sink) => this.#body.attach(sink, controller),
       whole: () => this.#body.whole,
     }
-    // What fails a watch is as short as what fails a get.
+    // The Status that refuses a watch is as short as any other.
     const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
     if (!isHeld) return this.#answer()
     this.#state = 'held'
@@ -196,7 +196,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #stop(reason: unknown): void {
-    // A connection still being made takes no notice of an abort: whoever waits for it is told at once.
+    // undici aborts no request whose connection is still being made: it fails here at once.
     if (this.#state === 'connecting') return this.#fail(false, reason)
     if (
       this.#watch &&

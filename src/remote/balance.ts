@@ -4,8 +4,13 @@ import type { Exchange } from '../exchange/exchange.ts'
 export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
 
 /**
- * How far an upstream can be counted on: `ready`; `ejected`, though its probes succeed, for what became of requests; `unready` by its own
- * word; `silent`, to requests and to a probe, though not yet for long enough to be `gone`.
+ * How far an upstream can be counted on.
+ *
+ *   ready      its probes succeed, and requests are answered
+ *   ejected    its probes succeed, but requests fail at it
+ *   unready    it answers probes, and says that it is not ready
+ *   silent     it answers neither requests nor a probe, but not yet for long enough to be `gone`
+ *   gone       probes have failed often enough, or none has succeeded yet
  */
 export type Standing = 'ready' | 'ejected' | 'unready' | 'silent' | 'gone'
 
@@ -21,9 +26,9 @@ export interface Candidate {
 export type Asker = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'>
 
 /**
- * Upstreams in the order in which this request is to ask them, those that are gone left out. The ready ones come first, then the ejected,
- * then the unready, then the silent: nobody who may still answer is left untried. As long as nothing changes about the upstreams, the same asker is given
- * the same order; when one comes back, those who prefer it return to it one by one as it warms up.
+ * The upstreams in the order in which this request is to ask them, without those that are gone: first the ready ones, then the ejected, the
+ * unready and the silent. The same asker is given the same order as long as nothing changes about the upstreams. When one comes back,
+ * those who prefer it return to it one by one as it warms up.
  */
 export type Balancer = <C extends Candidate>(asker: Asker, all: readonly C[]) => readonly C[]
 
@@ -45,7 +50,7 @@ export function balancer(mode: BalanceMode): Balancer {
   }
 }
 
-/** What a mode would have if all upstreams were well. */
+/** The order that a mode prefers when all upstreams are ready. */
 interface Preference {
   readonly keyOf: (asker: Asker) => string
   readonly prefer: <C extends Candidate>(key: string, all: readonly C[]) => readonly C[]
@@ -63,10 +68,10 @@ const preferences: Readonly<Record<BalanceMode, () => Preference>> = {
   }),
 }
 
-/** Components that are remembered; further ones push out who has not asked for longest, and are none the worse for it. */
+/** How many components are remembered. One that is forgotten is given a home anew. */
 const mostHomes = 1_024
 
-/** Gives each component a home when it first asks, the upstream with the fewest; the others follow in an order of the component's own. */
+/** Gives each component a home when it first asks: the upstream that is home to the fewest. The others follow in an order of its own. */
 function homes(): Preference['prefer'] {
   const known = new LRUCache<string, string>({ max: mostHomes })
   const settle = (all: readonly Candidate[]): string | undefined => {
@@ -88,7 +93,7 @@ function homes(): Preference['prefer'] {
   }
 }
 
-/** Rendezvous hashing: an upstream that comes or goes changes nothing for who prefers another. */
+/** Rendezvous hashing: when an upstream comes or goes, keys that prefer another keep their order. */
 function byHash<C extends Candidate>(key: string, all: readonly C[]): readonly C[] {
   if (all.length < 2) return all
   return all
@@ -97,7 +102,7 @@ function byHash<C extends Candidate>(key: string, all: readonly C[]): readonly C
     .map(({ one }) => one)
 }
 
-/** A number from [0, 1) that is the text's own, evenly spread: FNV-1a, stirred by the last steps of MurmurHash3. */
+/** The text hashed to a number in [0, 1), evenly spread: FNV-1a, finished as MurmurHash3 is. */
 function share(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -9,13 +9,13 @@ export interface CloudParts {
   readonly build: (origin: string, onVerdict: () => void) => Upstream
   readonly mode: BalanceMode
   readonly onOnline: (online: boolean) => void
-  /** An upstream has failed or was removed: nothing need be kept of the connections to it. */
+  /** Called when an upstream has become unhealthy or was removed: its connections can be closed. */
   readonly onGone?: (origin: string) => void
 }
 
 /**
- * All upstreams together: who may be asked, and whether anybody can. Online while any upstream answers its probes, be it that it is not
- * ready; a spell is the time between two changes of that.
+ * All upstreams together: in which order to ask them, and whether any can be asked. Online while any upstream answers its probes, even if
+ * it says that it is not ready; a spell is the time between two changes of that.
  */
 export class Cloud implements Disposable {
   readonly #parts: CloudParts
@@ -30,7 +30,7 @@ export class Cloud implements Disposable {
     this.#parts = parts
     this.#balance = balancer(parts.mode)
     this.#upstreams = parts.origins.map((origin) => this.#build(origin))
-    // One good answer is enough to begin with; a bad one has to wait for the others.
+    // One good answer settles that the hub is online; offline is settled only when all have failed.
     this.#first = this.anyAnswers().then(() => undefined)
   }
 
@@ -97,8 +97,8 @@ export class Cloud implements Disposable {
   }
 
   /**
-   * Other addresses than before. Those that stay keep their verdict, their record and what is under way; those that go are closed, and
-   * what hangs on them ends, watches cleanly; those that come are probed at once. Without any, all stays as it was.
+   * Goes over to other addresses. An upstream that stays keeps its verdict, its record and its requests under way; one that goes is
+   * closed, which ends its requests, watches cleanly; a new one is probed at once. An empty list changes nothing.
    */
   replace(origins: readonly string[]): void {
     if (origins.length === 0) return

@@ -13,9 +13,9 @@ export interface CompressionRules {
 }
 
 /**
- * Inflates answers that are not going to leave compressed: those that may be changed, here so that they weigh what they are from then on;
- * and those of clients that did not ask for compression, for links on which a byte costs more than the work. API servers compress what
- * is long, and no watch; another hub or a gateway before them may.
+ * The same forwarder; it inflates answers that cannot leave compressed. Those are, first, answers that a filter may change: inflated
+ * here, they count with their real size against the limits above. Second, with `always`, answers to clients that did not ask for
+ * compression. API servers compress long answers and no watch; a gateway or another hub before them may compress watches, too.
  */
 export const compressing =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>
@@ -31,14 +31,14 @@ export const compressing =
     return inflated(await forward(asked, options), onUnpacked)
   }
 
-/** A part of a compressed body is not a body that can be inflated: ranges are left alone. */
+/** Requests for a range are left alone: a part of a compressed body cannot be inflated. */
 const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
   method === 'GET' &&
   info.isResource &&
   (info.verb === 'list' || info.verb === 'watch') &&
   headers.get('range') === undefined
 
-/** A 204 and a 304 have no body, whatever they say of the one that there would be. */
+/** A 204 and a 304 have no body, even if their headers name an encoding. */
 const inflated = (reply: BytesReply, onUnpacked: OnUnpacked): BytesReply =>
   isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
     ? {

@@ -7,7 +7,7 @@ import { isLeaving } from './leaving.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
-/** No upstream answered; what was asked may be answered from elsewhere. */
+/** No upstream answered; the cache may. */
 export class Unreachable extends Error {
   readonly code = 'UNREACHABLE'
   /** False where no upstream can have seen the request. */
@@ -22,7 +22,7 @@ export interface ForwardOptions {
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
 }
 
-/** A request without an answer for so long has its upstream probed. */
+/** After how long without an answer the upstream of a request is probed. */
 const silenceMs = 1_000
 
 /** How long that probe may take before the next upstream is asked. */
@@ -47,10 +47,10 @@ class GatewayAnswer extends Error {
 export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
 
 /**
- * Sends a request upstream and resolves with the head of the answer. What may be repeated (get, list, watch and their like) goes to the
- * next upstream when one gives no answer, or a gateway says that there is none; anything else only where the first provably never saw it.
- * An API server that has not come as far as the version asked for is passed over as well, and so is one that is being stopped; what the
- * last of these said is the answer where nobody has a better one. Rejects with `Unreachable` when nobody is left to ask.
+ * Sends a request upstream and resolves with the head of the answer. A read goes on to the next upstream when one gives no answer, or a
+ * gateway answers in its place; a write only where the first upstream provably never saw it. A read also goes on when an API server
+ * lags behind the version asked for, or is being stopped; the last such answer is passed on where nobody has a better one. Rejects with
+ * `Unreachable` when no upstream is left to ask.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -60,9 +60,9 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
     let fallback: { reply: BytesReply; upstream: Upstream } | undefined
     for (const upstream of tries(cloud.candidates(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
-      // A verdict may have fallen since the list was made.
+      // It may have become unhealthy since the list was made.
       if (upstream.tenure.aborted) continue
-      // Who is silent on a connection that works would be so on the next; who lags or leaves does so there too.
+      // A second try helps against a broken connection, not where the upstream itself is silent, lags or is being stopped.
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
       if (fallback?.upstream === upstream) continue
       const began = elapsed()
@@ -96,8 +96,8 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
 }
 
 /**
- * A failure without the marks of an API server, which gives each of its answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go)
- * and tells of failures in a Status.
+ * Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which gives each of its answers an Audit-Id
+ * (apiserver pkg/endpoints/filters/audit_init.go) and tells of failures in a Status.
  */
 const isGateways = ({ status, headers }: BytesReply): boolean =>
   status >= 502 &&
@@ -106,8 +106,8 @@ const isGateways = ({ status, headers }: BytesReply): boolean =>
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
 /**
- * Asked for a version that it has not seen, an API server waits for it, and then says 504 (apiserver pkg/storage/errors.go,
- * NewTooLargeResourceVersionError). Another may have come further.
+ * Whether an API server lags behind the version asked for: it waits for that version, and then answers 504 (apiserver
+ * pkg/storage/errors.go, NewTooLargeResourceVersionError). Another may have come further.
  */
 function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
   if (status !== 504 || method !== 'GET') return false
@@ -127,17 +127,17 @@ export function discard({ source }: BytesReply): void {
 }
 
 /**
- * Each upstream once; a lone one twice where the request may be repeated, as its first failure may be no more than an idle connection
- * that it closed while the request was on its way.
+ * Each upstream once. A lone one is tried twice where the request may be repeated: the first failure may only mean that it closed an idle
+ * connection while the request was on its way.
  */
 function tries(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
   return repeatable && candidates.length === 1 ? [...candidates, ...candidates] : candidates
 }
 
 /**
- * One attempt. Silence alone is no failure, a slow answer is an answer; but after a second of it, and of each further one, the upstream is
- * asked on a fresh connection whether it is there. Where that is silent too, what may be repeated or was not sent yet is given up, by all
- * who wait for this upstream: what one of them has found out the others need not wait for. Nor need whoever comes after them.
+ * One attempt. A slow answer is no failure; but after each second without one the upstream is probed on a fresh connection. Where the probe
+ * is not answered either, all requests that wait for this upstream and may be repeated, or were not sent yet, are given up at once; later
+ * ones have it probed without waiting for a second.
  */
 async function patiently(
   exchange: Exchange,

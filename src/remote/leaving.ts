@@ -1,6 +1,6 @@
 import type { UpstreamReply } from './attempt.ts'
 
-/** Longer than anything an API server says on leaving. */
+/** No answer by which an API server turns requests away is longer. */
 const mostBytes = 1_024
 
 /**
@@ -8,7 +8,7 @@ const mostBytes = 1_024
  * texts, both with Retry-After (apiserver pkg/server/filters): a Status with 503 once it has begun to wait for what is under way
  * (waitgroup.go), or plain text with 429 where it runs with --shutdown-send-retry-after (with_retry_after.go). Both come before it knows
  * who asks, so without the mark of the flow schema that every later answer carries; a 503 or 429 with that mark, or with any other text, is
- * an answer. Can be told only of a reply that was held until it is whole.
+ * an answer. False of a reply whose body has not arrived whole.
  */
 export function isLeaving({ status, headers, whole }: UpstreamReply): boolean {
   const text = texts.get(status)

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream'
 
 /**
- * The same bytes in a stream of their own. Whoever ends an attempt destroys the body it was given; this one belongs to the client, whose
- * connection would go with it, and to the next attempt.
+ * A stream of its own with the bytes of `body`, for one attempt. undici destroys a request's body when the request ends; were that the
+ * client's own stream, its connection would be destroyed with it, and the next attempt would have no body.
  */
 export function lentBody(body: Readable): Readable {
   let begun = false
   const copy = new Readable({
     read: () => {
-      // A body of nothing may have come to its end before anybody asked for it.
+      // An empty body may have ended before anybody read it.
       if (body.readableEnded) {
         if (body.readableDidRead) copy.destroy(new Error('the body has been read before'))
         else copy.push(null)

@@ -3,8 +3,8 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { endToEnd, type HeaderList } from '../exchange/headers.ts'
 
 /**
- * What of a client's fields goes upstream, for requests of every kind: not what concerns one connection, not what only proxies may say,
- * and, with the node's credentials, nothing that would speak for somebody else; those credentials then take the place of the client's.
+ * The client's header fields as they go upstream, for requests of every kind. Left out are fields that concern one connection and fields
+ * that only a proxy may set; with the node's credentials also impersonation and the client's Authorization, which the node's replaces.
  */
 export function outgoingHeaders(
   { headers, credential }: Exchange,

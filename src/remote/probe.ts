@@ -1,8 +1,8 @@
 import type { Connections } from '../client/connections.ts'
 
 /**
- * Resolves where the upstream says that it is ready; rejects with `NotReady` where it says anything else, with `NoWord` where it says
- * nothing in time, and with whatever it was where there is nobody.
+ * Resolves where the upstream says that it is ready. Rejects with `NotReady` where an API server says anything else, with `NoWord` where
+ * nothing is answered in time, and with the cause where the upstream cannot be reached.
  */
 export type Probe = (origin: string, withinMs: number) => Promise<void>
 
@@ -17,8 +17,8 @@ export class NoWord extends Error {
 }
 
 /**
- * Ready is what an API server says it is, over a connection made to hear it. Whatever else it says, it is there; but 502 to 504 is what
- * gateways say who reach nobody.
+ * Asks /readyz on a fresh connection. 200 is ready; any other answer shows an API server that is not ready, except 502 to 504, by which a
+ * gateway says that it reaches none.
  */
 export const readiness =
   (connections: Connections): Probe =>

@@ -1,25 +1,25 @@
 import { elapsed, jitter } from '../base/clock.ts'
 
 export interface TrackRules {
-  /** How long the first ejection lasts; each further one twice as long as the one before. */
+  /** How long the first ejection lasts; each further one lasts twice as long as the one before. */
   readonly ejectMs: number
   /** How long an upstream that is back takes to carry its whole share again. */
   readonly warmUpMs: number
 }
 
-/** Failures in a row that eject. */
+/** How many failures in a row eject. */
 const inARow = 5
 
-/** Of so many outcomes, half being failures eject as well. */
+/** Of how many recent outcomes half have to be failures to eject as well. */
 const recentCount = 20
 
-/** An ejection lasts no longer than this many times the first; after as long without one, the next is a first again. */
+/** An ejection lasts at most this many times as long as the first; after as long without one, the next counts as a first again. */
 const longest = 30
 
 /**
- * What requests have met with at one upstream. One that fails them is ejected for a while, though its probes may succeed: a gateway
- * without backends, a disk that is full. Requests that were under way together fail together, which counts as one failure; and what
- * became of requests during an ejection counts for nothing.
+ * How requests have fared at one upstream. An upstream at which they fail is ejected for a while even if its probes succeed: a gateway may
+ * have lost its backends, a disk may be full. Requests that were under way together and fail together count as one failure; outcomes
+ * during an ejection do not count.
  */
 export class TrackRecord {
   readonly #rules: TrackRules
@@ -74,7 +74,7 @@ export class TrackRecord {
     const { ejectMs } = this.#rules
     const most = ejectMs * longest
     if (elapsed() - this.#until > most) this.#ejections = 0
-    // Not to the millisecond the same on every node: they would all come back at once.
+    // Drawn at random, so that not all nodes come back at once.
     const forMs = Math.min(ejectMs * 2 ** this.#ejections, most) * jitter(0.9, 1.1)
     this.#ejections++
     this.#recent = []
@@ -83,7 +83,7 @@ export class TrackRecord {
     this.#onEjected(forMs)
   }
 
-  /** The upstream was gone and is back: what was held against it was a part of that. */
+  /** The upstream was gone and is back: earlier failures belong to that outage and are forgotten. */
   begin(): void {
     this.#recent = []
     this.#until = Math.min(this.#until, elapsed())

@@ -61,7 +61,7 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
   }
 }
 
-/** Who is to be told the code of the answer, by the client's socket: the one thing http-proxy shows with it. */
+/** Called with the code of the answer, by the client's socket: http-proxy's events carry no other mark of the request. */
 const tellers = new WeakMap<Duplex, (code: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
@@ -69,11 +69,11 @@ async function upgradingProxy(): Promise<HttpProxy> {
   Object.assign(util, { _extend: Object.assign })
   const { default: httpProxy } = await import('http-proxy')
   const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
-  // Its first pass destroys whatever is not a WebSocket's GET; SPDY upgrades by POST.
+  // The first pass destroys every upgrade but a WebSocket's GET; SPDY upgrades by POST.
   const passes = proxy as unknown as WithPasses
   passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
   proxy.on('proxyReqWs', (request, client, socket) => {
-    // http-proxy would write paths anew, and take double slashes for one.
+    // http-proxy would rewrite the path, and merge double slashes.
     request.path = client.url ?? '/'
     request.once('upgrade', () => tellers.get(socket)?.(101))
     answerRefusals(request, socket)
@@ -105,7 +105,7 @@ async function connect(
   throw new Unreachable(false, failure)
 }
 
-/** An agent that has one connection to give, made already. */
+/** An agent that gives out one connection, which has been made already. */
 function handing(socket: Socket, origin: string): PlainAgent {
   const agent = origin.startsWith('https:')
     ? new TlsAgent({ keepAlive: false })
@@ -175,7 +175,7 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
   })
 }
 
-/** How long a client that was told all may take to close its end too. */
+/** How long a client may take to close its end once it was sent everything. */
 const lingerMs = 1_000
 
 function letGo(socket: Duplex): void {
@@ -184,8 +184,8 @@ function letGo(socket: Duplex): void {
 }
 
 /**
- * Where the end of the connection is the end of the body, only a reset can say that some of it is missing; or, within TLS, which Node does
- * not reset, an end without the word that it is one (close_notify).
+ * Shows a client that the answer broke off. The end of the connection is the end of the body here, so that only a reset says that some is
+ * missing; Node does not reset a TLS connection, but destroying it leaves out close_notify, which says the same.
  */
 function breakOff(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()

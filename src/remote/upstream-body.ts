@@ -5,8 +5,8 @@ import type { Sink } from '../exchange/exchange.ts'
 const unattachedBytes = 256 * 1024
 
 /**
- * The body of an answer on its way to a sink. What comes before the sink is there waits here: pausing a connection in the middle of
- * what it has read costs more than holding the little that comes.
+ * The body of an answer on its way to a sink. Bytes that come before the sink is attached wait here: pausing a connection while it is
+ * being read costs more than holding what little comes.
  */
 export class UpstreamBody {
   readonly #release: () => void
@@ -25,7 +25,7 @@ export class UpstreamBody {
     return this.#earlyBytes
   }
 
-  /** All of it, where it has come to its end and no sink has had any. */
+  /** The whole body, where it has ended and no sink was attached. */
   get whole(): Buffer | undefined {
     const isWhole = this.#outcome !== undefined && 'trailers' in this.#outcome
     return isWhole && this.#sink === undefined ? Buffer.concat(this.#early) : undefined

@@ -13,15 +13,15 @@ export interface HealthRules extends Hysteresis, Partial<TrackRules> {
   readonly gapMs?: number
 }
 
-/** Who has spoken within so many milliseconds is there. */
+/** An upstream that has sent anything within so many milliseconds needs no probe. */
 const freshMs = 500
 
 /** While a verdict is about to change, probes follow each other this closely. */
 const closeMs = 500
 
 /**
- * While it is unhealthy it rests no longer between probes than this share of the time for which it has been, if longer than `firstRestMs`:
- * a short outage is found to be over soon, and a long one costs no more probes than none.
+ * While an upstream is unhealthy, the rest between probes is this share of the time for which it has been so, at least `firstRestMs` and at
+ * most the usual interval: the end of a short outage is found soon, and a long one costs no more probes than usual.
  */
 const outageShare = 1 / 4
 const firstRestMs = 1_000
@@ -30,7 +30,7 @@ const firstRestMs = 1_000
 export interface UpstreamHooks {
   /** The verdict is another. */
   readonly onVerdict: (upstream: Upstream) => void
-  /** Requests fail at it: it is not asked, while there is another, for so long. */
+  /** Requests fail at it: for `forMs` it is asked only after those that are ready. */
   readonly onEjected?: (upstream: Upstream, forMs: number) => void
 }
 
@@ -39,10 +39,10 @@ export interface UpstreamHooks {
  *
  * `unready` is an API server that answers its probes, but not that it is ready; it is asked when there is no better one.
  *
- * Only probes decide. What requests meet with can bring the next probe forward; but many failed requests within a moment are one
- * failure, so a probe that says again what was said a moment ago is not counted again. And whoever speaks is not dead: a probe without
- * an answer counts for nothing if bytes of other answers came meanwhile. A thin link, or an API server under load, delays probes
- * first, and were they believed, all upstreams would be given up at once for being busy.
+ * Only probes decide. A failed request brings the next probe forward; but requests fail in numbers within a moment, so a probe that
+ * repeats the finding of a moment ago is not counted again. A probe without an answer does not count if bytes of other answers came
+ * meanwhile: over a thin link, or from an API server under load, probes are late first, and all upstreams would be given up at once
+ * for being busy.
  */
 export class Upstream implements Candidate {
   readonly origin: string
@@ -124,7 +124,7 @@ export class Upstream implements Candidate {
     this.#silent = false
   }
 
-  /** A request and a probe have waited for it in vain, and nothing has come from it since: it may be dead, though no verdict says so yet. */
+  /** A request and a probe were not answered, and nothing has come from it since: it may be dead, though the verdict has not changed yet. */
   get silent(): boolean {
     return this.#silent
   }
@@ -136,8 +136,9 @@ export class Upstream implements Candidate {
   }
 
   /**
-   * For who has waited for it in vain: false where it does not answer a probe, nor say anything else, before `ms` have passed; it is
-   * silent then. Who has just spoken is not probed for it: where answers are slow, many wait, and would load it with probes. Where the way
+   * For a request that has waited without an answer: false, and the upstream is silent from then on, where it neither answers a probe nor
+   * sends anything else within `ms`. It is not probed if it has just sent something: many requests wait where answers are slow, and
+   * would load it with probes. Where the way
    * is long, a probe needs its time: twice what the last one took is waited for in any case.
    */
   async answersWithin(ms: number): Promise<boolean> {
@@ -146,7 +147,7 @@ export class Upstream implements Candidate {
     const patience = new AbortController()
     const there = await Promise.race([
       this.probe(),
-      // What has come meanwhile may lie in the sockets, where this process had no time to look.
+      // Bytes may have arrived that this process has had no time to read.
       sleep(Math.max(ms, 2 * this.#tookMs), patience.signal)
         .then(turn)
         .then(() => this.heardSince(began)),
@@ -161,24 +162,24 @@ export class Upstream implements Candidate {
     for (const act of this.#waiting) act()
   }
 
-  /** A request was answered by it. */
+  /** It has answered a request. */
   answered(): void {
     this.heard()
     this.#record.answered()
   }
 
-  /** A request that went out at `began` was not; the next probe is now. */
+  /** A request that went out at `began`, by the clock of `elapsed`, was not answered: probes at once. */
   failed(began: number): void {
     this.#record.failed(began)
     void this.probe()
   }
 
-  /** Other rules from the next probe on. */
+  /** Takes other rules from the next probe on. */
   judgeBy(rules: HealthRules): void {
     this.#rules = rules
   }
 
-  /** Probes now, or joins the probe under way. True where the upstream is there: it has answered, whether that counts or not. */
+  /** Probes now, or joins the probe under way. True where the upstream answered, even that it is not ready, or sent anything else meanwhile. */
   probe(): Promise<boolean> {
     this.#probing ??= this.#run().finally(() => {
       this.#probing = undefined
@@ -224,7 +225,7 @@ export class Upstream implements Candidate {
     this.#again(this.verdict === found ? this.#restMs() : closeMs)
   }
 
-  /** Not the same on all nodes: they would go on probing at once for ever, as they may have begun to when it failed. */
+  /** Drawn at random: nodes that saw an upstream fail at the same moment would otherwise all probe it at the same moment, for ever. */
   #restMs(): number {
     const { intervalMs } = this.#rules
     const soonMs = Math.max(firstRestMs, (elapsed() - this.#turnedAt) * outageShare)
@@ -251,7 +252,7 @@ export class Upstream implements Candidate {
     this.#hooks.onVerdict(this)
   }
 
-  /** No longer of any concern: what hangs on it ends, and nothing is said of it any more. */
+  /** Ends its tenure and its probes; no hook is called any more. */
   close(): void {
     this.#closed = true
     this.#next?.[Symbol.dispose]()
@@ -259,10 +260,10 @@ export class Upstream implements Candidate {
   }
 }
 
-/** The reason of a tenure's signal. */
+/** Why a tenure's signal has aborted. */
 export class TenureOver extends Error {
   readonly code = 'TENURE_OVER'
-  /** It has not failed: it is no longer to be asked. */
+  /** True where the upstream was removed from the configuration, false where it failed. */
   readonly removed: boolean
   constructor(origin: string, removed: boolean) {
     super(removed ? `${origin} is no longer asked` : `${origin} has failed`)
