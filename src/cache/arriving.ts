@@ -3,7 +3,7 @@ import { Chunks, sourceOf } from '../exchange/chunks.ts'
 import type { BytesReply } from '../exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../exchange/unpacked.ts'
 
-/** What gzip ends with, checksum and length (RFC 1952 section 2.3.1), takes eight; the end of the last block lies before it. */
+/** How much is kept back at the end: the eight bytes of gzip's trailer (RFC 1952 section 2.3.1) and the end of the last block. */
 const withheldBytes = 64
 
 /**

@@ -84,12 +84,12 @@ export class RecordedList implements ListStream {
       if (error instanceof MalformedBody) this.#parts.hooks.onMalformed(error, this.#parts.exchange)
       throw error
     } finally {
-      // Cut short by the cloud or by the client, a list is no list.
+      // A list that was broken off, by the cloud or by the client, must not replace a whole one.
       if (this.#cut === undefined) await this.#drop()
     }
   }
 
-  /** A further page continues what its predecessor began; one whose beginning is not known is not kept. */
+  /** A further page continues the replacement that its predecessor began; without that it is not stored. */
   #begin(): Replacement | undefined {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')

@@ -1,7 +1,7 @@
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 
-/** What a whole collection was asked for with, as far as telling whether it is news. */
+/** How a whole collection was asked for, as far as `isNews` depends on it. */
 export interface Asked {
   /** The version of what was kept when the request went up. */
   readonly kept: ResourceVersion | undefined
@@ -16,9 +16,9 @@ export const askedFor = (
 ): Asked => ({ kept: resourceVersion(kept), mostRecent })
 
 /**
- * Whether a whole collection at `version` takes the place of the one that is kept, at `kept` by now. An older one may come from a server
- * that lags, or only late: what is kept then stands. But the most recent of a cluster cannot be older than what that cluster had told
- * before it was asked: then it was restored, and this counts, if nothing restored has come in meanwhile.
+ * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now. An older one may come from a lagging
+ * server, or may have come late: then it does not. But a consistent read cannot be older than what was stored before it was asked, unless
+ * the cluster was restored from a backup: then it replaces, if nothing restored has been stored meanwhile.
  */
 export function isNews(version: string, asked: Asked, kept: string | undefined): boolean {
   const [given, known] = [resourceVersion(version), resourceVersion(kept)]

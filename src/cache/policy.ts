@@ -4,17 +4,17 @@ import { MalformedSelector } from '../kube/selectors.ts'
 import type { NonResourceRequest, ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
-/** What of an exchange is kept: an object, a collection by list or watch, a document; or nothing. */
+/** What can be kept of an exchange: an object, a collection by list or watch, or a document. */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
 
-/** Resources of which yesterday's answer is no answer: requests for a signature are served by the cloud or not at all. */
+/** Resources that only the cloud may answer for: a stored certificate signing request is of no use to a kubelet that waits for its certificate. */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
 const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/|$)/
 
-/** What can be kept of the answer to `exchange`. */
+/** What can be kept of the answer to `exchange`; `undefined`: nothing. */
 export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.method !== 'GET' || exchange.upgrade) return undefined
   if (impersonates(exchange.headers)) return undefined
@@ -29,7 +29,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return { kind: 'object', info }
     case 'list':
     case 'watch':
-      // A watch of a name by its path, deprecated, would be taken for one of all its kind.
+      // A name in the path of a list or watch (deprecated) is no part of a collection's key.
       if (info.name !== undefined) return undefined
       return selectorsAreWellFormed(info) ? { kind: info.verb, info } : undefined
     default:
@@ -46,7 +46,7 @@ const isIndented = ({ info, headers }: Exchange): boolean =>
   /;\s*pretty/i.test(headers.get('accept') ?? '') ||
   /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
 
-/** With any other parameter a caller could have as many documents kept as it likes. */
+/** Documents are kept for these parameters only: with others a caller could fill the store. */
 const documentParameters = new Set(['timeout', 'hash'])
 
 const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>

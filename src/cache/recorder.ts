@@ -18,7 +18,7 @@ import { recordable, type Recordable } from './policy.ts'
 import { shapeOf, tellsShape } from './shape.ts'
 import { RecordedWatch } from './watch.ts'
 
-/** What recording tells its surroundings: it never stands between an answer and its client. */
+/** What the recorder reports. None of it keeps an answer from its client. */
 export interface RecorderHooks {
   readonly onRecorded: (kind: Recordable['kind']) => void
   /** The store would not take it; the client was answered all the same. */
@@ -45,7 +45,7 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** What is recorded, as far as it can be, and for whom. */
+/** Which exchanges are recorded, as far as they can be. */
 export interface RecordingRules {
   isRecorded(exchange: Exchange): boolean
   /** Whether the events of a watch are compared with what was held before. */
@@ -56,8 +56,7 @@ export interface RecordingRules {
 const wholeBodyBytes = 16 * 1024 * 1024
 
 /**
- * Keeps what components are told, before they are told. An answer that was recorded comes back as what it means (object, list, watch),
- * anything else as it was.
+ * Stores answers before they are passed on. A recorded answer is returned as what it means (object, list, watch), any other as it came.
  */
 export class Recorder {
   readonly #store: ObjectStore
@@ -129,7 +128,7 @@ export class Recorder {
     return { ...asItCame, kind: 'object', form, ...read }
   }
 
-  /** That there is no such object is so in every form. The answer itself is not kept. */
+  /** Forgets an object that does not exist any more, in every form. The answer itself is not stored. */
   async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply

@@ -1,6 +1,6 @@
 import type { Encoding, Shape } from '../kube/media-type.ts'
 
-/** Within so much of an object, a list or an event it is said what it is. */
+/** The kind of an object, a list or an event stands within its first so many bytes. */
 const openingBytes = 128
 
 /** Whether so much of an answer tells its shape. */
@@ -11,7 +11,7 @@ export const tellsShapeOfEvents = (encoding: Encoding, start: Buffer): boolean =
   tellsShape(start) ||
   (encoding === 'json' ? closed.test(start.toString('latin1')) : isFrame(start))
 
-/** An event, or something in it, that has come to its end; what it is stands before that. */
+/** An event, or an object in it, that is complete: its kind stands before that end. */
 const closed = /\}\s*$/
 
 /** A frame begins with its length in four bytes. */
@@ -19,8 +19,8 @@ const isFrame = (start: Buffer): boolean =>
   start.byteLength >= 4 && start.byteLength >= 4 + start.readUInt32BE(0)
 
 /**
- * What was answered, by its opening: servers without tables or metadata answer with whole objects. Kinds of conversions are written at
- * the very start of an answer, and of each event of a watch, in either encoding.
+ * The shape of an answer, by its opening: a server that makes no tables or metadata answers with whole objects. In either encoding the kind
+ * of a conversion stands at the very start of an answer, and of each event of a watch.
  */
 export function shapeOf(start: Buffer): Shape {
   const opening = start.subarray(0, openingBytes).toString('latin1')

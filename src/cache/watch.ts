@@ -31,7 +31,7 @@ interface RecordedWatchParts {
 
 /**
  * A watch whose events are committed before they are passed on, those that arrived together in one commit. Where the upstream's stream
- * dies the watch ends, which clients take for what it is: they ask again from their last version.
+ * breaks, the watch ends cleanly: clients then watch again from their last version.
  */
 export class RecordedWatch {
   readonly events: AsyncGenerator<readonly WatchEvent[]>
@@ -48,7 +48,7 @@ export class RecordedWatch {
     this.events = this.#recorded()
   }
 
-  /** The form of what was answered; before the first event, that which the client wants most. */
+  /** The form of the answer; before the first event, the one that the client wants most. */
   get form(): Form {
     return this.#form
   }
@@ -77,7 +77,7 @@ export class RecordedWatch {
     }
   }
 
-  /** Whoever wants a conversion may be given whole objects, which only the events say. What nobody wanted passes unrecorded. */
+  /** A client that wants a conversion may be given whole objects, as only the events show. A form that it did not ask for passes unrecorded. */
   async #opening(): Promise<readonly Uint8Array[]> {
     const { arriving, forms } = this.#parts
     const { encoding } = this.#form
@@ -104,7 +104,7 @@ export class RecordedWatch {
   }
 }
 
-/** Decides how events are kept; resolves to the events, where it is asked for with what the store held before. */
+/** Records events; resolves to the same events, where `tellsPrevious` with what the store held before each. */
 interface Keeper extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
@@ -123,8 +123,8 @@ interface KeeperParts {
 }
 
 /**
- * Changes to a collection that is kept. A watch that starts after what is kept leaves a gap, and one that starts nowhere tells of no
- * deletions: both pass unrecorded. One that starts before repeats what is known, which is skipped.
+ * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and one that names no version tells of no
+ * deletions before it: both pass unrecorded. Of one that starts earlier the events that are stored already are skipped.
  */
 class Changes implements Keeper {
   readonly #parts: KeeperParts
@@ -181,7 +181,7 @@ function withPrevious(event: WatchEvent, previous: ApiObject | undefined): Watch
   return { ...event, previous }
 }
 
-/** A WatchList: its initial events replace the collection when their bookmark comes, and are nothing before. */
+/** A WatchList: its initial events replace the collection when their bookmark comes, and are not visible before. */
 class InitialEvents implements Keeper {
   readonly #parts: KeeperParts
   readonly #gvk: () => GVK
@@ -214,7 +214,7 @@ class InitialEvents implements Keeper {
     ]
   }
 
-  /** Servers send what happens meanwhile among the objects that there were. */
+  /** Servers send changes that happen meanwhile among the initial objects. */
   async #stage(events: readonly WatchEvent[]): Promise<void> {
     let objects: ApiObject[] = []
     for (const event of events) {

@@ -7,9 +7,9 @@ import type { Crowd, OnCut, Business } from './crowd.ts'
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
   readonly handler: Handler<Incoming, WireReply>
-  /** Told of what no client can be told any more: the answer had begun, or its connection was gone. */
+  /** Called with a failure that the client cannot be told of: the answer had begun, or its connection was gone. */
   readonly onBroken: (cause: unknown) => void
-  /** Told of each connection that is closed for what its client does or does not do. */
+  /** Called for each connection that is closed because of what its client does or fails to do. */
   readonly onCut?: OnCut
 }
 
@@ -30,7 +30,7 @@ export interface Outlet {
   readonly sink: Sink & { started(): boolean }
 }
 
-/** Lets the service answer one request that asks for no other protocol, and tells `business` what is to be told of it. Rejects where it cannot. */
+/** Lets the service answer one request that is no upgrade; marks `business` where the answer lasts. Rejects where the service fails. */
 export async function answer(
   incoming: Incoming,
   outlet: Outlet,
@@ -52,7 +52,7 @@ export async function answer(
 
 export const requestId = (): string => randomUUID()
 
-/** The reason of the signal that says that a client hung up, or has its answer. */
+/** Why a request's signal has aborted: its client hung up, or has its whole answer. */
 class ClientGone extends Error {
   readonly code = 'CLIENT_GONE'
   constructor() {
@@ -60,5 +60,5 @@ class ClientGone extends Error {
   }
 }
 
-/** One for all: every exchange ends with it, and a stack of its own would tell nothing. */
+/** One instance for all requests: each ends with it, and a stack trace for each would tell nothing. */
 export const clientGone = new ClientGone()

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 
 /**
- * The HTTP/1.1 connections of a server, so that it can stop without failing anybody. Node's own way takes a connection that has not
- * asked yet for idle and closes it under the request that is on its way.
+ * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own `close` takes a connection without
+ * a request yet for idle, and closes it while its first request is on the way.
  */
 export class HttpConnections {
   /** Answers under way on each connection; `undefined` before its first request. */
@@ -14,7 +14,7 @@ export class HttpConnections {
   readonly #ending = new WeakSet<Duplex>()
   #draining = false
 
-  /** Begins to keep account; call it before the server listens. */
+  /** To be called before the server listens. */
   constructor(server: HttpServer) {
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#open.set(socket, undefined)
@@ -32,7 +32,7 @@ export class HttpConnections {
     if (this.#ending.has(socket)) response.shouldKeepAlive = false
     response.once('close', () => {
       underWay.delete(response)
-      // Its head had promised that the connection stays.
+      // The head was sent before the end was decided, and promised that the connection stays open.
       if (this.#ending.has(socket) && underWay.size === 0) socket.destroySoon()
     })
   }
@@ -43,7 +43,7 @@ export class HttpConnections {
     for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
   }
 
-  /** Ends each connection there is after the answers under way on it; whoever comes from now on is not concerned. */
+  /** Ends each present connection after the answers under way on it; later connections are served as usual. */
   retire(): void {
     for (const [socket, underWay] of this.#open) this.#end(socket, underWay)
   }
@@ -57,7 +57,7 @@ export class HttpConnections {
   }
 }
 
-/** Takes no more connections; resolves when all that there were have come to their end, of which this leaves the choice to others. */
+/** Takes no more connections; resolves when all present ones have closed, which is for others to bring about. */
 export async function closed(server: HttpServer): Promise<void> {
   // Not the HTTP server's own `close`, which would close those that have not asked yet.
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))

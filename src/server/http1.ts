@@ -15,7 +15,7 @@ import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink } from './sink.ts'
 import { mayBeRefused, refused, underWayOn } from './under-way.ts'
 
-/** How Node's own server is to be made, with TLS or without. */
+/** Options for Node's server, with TLS or without. */
 export const http1Options: ServerOptions = {
   maxHeaderSize: limits.headBytes,
   keepAliveTimeout: limits.idleMs,
@@ -23,7 +23,7 @@ export const http1Options: ServerOptions = {
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   highWaterMark: limits.answerBytes,
-  // Said by `faultOf`, in more words.
+  // `faultOf` checks it, and answers as Go does.
   requireHostHeader: false,
   // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
   shouldUpgradeCallback: (request) => isUpgrade(request),
@@ -34,9 +34,9 @@ const upgradeProtocols = /^(websocket|spdy\/)/i
 const isUpgrade = (request: IncomingMessage): boolean =>
   upgradeProtocols.test(request.headers.upgrade ?? '')
 
-/** The connections of one protocol, and how they come to their end. */
+/** The connections of one protocol, as far as ending them goes. */
 export interface Closing {
-  /** Those there are take no more requests and let those under way finish; whoever comes from now on is served. */
+  /** Present connections take no more requests and let those under way finish; later connections are served. */
   retire(): void
   /** Takes no more requests and lets those under way finish. */
   drain(): void
@@ -48,7 +48,7 @@ export interface Closing {
 export function serveHttp1(server: Server, service: Served): Closing {
   const open = new HttpConnections(server)
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    // What follows a fault on its connection is nobody's request.
+    // Whatever follows a malformed message on its connection is not taken for a request.
     if (refused.has(request.socket)) return
     const fault = faultOf(request)
     if (fault) {
@@ -63,13 +63,13 @@ export function serveHttp1(server: Server, service: Served): Closing {
   }
   server.on('request', serve)
   server.setTimeout(service.stalledMs, (socket: Socket) => {
-    // One that has nothing to take may be waiting for an event, or for an answer.
+    // Without bytes to be sent the client may be waiting for an event, or for an answer.
     if (underWayOn(socket).size > 0 && socket.writableLength === 0) return
     if (socket.writableLength > 0) service.onCut('stalled')
     socket.destroy()
   })
   server.on('checkContinue', (request, response) => {
-    // There is nothing to go on with where no body is announced.
+    // Without a body announced there is nothing to continue with.
     if (hasBody(request)) response.writeContinue()
     serve(request, response)
   })
@@ -92,7 +92,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (refused.has(socket)) return
-    // A refusal would be taken for the answer to what is under way.
+    // The client would take a refusal for the answer to a request under way.
     if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
   })
@@ -106,7 +106,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
   }
 }
 
-/** `OPTIONS *` asks what the server itself can do, and Go's answers it before it looks at anything else. */
+/** `OPTIONS *` asks about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
 
@@ -161,8 +161,9 @@ function pairs(raw: readonly string[]): [string, string][] {
 }
 
 /**
- * Whether a request for another protocol came ahead of an answer, or behind a fault. It is answered on the socket itself, which would be taken
- * for the answer to what is under way; that ends with its connection, of which Node tells nobody once it has let go of it.
+ * Whether an upgrade was asked for while another answer is under way, or after a malformed message. An upgrade is answered on the bare
+ * socket, and the client would take that for the answer under way; so the connection is closed, and the requests under way are ended
+ * here, as Node reports nothing more of a connection that it has handed over.
  */
 function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
   if (refused.has(socket)) return true
@@ -174,13 +175,13 @@ function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
   return true
 }
 
-/** The last word on a connection that Node has let go of. */
+/** Refuses an upgrade on a socket that Node has handed over, and closes it. */
 function refuseNow(socket: Duplex, fault: Fault): void {
   socket.on('error', () => socket.destroy())
   endWith(socket, messageOf(fault))
 }
 
-/** Reads what nobody wanted of a body, whoever stopped reading it: the next request comes after it. */
+/** Reads and drops the rest of a body that its handler left unread: the next request comes after it. */
 function skipRest(request: IncomingMessage): void {
   if (request.complete) return
   const patience = after(limits.restMs, () => request.destroy())
@@ -214,7 +215,7 @@ async function answerUpgrade(
   lines.push('Connection: close', '', '')
   socket.write(lines.join('\r\n'), 'latin1')
   endWith(socket, request.method === 'HEAD' ? '' : reply.body)
-  // What its client still sends is for nobody, but its end is seen only behind that.
+  // Nobody reads what the client still sends, but its end is seen only after that.
   socket.resume()
 }
 

@@ -18,7 +18,7 @@ import { peerOf } from './peer.ts'
 import { streamSink, type SinkOptions } from './sink.ts'
 import { StalledStreams } from './stalled-streams.ts'
 
-/** How often within the time that a stream may stall it is looked at. */
+/** How many times streams are looked at within the time that one may stall. */
 const looksInTime = 4
 
 /** What is known of a stream besides its head. */
@@ -26,7 +26,7 @@ interface Opened {
   readonly peer: Peer
   readonly hasBody: boolean
   readonly serving: Business
-  /** To be called when something of the answer has been taken. */
+  /** To be called when the client has taken a part of the answer. */
   readonly onTaken: () => void
 }
 
@@ -40,7 +40,7 @@ export class Http2Connections implements Closing {
     this.#service = service
   }
 
-  /** A connection whose client has chosen HTTP/2 in its handshake. */
+  /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
   take(socket: TLSSocket): void {
     const peer = peerOf(socket)
     const { crowd, stalledMs } = this.#service
@@ -51,9 +51,9 @@ export class Http2Connections implements Closing {
         enablePush: false,
       },
       maxSessionMemory: limits.sessionMegabytes,
-      // As many as Node reads over HTTP/1.1; the size of a head is what bounds it.
+      // As many as Node reads over HTTP/1.1; a head is bounded by its size.
       maxHeaderListPairs: 2_000,
-      // What an API server says twice is passed on twice.
+      // A field that an API server repeats is passed on repeated.
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
     this.#sessions.set(session, socket)
@@ -61,7 +61,7 @@ export class Http2Connections implements Closing {
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
       const serving = crowd.serving(socket)
       stream.once('close', () => serving[Symbol.dispose]())
-      // Told once more by `close`, which says all that anybody here can use.
+      // `close` follows, and is all that is needed here.
       stream.on('error', () => undefined)
       this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {
         peer,
@@ -111,7 +111,7 @@ export class Http2Connections implements Closing {
     for (const session of this.#sessions.keys()) this.#cutOff(session)
   }
 
-  /** A session that was told to close would wait for ever for a client that reads nothing. */
+  /** `close` alone would wait for ever for a client that reads nothing. */
   #cutOff(session: Http2Session): void {
     session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
     this.#sessions.get(session)?.destroy()
@@ -198,7 +198,7 @@ function refuseStream(stream: ServerHttp2Stream, status: Status): void {
   stream.end(`${JSON.stringify(status)}\n`)
 }
 
-/** Answered whole: what the client still has to say about its request nobody reads, and it is not left to say it for ever. */
+/** Drops what the client still sends after its whole answer, and closes the stream if it does not stop. */
 function letGo(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   stream.resume()

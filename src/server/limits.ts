@@ -1,17 +1,17 @@
-/** What one listener takes of its clients, in one place: everything a client could make grow or last is bounded here. */
+/** The limits of one listener: whatever a client could make grow or last is bounded here. */
 export const limits = {
   /** Longer than any Go client keeps an idle connection (90 s), so that the client closes first and no request races our close. */
   idleMs: 150_000,
-  /** A head arrives whole within this time; how long a body may take is for those to say who know what it is for. */
+  /** How long a head may take to arrive. The time for a body depends on the request, and is bounded by the pipeline. */
   headMs: 30_000,
   headBytes: 64 * 1024,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,
-  /** What is kept of an answer that its client is slow to read, before its source is told to stop. */
+  /** How much of an answer may wait for a slow client before its source is told to stop. */
   answerBytes: 128 * 1024,
-  /** A client that takes nothing of what waits for it for so long is not waited for: its answer is cut, a watch too. */
+  /** How long a client may take nothing of what waits for it before its answer is cut, a watch included. */
   stalledMs: 120_000,
-  /** How long the rest of a body may take that nobody reads any more. */
+  /** How long the rest of a body may take to arrive that nobody reads any more. */
   restMs: 30_000,
   /** Requests on one HTTP/1.1 connection at a time. No client of an API server sends one before the answer to the last. */
   pipelined: 64,
@@ -19,6 +19,6 @@ export const limits = {
   streams: 1_000,
   /** What HTTP/2 may keep for one connection (frames to be sent, tables, heads), in megabytes as Node counts it. */
   sessionMegabytes: 64,
-  /** How long a client that was told all may take to close its end too. */
+  /** How long a client may take to close its end once it was sent everything. */
   lingerMs: 1_000,
 } as const

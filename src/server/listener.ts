@@ -15,19 +15,17 @@ export type ListenerOptions = Place &
   Service & {
     /** How many connections are kept open at most (see `Crowd`). */
     readonly maxConnections: number
-    /** Instead of the limit's own, in milliseconds. */
+    /** In the place of `limits.stalledMs`. */
     readonly stalledMs?: number
   }
 
 export interface Listener extends Bound {
-  /**
-   * Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut.
-   */
+  /** Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut. */
   close(graceMs: number): Promise<void>
 }
 
 export interface ProxyListener extends Listener {
-  /** Begins what `close` does, and resolves when no request is to be answered any more, and nothing is open but what lasts by itself. */
+  /** Begins to close; resolves when no request needs the hub any more: only tunnels and answers that last are still open. */
   settle(graceMs: number): Promise<void>
 }
 
@@ -38,24 +36,24 @@ export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   return listener(server, service.crowd, [serveHttp1(server, service)], options)
 }
 
-/** What a TLS listener shows its clients, and whom it lets vouch for them. */
+/** The certificate that a TLS listener shows, and the authorities that it accepts clients' certificates from. */
 export interface ServingCredentials {
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate: string
   readonly key: string
-  /** PEM; absent: no certificate of a client counts. */
+  /** PEM; absent: no client certificate is accepted. */
   readonly clientCa?: string
 }
 
 export interface SecureListener extends ProxyListener {
   /**
-   * Connections made from now on are shown these; those there are go on. Where others vouch for clients now, each ends after the
-   * requests under way: nobody is believed any longer for a certificate of those before.
+   * Shows these to connections made from now on. Present connections go on; but if `clientCa` has changed, each ends after the requests
+   * under way on it, so that no client is believed any longer for a certificate of the authorities before.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
 
-/** HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Certificates are asked for, and judged by whoever answers. */
+/** HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Client certificates are asked for here and judged by the handler. */
 export async function listenSecurely(
   options: ListenerOptions & { readonly credentials: ServingCredentials },
 ): Promise<SecureListener> {
@@ -70,14 +68,14 @@ export async function listenSecurely(
   const service = served(server, options)
   const http1 = serveHttp1(server, service)
   const http2 = new Http2Connections(service)
-  // The server's own way with a connection, HTTP/1.1, stays for those that did not choose the other.
+  // Node's own listeners serve HTTP/1.1: they are kept for connections that did not choose HTTP/2.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
   server.on('secureConnection', (socket) => {
     if (socket.alpnProtocol === 'h2') http2.take(socket)
     else for (const take of own) take.call(server, socket)
   })
-  // Nothing that is no TLS is answered in the clear.
+  // Node would answer a client that does not speak TLS in the clear.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
@@ -94,10 +92,10 @@ export async function listenSecurely(
 const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureContextOptions => ({
   cert: certificate,
   key,
-  // Without any, Node would take the system's authorities for the cluster's.
+  // Without `ca` Node would accept the system's authorities.
   ca: clientCa ?? [],
   minVersion: 'TLSv1.2',
-  // A session taken up again would bring along what was thought of its certificate then.
+  // A resumed session would carry over the verdict on its certificate from when it was made.
   secureOptions: constants.SSL_OP_NO_TICKET,
 })
 
@@ -107,7 +105,7 @@ function served(server: Server, options: ListenerOptions): Served {
   return { handler, onBroken, onCut, stalledMs, crowd }
 }
 
-/** How long a connection that was accepted and has asked for nothing yet may take to do so, once the listener is to stop. */
+/** How long an accepted connection may take to send its first request once the listener is told to stop. */
 const firstRequestMs = 1_000
 
 async function listener(

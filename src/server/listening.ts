@@ -15,17 +15,17 @@ export interface Bound {
   readonly port: number
   /** The listening socket, for a process that is to go on with it; -1 where the system has no such number. */
   readonly fd: number
-  /** The same for another process to hold, and to give back. */
+  /** The same socket as Node passes it to another process. */
   readonly handle: SocketHandle | undefined
 }
 
-/** A socket as processes that share a channel pass it to each other: each has a descriptor of its own then. */
+/** A socket that can be passed over a channel between processes; each process then has a descriptor of its own. */
 export interface SocketHandle {
   readonly fd: number
   close(): void
 }
 
-/** There is no listening there. The message is for an operator, and names the place. */
+/** A server cannot listen where it is to. The message is for an operator, and names the place. */
 export class CannotListen extends Error {
   readonly code: string
 
@@ -49,9 +49,9 @@ const shown = (place: Place): string =>
     : `${isIPv6(place.host) ? `[${place.host}]` : place.host}:${place.port}`
 
 /**
- * Resolves when the server listens; rejects with `CannotListen` where it cannot. No later failure ends the process: `onBroken` is told
- * of it, as of connections that could not be taken when file handles run out. A passed socket is closed with the server, in this
- * process: whoever else holds it keeps its place, and the connections that wait there.
+ * Resolves when the server listens; rejects with `CannotListen` where it cannot. Later failures, such as a connection that cannot be
+ * accepted for want of file handles, do not end the process: `onBroken` is called with them. A passed socket is closed with the server,
+ * but in this process only: another that holds it keeps the port and the connections waiting there.
  */
 export async function listening(
   server: Server,
@@ -72,6 +72,6 @@ export async function listening(
   return { port: (server.address() as AddressInfo).port, fd: handle?.fd ?? -1, handle }
 }
 
-/** Node passes sockets on by their numbers and by this, and offers neither by another name. */
+/** Node's API offers neither the number of a listening socket nor what can be passed to another process: both are here only. */
 const handleOf = (server: Server): SocketHandle | undefined =>
   (server as { readonly _handle?: SocketHandle })._handle

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { HeaderList } from '../exchange/headers.ts'
 
-/** An answer to what is no request: a code, and a detail where there is one to tell. */
+/** What is wrong with a malformed message: the code to answer, with a detail where there is one. */
 export interface Fault {
   readonly code: number
   readonly detail?: string
 }
 
 /**
- * What is wrong with a message that Node's parser has let pass though Go's net/http refuses it: a version that is neither 1.0 nor 1.1, no
- * host, two of them or one that cannot be, a transfer encoding that is not exactly `chunked`.
+ * What is wrong with a message that Node's parser lets pass and Go's net/http refuses: a version that is neither 1.0 nor 1.1, a Host field
+ * that is missing, repeated or malformed, a transfer encoding that is not exactly `chunked`.
  */
 export function faultOf(request: IncomingMessage): Fault | undefined {
   const { httpVersion, rawHeaders } = request
@@ -27,7 +27,7 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
   }
   const encodings = headers.all('transfer-encoding')
   const [encoding = 'chunked'] = encodings
-  // Go reads no encoding into 1.0, and Node does: what would be a body here would be the next request there.
+  // Node reads a transfer encoding in HTTP/1.0, Go does not: what is a body to one would be the next request to the other.
   if (httpVersion === '1.0' && encodings.length > 0) return { code: 400 }
   if (encodings.length > 1 || encoding.toLowerCase() !== 'chunked') return { code: 501 }
   return undefined
@@ -37,8 +37,8 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
 const hostCharacters = /^[\w!$%&'()*+,\-.:;=[\]~]*$/
 
 /**
- * The path that a target asks for. A target in absolute form (RFC 9112 section 3.2.2) asks for its path where it names the very host that
- * the Host field names; any other is left as it is, and is no path.
+ * The path of a request's target. Of a target in absolute form (RFC 9112 section 3.2.2) it is the path, where the target names the same
+ * host as the Host field; any other target is returned as it is, and will be refused as a path.
  */
 export function pathOf({ url = '/', headers }: IncomingMessage): string {
   const match = /^https?:\/\/([^/?#]*)(\/.*)$/i.exec(url)

@@ -6,7 +6,7 @@ import { Crowd } from './crowd.ts'
 import type { Listener } from './listener.ts'
 import { listening, type Place } from './listening.ts'
 
-/** One thing that readiness depends on; `undefined` is well, anything else says what is wrong. */
+/** One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is. */
 export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string | undefined
@@ -17,9 +17,9 @@ export type OpsOptions = Place & {
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]
-  /** Lines for `?verbose` that are worth knowing and change nothing: whether the hub is offline, and since when. */
+  /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. */
   readonly remarks: () => readonly string[]
-  /** Told of connections that could not be taken. */
+  /** Called with the cause when a connection could not be accepted. */
   readonly onBroken?: (cause: unknown) => void
 }
 
@@ -28,10 +28,10 @@ const mostConnections = 64
 
 const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
 
-/** yurthub's own word, and no other: `yurtadm` compares the whole answer with it (pkg/yurtadm/util/yurthub/yurthub.go). */
+/** yurthub's answer, to the letter: `yurtadm` compares the whole body with it (pkg/yurtadm/util/yurthub/yurthub.go). */
 const yurthubOk = 'OK'
 
-/** livez, readyz, healthz and yurthub's paths of them, and metrics. Nothing of any API object is to be had here. */
+/** Serves livez, readyz, healthz, yurthub's paths for them, and metrics; no data of API objects. */
 export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
   const crowd = new Crowd(server, mostConnections, (reason) =>

@@ -19,7 +19,7 @@ export function peerOf(socket: Socket): Peer {
   return peer
 }
 
-/** Only what the listener's authorities vouch for: to an API server, too, any other certificate is as good as none. */
+/** A certificate counts only if the listener's authorities vouch for it; an API server, too, treats any other as none. */
 function shownOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
   if (!socket.authorized) return {}
   const { subject, valid_from, valid_to } = socket.getPeerCertificate()

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 
-/** Where Go's net/http, and so an API server, says a code in other words than Node. */
+/** Reason phrases in which Go's net/http, and so an API server, differs from Node. */
 const ofGo: Readonly<Record<number, string>> = {
   413: 'Request Entity Too Large',
   414: 'Request URI Too Long',

@@ -5,26 +5,26 @@ import { limits } from './limits.ts'
 import type { Fault } from './message.ts'
 import { reasonPhrase } from './phrase.ts'
 
-/** What of a failure of Node's parser is told; anything else is a bad request without a word. */
+/** What clients are answered for a failure of Node's parser; for any other it is a bare 400. */
 const faults: Readonly<Record<string, Fault>> = {
   HPE_HEADER_OVERFLOW: { code: 431 },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 408 },
   HPE_INVALID_TRANSFER_ENCODING: { code: 501 },
 }
 
-/** Answers what could not be parsed as a request, if the connection still takes it, and closes. */
+/** Answers a message that could not be parsed, if the connection can still be written to, and closes it. */
 export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
   else endWith(socket, messageOf(faults[error.code ?? ''] ?? { code: 400 }))
 }
 
-/** A whole answer in the words of Go's net/http, which speaks before there is an API server to make a Status (net/http server.go). */
+/** A whole answer as Go's net/http words it: it refuses malformed messages before an API server could make a Status (net/http server.go). */
 export function messageOf(fault: Fault): string {
   const { line, body } = wordsOf(fault)
   return `HTTP/1.1 ${line}\r\nContent-Type: ${plainText}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
 }
 
-/** The same through a response that has its turn among others. */
+/** The same through Node's response, which waits for the answers before it on the connection. */
 export function respondWith(fault: Fault, response: ServerResponse): void {
   const { line, body } = wordsOf(fault)
   response.sendDate = false
@@ -38,13 +38,13 @@ export function respondWith(fault: Fault, response: ServerResponse): void {
 
 const plainText = 'text/plain; charset=utf-8'
 
-/** Code and phrase, and as a rule the same once more for people. */
+/** Code and phrase for the status line, and a body that as a rule repeats them. */
 function wordsOf({ code, detail }: Fault): { line: string; body: string } {
   const line = `${code} ${reasonPhrase(code)}${detail === undefined ? '' : `: ${detail}`}`
   return { line, body: code === 501 ? 'Unsupported transfer encoding' : line }
 }
 
-/** Writes the last bytes of a connection, and closes it though its client may not. */
+/** Writes the last bytes of a connection, and closes it after a moment even if its client does not. */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
   socket.end(bytes, () => {
     const patience = after(limits.lingerMs, () => socket.destroy())

@@ -15,19 +15,19 @@ export interface ServingOptions {
   readonly names: readonly string[]
   /** A certificate and key to be shown instead of the hub's own. */
   readonly given: { readonly certificate: string; readonly key: string } | undefined
-  /** The file of those who vouch for clients. */
+  /** The file with the authorities for client certificates. */
   readonly clientCa: string | undefined
-  /** PEM of those who vouch for clients where no file says so. */
+  /** PEM: the authorities for client certificates where no file is given. */
   readonly upstreamCa: string | undefined
   readonly onAuthorityMade: () => void
-  /** Files that were given have changed, and cannot be used: the last good ones stay. */
+  /** Called when given files have changed and cannot be used: the last good ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
 }
 
 /** How often given files are looked at. */
 const filesMs = 5_000
 
-/** What the TLS listener shows and whom it lets vouch for its clients, kept current while it runs. */
+/** The TLS listener's certificate and its authorities for client certificates, kept current while it runs. */
 export class Serving implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
@@ -78,7 +78,7 @@ export class Serving implements Disposable {
     this.#onChange = (credentials) => listener.replaceCredentials(credentials)
   }
 
-  /** Those who vouch for the API servers have changed; where nobody else is named, they vouch for clients too. */
+  /** Takes over changed authorities of the API servers, which vouch for clients too where no file is given for that. */
   replaceUpstreamCa(ca: string | undefined): void {
     if (ca === this.#upstreamCa) return
     this.#upstreamCa = ca

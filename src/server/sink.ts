@@ -7,9 +7,9 @@ export interface SinkOptions {
   readonly trailers: (raw: readonly string[]) => void
   /** Breaks the answer off so that the client sees that it is no whole one. */
   readonly breakOff: (cause: Error) => void
-  /** Told why an answer failed whose client is still there. */
+  /** Called with the cause when an answer fails while its client is still there. */
   readonly onBroken: (cause: unknown) => void
-  /** Told when something written has gone to the client. */
+  /** Called when something written has gone to the client. */
   readonly onTaken?: () => void
 }
 
@@ -33,7 +33,7 @@ export function streamSink(
     },
     fail: (cause) => {
       started = true
-      // A stream that is gone already went with its client, who is no failure.
+      // A destroyed stream means that the client has gone, which is no failure.
       if (!stream.destroyed) onBroken(cause)
       breakOff(cause)
     },

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import { elapsed } from '../base/clock.ts'
 
-/** Bytes a second that a client takes at the least of what is written at once: one on this host that takes less has stopped. */
+/** The slowest client that has not stalled, in bytes a second: clients are on this host. */
 const slowest = 128 * 1024
 
 interface Taking {
@@ -11,8 +11,8 @@ interface Taking {
 }
 
 /**
- * The open streams of one HTTP/2 connection, and which of them wait for a client that takes nothing. Each is judged by itself: a client
- * that answers pings, or reads one stream, may have left another.
+ * The open streams of one HTTP/2 connection, and which of them have stalled because the client takes nothing. Each is judged by itself: a
+ * client that answers pings, or reads one stream, may have abandoned another.
  */
 export class StalledStreams {
   readonly #patienceMs: number
@@ -26,7 +26,7 @@ export class StalledStreams {
     return this.#open.size
   }
 
-  /** Keeps account of a stream until it closes. What is returned is to be called whenever something written has been taken. */
+  /** Watches a stream until it closes. The function returned is to be called whenever the client has taken something. */
   add(stream: ServerHttp2Stream): () => void {
     const taking = { taken: false, since: elapsed() }
     this.#open.set(stream, taking)
@@ -34,7 +34,7 @@ export class StalledStreams {
     return () => void (taking.taken = true)
   }
 
-  /** Those that have stalled for the time given, as far as that can be told from one look to the next. */
+  /** The streams that have stalled for `patienceMs`, as far as that shows from one look to the next. */
   look(): ServerHttp2Stream[] {
     const at = elapsed()
     const stalled: ServerHttp2Stream[] = []

@@ -9,18 +9,18 @@ export interface UnderWay {
   readonly end: () => void
 }
 
-/** Connections that close when the refusal has gone out that was the last answer on them. */
+/** Connections on which a malformed message was refused: they close with that refusal. */
 export const refused = new WeakSet<Duplex>()
 
 const connections = new WeakMap<Duplex, Set<UnderWay>>()
 
-/** Requests under way on one connection: several where a client did not wait for its answers; those wait for their turn. */
+/** The requests under way on one connection. There are several where a client pipelines; they are answered in turn. */
 export function underWayOn(socket: Duplex): Set<UnderWay> {
   const known = connections.get(socket) ?? new Set()
   connections.set(socket, known)
   return known
 }
 
-/** Whether it is this request that could not be parsed, within its body, and nothing was said to it yet. */
+/** Whether a parse error lies in this request's body, and its answer has not begun. */
 export const mayBeRefused = ({ request, response }: UnderWay): boolean =>
   !request.complete && !response.headersSent
