@@ -55,6 +55,10 @@ export function serveHttp1(server: Server, service: Served): Closing {
       refused.add(request.socket)
       return respondWith(fault, response)
     }
+    if (offersUpgrade(request)) {
+      refused.add(request.socket)
+      response.shouldKeepAlive = false
+    }
     if (asksForServer(request)) return void response.writeHead(200, { 'Content-Length': 0 }).end()
     answerRequest(request, response, service).catch((cause: unknown) => {
       service.onBroken(cause)
@@ -109,6 +113,12 @@ export function serveHttp1(server: Server, service: Served): Closing {
 /** `OPTIONS *` asks about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
+
+/**
+ * An offer that is ignored makes its request the last one on the connection: Node's parser passes over what came behind it in the same
+ * chunk, so that the next request would begin wherever the next chunk does.
+ */
+const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
 
 function answerRequest(
   request: IncomingMessage,

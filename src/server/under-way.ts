@@ -9,7 +9,7 @@ export interface UnderWay {
   readonly end: () => void
 }
 
-/** Connections on which a malformed message was refused: they close with that refusal. */
+/** Connections that close with the answer under way: what comes behind it is nobody’s request. */
 export const refused = new WeakSet<Duplex>()
 
 const connections = new WeakMap<Duplex, Set<UnderWay>>()

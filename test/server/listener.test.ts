@@ -584,6 +584,20 @@ void t.test(
   },
 )
 
+void t.test('what comes behind an offer that is passed over is no request', async (t) => {
+  const { dial, seen } = await listening(t, async () => said('ok'))
+  const client = await dial()
+  // Node's parser goes on with the next chunk, wherever that begins.
+  client.write(get('/', 'Connection: Upgrade', 'Upgrade: h2c') + 'PRI * HTTP/2.0\r\n\r\nSM\r\n')
+  t.equal((await client.answer()).body, 'ok')
+  client.write(get('/hidden'))
+  await client.ended
+  t.strictSame(
+    seen.map(({ url }) => url),
+    ['/'],
+  )
+})
+
 void t.test('when there is no room, the connection idle for longest makes it', async (t) => {
   const { dial, cuts } = await listening(t, async () => said('ok'), { maxConnections: 2 })
   const [first, second] = [await dial(), await dial()]
