@@ -4,7 +4,7 @@ import type { Credentials } from '../config/credentials.ts'
 import { Line, type Protocol } from './line.ts'
 import type { Pace } from './pace.ts'
 
-/** Connections that show the same credentials. Other credentials never share a connection nor a TLS session with them. */
+/** The connections that show one set of credentials. They share neither a connection nor a TLS session with any other set. */
 export class CredentialSet {
   readonly credentials: Credentials
   readonly #lines = new Map<string, Line>()

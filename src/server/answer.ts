@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { onAbort } from '../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
-import type { Crowd, OnCut, Business } from './crowd.ts'
+import type { ConnectionLimit, OnCut, Activity } from './connection-limit.ts'
 
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
@@ -15,7 +15,7 @@ export interface Service {
 
 /** What each protocol of a listener is given. */
 export interface Served extends Required<Service> {
-  readonly crowd: Crowd
+  readonly connections: ConnectionLimit
   /** See `limits`. */
   readonly stalledMs: number
 }
@@ -30,12 +30,12 @@ export interface Outlet {
   readonly sink: Sink & { started(): boolean }
 }
 
-/** Lets the service answer one request that is no upgrade; marks `business` where the answer lasts. Rejects where the service fails. */
+/** Lets the service answer one request that is no upgrade; marks `activity` where the answer lasts. Rejects where the service fails. */
 export async function answer(
   incoming: Incoming,
   outlet: Outlet,
   { handler }: Service,
-  business: Business,
+  activity: Activity,
 ): Promise<void> {
   const { signal } = incoming
   const reply = await handler(incoming)
@@ -43,7 +43,7 @@ export async function answer(
   if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
   outlet.head(reply.status, reply.headers)
   if (reply.kind === 'body') return outlet.end(reply.body)
-  if (reply.lasting) business.lasts()
+  if (reply.lasting) activity.lasts()
   const giveUp = reply.source(outlet.sink)
   // A watch may have nothing to say for minutes, yet its client waits for the head.
   if (!outlet.sink.started()) outlet.flush()

@@ -5,7 +5,7 @@ import { after } from '../base/clock.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
-import type { Business } from './crowd.ts'
+import type { Activity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
@@ -87,9 +87,9 @@ export function serveHttp1(server: Server, service: Served): Closing {
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
-    const business = service.crowd.serving(request.socket)
+    const activity = service.connections.serving(request.socket)
     socket.once('close', () => tunnels.delete(socket))
-    answerUpgrade(request, socket, head, service, business).catch((cause: unknown) => {
+    answerUpgrade(request, socket, head, service, activity).catch((cause: unknown) => {
       service.onBroken(cause)
       socket.destroy()
     })
@@ -126,7 +126,7 @@ function answerRequest(
   service: Served,
 ): Promise<void> {
   const gone = new AbortController()
-  const serving = service.crowd.serving(request.socket)
+  const serving = service.connections.serving(request.socket)
   const end = (): void => {
     underWay.delete(here)
     serving[Symbol.dispose]()
@@ -205,7 +205,7 @@ async function answerUpgrade(
   socket: Duplex,
   head: Buffer,
   { handler }: Served,
-  business: Business,
+  activity: Activity,
 ): Promise<void> {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(clientGone))
@@ -213,7 +213,7 @@ async function answerUpgrade(
   const reply = await handler(incoming(request, true, gone.signal))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
-    business.lasts()
+    activity.lasts()
     reply.take(socket, head)
     return
   }

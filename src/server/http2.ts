@@ -11,7 +11,7 @@ import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest, type Status } from '../kube/status.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
-import type { Business } from './crowd.ts'
+import type { Activity } from './connection-limit.ts'
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
@@ -25,7 +25,7 @@ const looksInTime = 4
 interface Opened {
   readonly peer: Peer
   readonly hasBody: boolean
-  readonly serving: Business
+  readonly serving: Activity
   /** To be called when the client has taken a part of the answer. */
   readonly onTaken: () => void
 }
@@ -43,7 +43,7 @@ export class Http2Connections implements Closing {
   /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
   take(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { crowd, stalledMs } = this.#service
+    const { connections, stalledMs } = this.#service
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: limits.streams,
@@ -59,7 +59,7 @@ export class Http2Connections implements Closing {
     this.#sessions.set(session, socket)
     const streams = new StalledStreams(stalledMs)
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
-      const serving = crowd.serving(socket)
+      const serving = connections.serving(socket)
       stream.once('close', () => serving[Symbol.dispose]())
       // `close` follows, and is all that is needed here.
       stream.on('error', () => undefined)

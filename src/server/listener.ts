@@ -4,7 +4,7 @@ import { constants } from 'node:crypto'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../base/clock.ts'
 import type { Served, Service } from './answer.ts'
-import { Crowd } from './crowd.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import { closed } from './draining.ts'
 import { http1Options, serveHttp1, type Closing } from './http1.ts'
 import { Http2Connections } from './http2.ts'
@@ -13,7 +13,7 @@ import { listening, type Bound, type Place } from './listening.ts'
 
 export type ListenerOptions = Place &
   Service & {
-    /** How many connections are kept open at most (see `Crowd`). */
+    /** How many connections are kept open at most (see `ConnectionLimit`). */
     readonly maxConnections: number
     /** In the place of `limits.stalledMs`. */
     readonly stalledMs?: number
@@ -33,7 +33,7 @@ export interface ProxyListener extends Listener {
 export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   const server = createServer(http1Options)
   const service = served(server, options)
-  return listener(server, service.crowd, [serveHttp1(server, service)], options)
+  return listener(server, service.connections, [serveHttp1(server, service)], options)
 }
 
 /** The certificate that a TLS listener shows, and the authorities that it accepts clients' certificates from. */
@@ -80,7 +80,7 @@ export async function listenSecurely(
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
   return {
-    ...(await listener(server, service.crowd, [http1, http2], options)),
+    ...(await listener(server, service.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
       server.setSecureContext(contextOf(credentials))
       if (credentials.clientCa !== clientCa) for (const each of [http1, http2]) each.retire()
@@ -101,8 +101,8 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
 
 function served(server: Server, options: ListenerOptions): Served {
   const { handler, onBroken, onCut = () => undefined, stalledMs = limits.stalledMs } = options
-  const crowd = new Crowd(server, options.maxConnections, onCut)
-  return { handler, onBroken, onCut, stalledMs, crowd }
+  const connections = new ConnectionLimit(server, options.maxConnections, onCut)
+  return { handler, onBroken, onCut, stalledMs, connections }
 }
 
 /** How long an accepted connection may take to send its first request once the listener is told to stop. */
@@ -110,7 +110,7 @@ const firstRequestMs = 1_000
 
 async function listener(
   server: Server,
-  crowd: Crowd,
+  connections: ConnectionLimit,
   protocols: readonly Closing[],
   options: ListenerOptions,
 ): Promise<ProxyListener> {
@@ -118,7 +118,7 @@ async function listener(
   const stop = async (graceMs: number): Promise<void> => {
     const over = closed(server)
     for (const protocol of protocols) protocol.drain()
-    using _strangers = after(firstRequestMs, () => crowd.dismissStrangers())
+    using _unused = after(firstRequestMs, () => connections.closeUnused())
     using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
     await over
   }
@@ -128,7 +128,7 @@ async function listener(
     ...bound,
     close,
     settle: async (graceMs) => {
-      await Promise.race([close(graceMs), crowd.atRest()])
+      await Promise.race([close(graceMs), connections.atRest()])
     },
   }
 }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { strangeTo } from '../request/own-host.ts'
-import { Crowd } from './crowd.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import type { Listener } from './listener.ts'
 import { listening, type Place } from './listening.ts'
 
@@ -23,7 +23,7 @@ export type OpsOptions = Place & {
   readonly onBroken?: (cause: unknown) => void
 }
 
-/** Whoever opens more makes room (see `Crowd`): a kubelet whose probe is not answered would end the hub. */
+/** One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would restart the hub. */
 const mostConnections = 64
 
 const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
@@ -34,11 +34,11 @@ const yurthubOk = 'OK'
 /** Serves livez, readyz, healthz, yurthub's paths for them, and metrics; no data of API objects. */
 export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
-  const crowd = new Crowd(server, mostConnections, (reason) =>
+  const connections = new ConnectionLimit(server, mostConnections, (reason) =>
     options.metrics.connectionsCut.add({ reason }),
   )
   server.on('request', (request, response) => {
-    const serving = crowd.serving(request.socket)
+    const serving = connections.serving(request.socket)
     response.once('close', () => serving[Symbol.dispose]())
     const [path, query] = (request.url ?? '/').split('?')
     const { host, origin } = request.headers
