@@ -6,7 +6,7 @@ import type { Credentials } from '../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
 import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
-import { plainOptions, type Protocol, type Request } from './line.ts'
+import { plainOptions, type Protocol, type Request } from './server-connections.ts'
 import { usualPace, type Pace } from './pace.ts'
 
 class NoAnswerInTime extends Error {
@@ -49,7 +49,7 @@ export class Connections implements AsyncDisposable {
     request: Request,
     handler: Dispatcher.DispatchHandler,
   ): void {
-    this.#set(credential).line(origin).dispatch(request, handler)
+    this.#set(credential).server(origin).dispatch(request, handler)
   }
 
   /** The node's certificate with its chain, in PEM, where it has one. */

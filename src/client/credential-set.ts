@@ -1,13 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { after, now } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
-import { Line, type Protocol } from './line.ts'
+import { ServerConnections, type Protocol } from './server-connections.ts'
 import type { Pace } from './pace.ts'
 
 /** The connections that show one set of credentials. They share neither a connection nor a TLS session with any other set. */
 export class CredentialSet {
   readonly credentials: Credentials
-  readonly #lines = new Map<string, Line>()
+  readonly #servers = new Map<string, ServerConnections>()
   readonly #pace: Pace
 
   constructor(credentials: Credentials, pace: Pace) {
@@ -15,16 +15,16 @@ export class CredentialSet {
     this.#pace = pace
   }
 
-  line(origin: string): Line {
-    const known = this.#lines.get(origin)
+  server(origin: string): ServerConnections {
+    const known = this.#servers.get(origin)
     if (known) return known
-    const line = new Line(origin, this.credentials, this.#pace)
-    this.#lines.set(origin, line)
-    return line
+    const server = new ServerConnections(origin, this.credentials, this.#pace)
+    this.#servers.set(origin, server)
+    return server
   }
 
   open(origin: string, protocol?: Protocol): number {
-    return this.#lines.get(origin)?.open(protocol) ?? 0
+    return this.#servers.get(origin)?.open(protocol) ?? 0
   }
 
   /**
@@ -34,18 +34,18 @@ export class CredentialSet {
   async retire(): Promise<void> {
     const left = Math.max(0, Math.min(expiryOf(this.credentials) - now(), dayMs))
     using _expiry = after(left, () => {
-      for (const line of this.#lines.values()) line.endWatches(new CertificateExpired())
+      for (const server of this.#servers.values()) server.endWatches(new CertificateExpired())
     })
-    await Promise.allSettled([...this.#lines.values()].map((line) => line.retire()))
+    await Promise.allSettled([...this.#servers.values()].map((server) => server.retire()))
   }
 
   drop(origin: string): void {
-    void this.#lines.get(origin)?.destroy()
-    this.#lines.delete(origin)
+    void this.#servers.get(origin)?.destroy()
+    this.#servers.delete(origin)
   }
 
   async destroy(): Promise<void> {
-    await Promise.all([...this.#lines.values()].map((line) => line.destroy()))
+    await Promise.all([...this.#servers.values()].map((server) => server.destroy()))
   }
 }
 

@@ -9,7 +9,7 @@ import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
 import { withDeadline } from './deadline.ts'
-import { heeding, type HeedingOptions } from './heeding.ts'
+import { heedingAuthentication, type KeyLearningOptions } from './authentication-outcome.ts'
 import { withLasting } from './lasting.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
@@ -30,7 +30,7 @@ export interface PipelineParts {
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   /** Where the keys that sign service accounts' tokens are kept, and who hears how fetching them went. */
-  readonly learning: HeedingOptions
+  readonly learning: KeyLearningOptions
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
   readonly onAnswer: OnAnswer
@@ -44,7 +44,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
-  const heeded = heeding(parts.dispatch.forward, parts.learning)
+  const heeded = heedingAuthentication(parts.dispatch.forward, parts.learning)
   const forward = weighed(heeded, memory)
   return stack<Incoming, WireReply>()
     .through(withLastResort(parts.onUnforeseen, refused)) // outermost: turns what no other layer caught into a Status in JSON

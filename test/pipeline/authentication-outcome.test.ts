@@ -3,7 +3,7 @@ import t from 'tap'
 import type { BytesReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
-import { heeding } from '../../src/pipeline/heeding.ts'
+import { heedingAuthentication } from '../../src/pipeline/authentication-outcome.ts'
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
@@ -38,7 +38,7 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     wake?.()
   }
   const keys = new ClusterKeys(join(folder, 'keys.json'))
-  const forward = heeding(
+  const forward = heedingAuthentication(
     async (exchange) => {
       asked.push(exchange)
       return answers[exchange.url] ?? answer('{}')

@@ -3,7 +3,7 @@ import { Pool, type buildConnector, type Dispatcher } from 'undici'
 import { jitter, turn } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import { dialer } from './dial.ts'
-import { Leash } from './leash.ts'
+import { EndableRequest } from './endable-request.ts'
 import type { Pace } from './pace.ts'
 import { Sessions } from './sessions.ts'
 
@@ -26,10 +26,10 @@ export const plainOptions = {
  * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which short requests are faster, and HTTP/2
  * sessions for watches, of which a node has hundreds.
  */
-export class Line {
+export class ServerConnections {
   readonly #pool: Pool
   readonly #sessions: Sessions | undefined
-  readonly #watches = new Set<Leash>()
+  readonly #watches = new Set<EndableRequest>()
   #spare: TLSSocket | undefined
 
   constructor(origin: string, credentials: Credentials, pace: Pace) {
@@ -54,12 +54,12 @@ export class Line {
 
   dispatch({ long, ...request }: Request, handler: Dispatcher.DispatchHandler): void {
     if (long !== true) return void this.#pool.dispatch(request, handler)
-    const leash = new Leash(handler, () => this.#watches.delete(leash))
-    this.#watches.add(leash)
+    const watch = new EndableRequest(handler, () => this.#watches.delete(watch))
+    this.#watches.add(watch)
     const { method, path, headers, body } = request
     if (this.#sessions && Array.isArray(headers) && (body ?? null) === null)
-      this.#sessions.dispatch({ method, path, headers: headers as string[] }, leash)
-    else this.#pool.dispatch(request, leash)
+      this.#sessions.dispatch({ method, path, headers: headers as string[] }, watch)
+    else this.#pool.dispatch(request, watch)
   }
 
   /** Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it if the pool does not. */

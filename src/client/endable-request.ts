@@ -4,14 +4,14 @@ import type { Dispatcher } from 'undici'
  * A long-running request that the hub can end: its handler sees a clean end, as if the server had ended the answer. Before the answer has
  * begun, the request fails instead.
  */
-export class Leash implements Dispatcher.DispatchHandler {
+export class EndableRequest implements Dispatcher.DispatchHandler {
   readonly #handler: Dispatcher.DispatchHandler
-  readonly #onOver: (leash: Leash) => void
+  readonly #onOver: (ended: EndableRequest) => void
   #controller: Dispatcher.DispatchController | undefined
   #answered = false
   #over = false
 
-  constructor(handler: Dispatcher.DispatchHandler, onOver: (leash: Leash) => void) {
+  constructor(handler: Dispatcher.DispatchHandler, onOver: (ended: EndableRequest) => void) {
     this.#handler = handler
     this.#onOver = onOver
   }

@@ -1,0 +1,57 @@
+import { elapsed } from '../base/clock.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { ClusterKeys } from '../identity/cluster-keys.ts'
+import type { Forward } from '../remote/forward.ts'
+import { isLongRunning, type RequestInfo } from '../request/request-info.ts'
+import { publishedKeys } from './published-keys.ts'
+
+export interface KeyLearningOptions {
+  readonly keys: ClusterKeys
+  readonly onLearned: () => void
+  /** Called with the reason when the keys could not be fetched; they are asked for again later. */
+  readonly onFailure: (cause: unknown) => void
+}
+
+/** How long fetched keys are believed to be all: clusters change theirs once in years. */
+const learnedForMs = 12 * 3_600_000
+const retryMs = 60_000
+
+/**
+ * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys when they are due. It fetches them with
+ * the token of a service account that an API server has just accepted: service accounts may read the keys, nodes may not
+ * (system:service-account-issuer-discovery).
+ */
+export function heedingAuthentication(
+  forward: Forward,
+  { keys, onLearned, onFailure }: KeyLearningOptions,
+): Forward {
+  let askableAt = 0
+  let learnedUntil = 0
+  const isDue = (keyId: string): boolean =>
+    elapsed() >= askableAt && (elapsed() >= learnedUntil || !keys.has(keyId))
+  const learn = async (exchange: Exchange): Promise<void> => {
+    askableAt = elapsed() + retryMs
+    try {
+      keys.learn(await publishedKeys(forward, exchange))
+      learnedUntil = elapsed() + learnedForMs
+      onLearned()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+  return async (exchange, options) => {
+    const reply = await forward(exchange, options)
+    const { claim, method, info } = exchange
+    if (reply.status !== 401 || !isRelayed(info))
+      claim?.answered({ method, status: reply.status, headers: reply.headers })
+    if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds()) void learn(exchange)
+    return reply
+  }
+}
+
+/**
+ * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be theirs, and says nothing of the caller's
+ * token.
+ */
+const isRelayed = (info: RequestInfo): boolean =>
+  info.isResource && info.subresource !== undefined && isLongRunning(info)
