@@ -76,18 +76,21 @@ void t.test('an answer is told to the claim, and passed on as it is', async (t) 
   t.strictSame(heard, [403])
 })
 
-void t.test('a 401 of whom the API server asks in turn is not its own word', async (t) => {
-  const pod = '/api/v1/namespaces/default/pods/a'
-  const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
-  const { send, heard } = heed(
-    t.testdir(),
-    Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
-  )
-  for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
-  t.strictSame(heard, [])
-  await send(undefined, true, pod)
-  t.strictSame(heard, [401])
-})
+void t.test(
+  'a 401 of a pod or kubelet that the API server relays says nothing of the token',
+  async (t) => {
+    const pod = '/api/v1/namespaces/default/pods/a'
+    const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
+    const { send, heard } = heed(
+      t.testdir(),
+      Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
+    )
+    for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
+    t.strictSame(heard, [])
+    await send(undefined, true, pod)
+    t.strictSame(heard, [401])
+  },
+)
 
 void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
   const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
@@ -112,18 +115,21 @@ void t.test('with the token of a service account the keys are learned, once', as
   )
   const [, discovery] = asked
   t.equal(discovery?.credential, 'caller')
-  t.strictSame(discovery?.headers.raw, ['authorization', 'Bearer a.b.c', 'Accept', '*/*'])
-})
-
-void t.test('with no other token, and none that is not believed', async (t) => {
-  const { send, asked } = heed(t.testdir(), publishing)
-  await send(undefined)
-  await send(keyId, false)
-  t.equal(asked.length, 2)
+  t.strictSame(discovery?.headers.raw, ['Authorization', 'Bearer a.b.c', 'Accept', '*/*'])
 })
 
 void t.test(
-  'what cannot be had or used is said, and not asked for with each request',
+  'no keys are asked for with another token, or with one that does not hold',
+  async (t) => {
+    const { send, asked } = heed(t.testdir(), publishing)
+    await send(undefined)
+    await send(keyId, false)
+    t.equal(asked.length, 2)
+  },
+)
+
+void t.test(
+  'keys that cannot be had or used are reported, and not asked for with each request',
   async (t) => {
     for (const refused of [
       answer('{}', 403),
