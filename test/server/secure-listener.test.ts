@@ -4,8 +4,7 @@ import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
+import type { Incoming, Sink } from '../../src/exchange/exchange.ts'
 import { limits } from '../../src/server/limits.ts'
 import {
   listenSecurely,
@@ -14,6 +13,7 @@ import {
   type ServingCredentials,
 } from '../../src/server/listener.ts'
 import { openStream } from '../kit/http2.ts'
+import { aborted, driven, get, said, textOf } from '../kit/listener.ts'
 import { Wire, valuesOf, type Teardown } from '../kit/wire/wire.ts'
 
 const hubs = new CertificateAuthority('hub')
@@ -27,26 +27,6 @@ const serving = (lifetimeMs?: number): ServingCredentials => ({
     ...(lifetimeMs !== undefined && { lifetimeMs }),
   }),
   clientCa: clients.certificate,
-})
-
-const said = (body: string, ...headers: string[]): WireReply => ({
-  kind: 'body',
-  from: 'hub',
-  status: 200,
-  headers: new HeaderList([...headers, 'Content-Length', String(body.length)]),
-  body: Buffer.from(body, 'latin1'),
-})
-
-/** An answer that the test writes. */
-const driven = (drive: (sink: Sink) => void, ...headers: string[]): WireReply => ({
-  kind: 'bytes',
-  from: 'cloud',
-  status: 200,
-  headers: new HeaderList(headers),
-  source: (sink) => {
-    drive(sink)
-    return () => undefined
-  },
 })
 
 interface Listening {
@@ -108,21 +88,6 @@ async function listening(
       return new Wire(socket)
     },
   }
-}
-
-const get = (path = '/', ...fields: string[]): string =>
-  [`GET ${path} HTTP/1.1`, 'Host: hub', ...fields, '', ''].join('\r\n')
-
-const aborted = (signal: AbortSignal): Promise<unknown> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(signal.reason)
-    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
-  })
-
-async function textOf(incoming: Incoming): Promise<string> {
-  let text = ''
-  for await (const chunk of incoming.body ?? []) text += (chunk as Buffer).toString('latin1')
-  return text
 }
 
 const forever = (): Promise<never> => new Promise(() => undefined)

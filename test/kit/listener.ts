@@ -1,0 +1,79 @@
+import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { listen, type ListenerOptions, type ProxyListener } from '../../src/server/listener.ts'
+import { dial, type Wire, type Teardown } from './wire/wire.ts'
+
+/** A whole answer. */
+export const said = (body: string, ...headers: string[]): WireReply => ({
+  kind: 'body',
+  from: 'hub',
+  status: 200,
+  headers: new HeaderList([...headers, 'Content-Length', String(body.length)]),
+  body: Buffer.from(body, 'latin1'),
+})
+
+/** An answer that the test writes. */
+export const driven = (
+  drive: (sink: Sink) => (() => void) | void,
+  ...headers: string[]
+): WireReply => ({
+  kind: 'bytes',
+  from: 'cloud',
+  status: 200,
+  headers: new HeaderList(headers),
+  source: (sink) => drive(sink) ?? (() => undefined),
+})
+
+export interface Listening {
+  readonly listener: ProxyListener
+  readonly seen: readonly Incoming[]
+  readonly broken: readonly unknown[]
+  readonly cuts: readonly string[]
+  readonly dial: () => Promise<Wire>
+}
+
+/** A listener whose answers are those of `handler`; it is closed with the test. */
+export async function startListener(
+  t: Teardown,
+  handler: ListenerOptions['handler'],
+  options: Partial<ListenerOptions> = {},
+): Promise<Listening> {
+  const cuts: string[] = []
+  const seen: Incoming[] = []
+  const broken: unknown[] = []
+  const listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 100,
+    onBroken: (cause) => broken.push(cause),
+    onCut: (why) => cuts.push(why),
+    ...options,
+    handler: (incoming) => {
+      seen.push(incoming)
+      return handler(incoming)
+    },
+  })
+  t.teardown(() => listener.close(0))
+  return { listener, seen, broken, cuts, dial: () => dial(t, listener.port) }
+}
+
+/** The head of a GET. */
+export const get = (path = '/', ...fields: string[]): string =>
+  [`GET ${path} HTTP/1.1`, 'Host: hub', ...fields, '', ''].join('\r\n')
+
+/** The head of a GET that asks for another protocol. */
+export const upgrading = get('/', 'Connection: Upgrade', 'Upgrade: SPDY/3.1')
+
+/** Resolves with the reason when `signal` aborts. */
+export const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason)
+    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
+  })
+
+/** The body of a request. */
+export async function textOf(incoming: Incoming): Promise<string> {
+  let text = ''
+  for await (const chunk of incoming.body ?? []) text += (chunk as Buffer).toString('latin1')
+  return text
+}
