@@ -48,7 +48,7 @@ export interface Closing {
 export function serveHttp1(server: Server, service: Served): Closing {
   const open = new HttpConnections(server)
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    // Whatever follows a malformed message on its connection is not taken for a request.
+    // Nothing that follows on such a connection is taken for a request.
     if (refused.has(request.socket)) return
     const fault = faultOf(request)
     if (fault) {
