@@ -2,6 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { Secret } from '../../src/base/secret.ts'
+import { fillSocket } from '../kit/wire/fill.ts'
 import { answerOf, rawUpstream, refusingOrigin } from '../kit/wire/upstream.ts'
 import { valuesOf } from '../kit/wire/wire.ts'
 import { relay } from './relay.ts'
@@ -59,7 +60,7 @@ void t.test('what concerns one connection is passed on in neither direction', as
   const client = await hub.dial()
   client.write(
     'GET / HTTP/1.1\r\nHost: hub\r\nConnection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: timeout=9\r\nProxy-Connection: x\r\n' +
-      'Proxy-Authorization: secret\r\nProxy-Authenticate: x\r\nTE: trailers\r\nTrailer: X-T\r\nUpgrade: h2c\r\nExpect: 100-continue\r\nContent-Length: 1\r\nX-Kept: 1\r\n\r\nx',
+      'Proxy-Authorization: secret\r\nProxy-Authenticate: x\r\nTE: trailers\r\nTrailer: X-T\r\nExpect: 100-continue\r\nContent-Length: 1\r\nX-Kept: 1\r\n\r\nx',
   )
   t.match(await client.head(), { line: /100/ })
   const wire = await upstream.next()
@@ -72,7 +73,6 @@ void t.test('what concerns one connection is passed on in neither direction', as
     'proxy-authenticate',
     'te',
     'trailer',
-    'upgrade',
     'expect',
     'transfer-encoding',
   ]) {
@@ -101,6 +101,15 @@ void t.test('what concerns one connection is passed on in neither direction', as
     'the upstream closes, the hub does not',
   )
   t.strictSame(valuesOf(answer, 'x-kept'), ['1'])
+})
+
+void t.test('an offer of another protocol that the hub ignores does not go upstream', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [upstream.origin])
+  const client = await hub.dial()
+  client.write('GET / HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')
+  const head = await (await upstream.next()).head()
+  t.strictSame(valuesOf(head, 'upgrade'), [])
 })
 
 const speaking = [
@@ -553,20 +562,6 @@ void t.test('a chunked answer reaches the client chunk by chunk', async (t) => {
   }
 })
 
-/** Writes `chunk` until nobody takes any more: bytes that were taken, and how many chunks were written for that. */
-async function filled(socket: Socket, chunk: Buffer): Promise<{ taken: number; chunks: number }> {
-  let chunks = 0
-  for (;;) {
-    do chunks++
-    while (socket.write(chunk) && chunks < 256)
-    const drained = once(socket, 'drain').then(() => true)
-    const quiet = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 300))
-    if (chunks >= 256 || !(await Promise.race([drained, quiet]))) {
-      return { taken: socket.bytesWritten - socket.writableLength, chunks }
-    }
-  }
-}
-
 void t.test('a client that does not read stops the upstream, and loses nothing', async (t) => {
   const upstream = await rawUpstream(t)
   const hub = await relay(t, [upstream.origin])
@@ -578,7 +573,7 @@ void t.test('a client that does not read stops the upstream, and loses nothing',
   wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
   const far = wire.socket as Socket
   const chunk = Buffer.from(`100000\r\n${'x'.repeat(1024 * 1024)}\r\n`)
-  const { taken, chunks } = await filled(far, chunk)
+  const { taken, chunks } = await fillSocket(far, chunk)
   t.ok(taken < 24 * 1024 * 1024, `${taken} bytes were taken for a client that reads none`)
   far.write('0\r\n\r\n')
   let received = 0
@@ -598,7 +593,7 @@ void t.test('an upstream that does not read stops the client', async (t) => {
   const wire = await upstream.next()
   await wire.head()
   wire.socket.pause()
-  const { taken } = await filled(client.socket as Socket, Buffer.alloc(1024 * 1024, 'x'))
+  const { taken } = await fillSocket(client.socket as Socket, Buffer.alloc(1024 * 1024, 'x'))
   t.ok(taken < 24 * 1024 * 1024, `${taken} bytes were taken for an upstream that reads none`)
 })
 
