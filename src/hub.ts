@@ -19,54 +19,54 @@ import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { listenOps } from './server/ops.ts'
 
-/** A running hub. Disposing it drains what is under way for as long as the configuration allows, then cuts. */
+/** A running hub. Disposing it lets requests under way finish for the configured grace period, then cuts them. */
 export interface Hub extends AsyncDisposable {
   /** Where the plain proxy listens; `undefined` where it does not. */
   readonly proxyPort: number | undefined
   /** Where the TLS proxy listens. */
   readonly proxySecurePort: number
   readonly opsPort: number
-  /** Where it listens, for a process that is to take over. */
+  /** The listening sockets, for a process that is to take over. */
   readonly sockets: readonly OpenSocket[]
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
-  /** Goes over to another configuration in what can be changed while the hub runs, without ending a watch. */
+  /** Takes over those settings that can change while the hub runs, without ending a watch. */
   reconfigure(config: HubConfig): void
-  /** Says in metrics and readiness that the configuration has become unusable, and that the last good one is in force. */
+  /** Shows in metrics and readiness that the configuration has become unusable, and that the last good one stays in force. */
   keepConfig(mistakes: readonly string[]): void
   /**
-   * Begins to stop, and resolves when another process can serve in its place: nobody is answered here any more, and the store is let go of.
-   * Tunnels and logs under way, which need none of that, go on until the hub is disposed of, and then for what is left of the grace period.
+   * Begins to stop, and resolves when another process can serve in its place: no request is answered here any more, and the store is
+   * closed. Tunnels and logs under way go on until the hub is disposed of, and then for the rest of the grace period.
    */
   release(): Promise<void>
-  /** Resolves when the hub has stopped, however that came. */
+  /** Resolves when the hub has been disposed of. */
   readonly closed: Promise<void>
 }
 
 export interface HubOptions {
   readonly log: Logger
   /**
-   * Resolves when no other process keeps its state where this hub is to; absent: none does. Called when all else that can be found out
-   * beforehand is known to be well.
+   * Resolves when the process before this one has closed the store; absent: there is none. Called only when everything that can fail
+   * without the store has succeeded.
    */
   readonly turn?: () => Promise<void>
-  /** Told when the cloud goes or comes back. */
+  /** Called when the hub goes offline or online. */
   readonly onOnline?: (online: boolean) => void
-  /** Told of each answer when it is over. */
+  /** Called for each answer when it is over. */
   readonly onAnswer?: (line: AnswerLine) => void
 }
 
 /**
  * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store, listens. Resolves when requests are served,
- * which does not wait for the cloud. Rejects with the first thing that cannot be; nothing is left open then.
+ * which does not wait for the cloud. Rejects with the first failure, and leaves nothing open then.
  */
 export async function startHub(
   config: HubConfig,
   { log, turn, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
-  // Of these there may be one on a node at a time.
+  // These parts exist once on a node: `release` disposes of them before the next process makes its own.
   await using unshared = new AsyncDisposableStack()
   let current = config
   const inForce = (): HubConfig => current

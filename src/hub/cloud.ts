@@ -13,7 +13,7 @@ export interface CloudSurroundings {
   readonly onOnline: (online: boolean) => void
 }
 
-/** The API servers of the configuration, probed from now on; verdicts go to log and metrics. Later ones are judged as `inForce` has it then. */
+/** The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers added later are judged by the rules in force then. */
 export function cloudOf(
   inForce: () => HubConfig,
   { connections, metrics, log, onOnline }: CloudSurroundings,
@@ -21,7 +21,7 @@ export function cloudOf(
   const build = (origin: string, onVerdict: () => void): Upstream =>
     new Upstream(origin, readiness(connections), inForce().heartbeat, {
       onVerdict: ({ verdict, lastError }) => {
-        // A probe that fails is no surprise: its message says it all, a stack would bury it.
+        // A failed probe is expected: its message is enough, a stack trace would bury it.
         log.info(
           { upstream: origin, verdict, lastProbe: lastError?.message },
           `an API server is now ${verdict}`,
@@ -49,7 +49,7 @@ export function cloudOf(
   })
 }
 
-/** Goes over to the API servers of another configuration, and to its ways with them. */
+/** Takes over the API servers of another configuration, its load balancing and its rules for health. */
 export function reconfigureCloud(cloud: Cloud, config: HubConfig): void {
   cloud.replace(originsOf(config))
   cloud.balanceBy(config.lbMode)

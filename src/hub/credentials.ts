@@ -9,7 +9,7 @@ import { servingNames } from './names.ts'
 /** How often credential files are looked at. */
 const lookMs = 5_000
 
-/** What the TLS listener shows. Throws where given files cannot be used. */
+/** The certificates of the TLS listener, kept current. Throws where given files cannot be used. */
 export const servingOf = (config: HubConfig, upstreamCa: string | undefined, log: Logger) =>
   new Serving({
     folder: join(config.rootDir, 'pki'),
@@ -28,7 +28,7 @@ export const servingOf = (config: HubConfig, upstreamCa: string | undefined, log
       ),
   })
 
-/** The hub's own credentials, `first` to begin with; `replace` is called with those that come after them. */
+/** Follows the files of the hub's own credentials; `replace` is called with those that differ from `first`, and from then on with each change. */
 export const followed = (
   config: HubConfig,
   first: Credentials,

@@ -38,10 +38,10 @@ export interface DataPathParts {
   readonly onAnswer: OnAnswer
 }
 
-/** What answers a request: the pipeline, with what its layers know of this hub. */
+/** Builds the pipeline of this hub. */
 export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
   const { inForce, proofs, filters, stopping, metrics, log, onAnswer } = parts
-  // Of what can change while the hub runs, each request sees what is in force when it comes.
+  // Settings that can change while the hub runs are read anew for each request, through `inForce`.
   const config = inForce()
   const clusterKeys = new ClusterKeys(join(config.rootDir, 'service-account-keys.json'))
   return pipeline({
@@ -78,7 +78,7 @@ export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
   })
 }
 
-/** Where answers come from, and what is kept of them. */
+/** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */
 function dispatchParts(parts: DataPathParts): DispatchParts {
   const { inForce, cloud, connections, store, filters, metrics, log } = parts
   const { nodeName, minRequestTimeoutMs } = inForce()
@@ -99,7 +99,7 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       store,
       nodeName,
       minRequestTimeoutMs,
-      // Answered from the cache although the cloud is taken to be there: nobody is going to say that it is back.
+      // A watch that is diverted to the cache while online ends at once: no change of spell would end it later.
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
     },
     onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),

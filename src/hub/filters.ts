@@ -9,11 +9,11 @@ import type { GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
 
-/** The filters that the configuration in force leaves in, and their failures in log and metrics. */
+/** The filters that the configuration in force enables; their failures go to log and metrics. */
 export class EnabledFilters implements FilterChain {
   readonly #metrics: HubMetrics
   readonly #log: Logger
-  /** Where pods reach the hub: only what the operator vouches for. By itself it listens on loopback, and shows what pods do not trust. */
+  /** Where pods reach the hub, if the operator says so: by default it listens on loopback, with a certificate that pods do not trust. */
   readonly #hubAddress: HubConfig['pods']['hubAddress']
   #config: HubConfig
   #chain: FilterChain
@@ -38,7 +38,7 @@ export class EnabledFilters implements FilterChain {
   reconfigure(next: HubConfig): void {
     const same = isDeepStrictEqual(enabled(next), enabled(this.#config))
     this.#config = next
-    // What the filters remember is worth keeping.
+    // A new chain would lose what filters remember.
     if (!same) this.#chain = this.#chainOf(next)
   }
 

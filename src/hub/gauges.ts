@@ -8,7 +8,7 @@ import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
 
-/** What is measured when somebody asks, and not when it changes. */
+/** The parts whose state is measured when metrics are read. */
 export interface Measured {
   readonly config: HubConfig
   readonly cloud: Cloud
@@ -32,7 +32,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
   })
 }
 
-/** Of those there are now: addresses may change while the hub runs. */
+/** Shows the present upstreams only: addresses may change while the hub runs. */
 function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): void {
   const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
   for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
@@ -51,7 +51,7 @@ function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): v
   }
 }
 
-/** The end of a certificate, in PEM; nothing where there is none. */
+/** Shows when the certificate at the head of `chain` (PEM) expires, if there is one. */
 function showExpiry(metrics: HubMetrics, certificate: string, chain: string | undefined): void {
   if (chain === undefined) return
   const { validToDate } = new X509Certificate(chain)

@@ -5,12 +5,12 @@ import type { Upstream } from '../remote/upstream.ts'
 import type { ReadinessCheck } from '../server/ops.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 
-/** What has gone wrong since the hub began, and has not been mended. */
+/** What is wrong with the hub at present, and what readiness says of it. */
 export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
 
-  /** Why the last write failed; `undefined`: it did not. */
+  /** Why the store's last write failed; `undefined` if it did not. */
   get storeFailure(): string | undefined {
     return this.#storeFailure
   }
@@ -47,7 +47,7 @@ export class Health {
     ]
   }
 
-  /** What is worth knowing and changes nothing: offline, the hub is as ready as ever. */
+  /** Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready as ever. */
   remarks(cloud: Cloud): string[] {
     return [
       spellRemark(cloud),

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import type { HubConfig } from '../config/hub-config.ts'
 
-/** What the process may hold, in bytes: what was set, else what the control group allows; where it allows all there is, what a node can well spare. */
+/** How much memory the process may use, in bytes: what was set, else what the control group allows; 512 MiB where that is unlimited. */
 export function memoryLimit({ memoryLimitBytes }: HubConfig): number {
   if (memoryLimitBytes !== undefined) return memoryLimitBytes
   const given = process.constrainedMemory()

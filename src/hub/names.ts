@@ -1,12 +1,12 @@
 import type { HubConfig } from '../config/hub-config.ts'
 
-/** By what names, besides loopback's, the node's programs may have been told to call the hub. */
+/** The names and addresses, besides those of loopback, by which the node's programs may call the hub. */
 export function ownHosts({ proxy, ops, pods, nodeName }: HubConfig): ReadonlySet<string> {
   const names = [proxy.address, ops.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
   return new Set(names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()])))
 }
 
-/** What clients may have been told to call the hub by, as its certificate has it. */
+/** The names and addresses in the hub's serving certificate. */
 export function servingNames(config: HubConfig): string[] {
   const unspecified = new Set(['0.0.0.0', '::'])
   const names = ['127.0.0.1', '::1', 'localhost', ...ownHosts(config)]

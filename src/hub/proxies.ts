@@ -8,7 +8,7 @@ import type { Bound } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
 import { placeOf } from './places.ts'
 
-/** Connections beyond any node's need (a kubelet has two a secret it mounts), below what file handles allow. */
+/** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
 const maxConnections = 4_096
 
 export interface ProxyParts {
@@ -24,7 +24,7 @@ export interface Proxies extends AsyncDisposable {
   readonly plain: Listener | undefined
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]
-  /** Begins what disposing does, and resolves when no request is to be answered any more: what is open then lasts by itself. */
+  /** Begins what disposing does; resolves when only tunnels and answers that last are still open, which need the hub no more. */
   settle(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export async function openProxies(
   const config = inForce()
   await using parts = new AsyncDisposableStack()
   const open: ProxyListener[] = []
-  // At the same time: what one waits for must not keep the other's clients coming.
+  // Both at the same time: while one waits for its requests, the other must not go on accepting clients.
   const stop = async (how: 'settle' | 'close'): Promise<void> => {
     await Promise.all(open.map((listener) => listener[how](inForce().shutdownGracePeriodMs)))
   }

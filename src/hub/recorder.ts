@@ -14,7 +14,7 @@ export interface RecorderSurroundings {
   readonly log: Logger
 }
 
-/** Records answers to the components that are recorded, and those that a filter acts on, which has to look into them anyway. */
+/** Records answers to the configured components, and those that a filter acts on: a filter reads them through the recorder. */
 export const recorderOf = (
   store: ObjectStore,
   { inForce, filters, onUnpacked, metrics, log }: RecorderSurroundings,

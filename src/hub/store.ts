@@ -14,7 +14,7 @@ export interface StoreSurroundings {
   readonly takenOver: boolean
 }
 
-/** How long a process that has let go of the state, or is at its end, may still seem to hold it. */
+/** How long the lock of a process that has closed the store, or has just died, may still be seen. */
 const lettingGoMs = 10_000
 
 /** Opens the store; how it fares goes to log, metrics and readiness. */

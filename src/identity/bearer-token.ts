@@ -3,17 +3,17 @@ import type { Incoming } from '../exchange/exchange.ts'
 /** How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver pkg/authentication/request/websocket). */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
 
-/** What a caller shows of itself besides a certificate; `undefined`: nothing. */
+/** The credential other than a certificate that a request carries. */
 export interface Shown {
-  /** All of it, whatever it is. */
+  /** The whole Authorization, as it was sent or as a WebSocket's protocol stands for it. */
   readonly text: string
   /** The token that an API server finds in it; absent where it finds none, and takes the caller for anybody. */
   readonly token?: string
 }
 
 /**
- * Reads as an API server does (apiserver pkg/authentication/request/bearertoken, websocket): what it does not take for a token proves
- * nothing, whatever it answers.
+ * The credential of a request, `undefined` where it carries none. Reads a token exactly where an API server does (apiserver
+ * pkg/authentication/request/bearertoken, websocket): of anything else its answers prove nothing.
  */
 export function shownBy({ headers, upgrade }: Incoming): Shown | undefined {
   const [authorization, ...more] = headers.all('authorization')

@@ -6,7 +6,7 @@ import type { Claims } from './claims.ts'
 import { isNodes, isValid } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
-/** Who a caller without credentials on the plain listener is: the node if uid 0 owns its socket, the node in any case, nobody. */
+/** Who a caller without credentials on the plain listener is: `root`: the node if uid 0 owns its socket; `node`: always the node; `none`: nobody. */
 export type AnonymousLoopback = 'root' | 'node' | 'none'
 
 export interface Caller {
@@ -26,8 +26,8 @@ export interface CallerRules {
 }
 
 /**
- * Says who is asking; throws the 401 of the API server for who cannot be told. As there, a certificate wins over a token, and one that is
- * not valid is none.
+ * Finds out who is asking; throws a 401 where that cannot be told. As at an API server, a certificate wins over a token, and one that is
+ * not valid counts for nothing.
  */
 export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
   const { tls } = incoming.peer
@@ -52,7 +52,7 @@ async function isNode({ peer, signal }: Incoming, rules: CallerRules): Promise<b
     case 'none':
       return false
     case 'root':
-      // A table that cannot be read now says nothing of anybody: the caller is refused, and may ask again. Nor does it say anything of one
+      // Where the table cannot be read the caller is refused, and may ask again. Nor does it say anything of one
       // that has gone: what it names may be the next socket on that port.
       return (await rules.owners.uid(peer).catch(() => undefined)) === 0 && !signal.aborted
   }

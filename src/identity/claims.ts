@@ -8,14 +8,14 @@ import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { Proofs } from './proofs.ts'
 import { readWebToken, type WebToken } from './web-token.ts'
 
-/** How many tokens, of how many characters together, are known by heart: what they say, and what their signature says of it. */
+/** How many tokens, of how many characters together, are remembered with their content and the verdict on their signature. */
 const mostKnown = 1_024
 const mostCharacters = 2 * 1024 * 1024
 
 interface Known {
   readonly token: WebToken | undefined
   signature: Signature
-  /** Of the keys that `signature` was found with. */
+  /** The generation of the keys that `signature` was found with. */
   generation: number
 }
 
@@ -25,8 +25,8 @@ export interface Claimed {
 }
 
 /**
- * What callers say of themselves with tokens, and whether it is so. A claim holds until the token ends if the cluster signed it, or where
- * that cannot be told, if an API server has accepted it; never once an API server has refused it.
+ * Whom callers claim to be by their tokens, and whether that holds. A claim holds until its token expires if the cluster signed the token
+ * or, where that cannot be told, if an API server has accepted it; never again once an API server has refused it.
  */
 export class Claims {
   readonly #hashKey: Buffer
@@ -66,7 +66,7 @@ export class Claims {
     if (verdict === 'refused' || expiresAt <= now()) return false
     const signature = this.#signature(known)
     if (signature === 'forged') return false
-    // A clock that is behind does not take back what was accepted when it was right.
+    // With the node's clock behind, a genuine token may seem not valid yet: then an acceptance counts.
     if (signature === 'genuine' && notBefore <= now()) return true
     return verdict === 'accepted'
   }
@@ -89,7 +89,7 @@ export class Claims {
 
 const unread = { signature: 'unknown', generation: -1 } as const
 
-/** An API server takes such a caller for anybody, so its answers prove nothing of it. */
+/** For a credential that an API server does not read as a token: it answers as to anybody, which proves nothing. */
 const unprovable: Claimed = {
   identity: nobody,
   claim: { holds: () => false, answered: () => undefined, keyId: undefined },
@@ -100,8 +100,8 @@ export const isApiServers = ({ headers }: Pick<Answered, 'headers'>): boolean =>
   headers.get('audit-id') !== undefined
 
 /**
- * Only what comes from behind authentication: an overloaded or stopping API server, a malformed request, a browser's preflight are answered
- * before anybody looked at the token (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
+ * Whether the answer shows that the token was accepted. When an API server is overloaded or stopping, a request malformed or a browser's
+ * preflight, it answers before it looks at the token (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
  */
 const provesAuthentication = ({ status, method }: Answered): boolean =>
   method !== 'OPTIONS' && ((status >= 200 && status < 300) || [403, 404, 409].includes(status))

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { writeDurably } from '../base/durable-file.ts'
 import type { WebToken } from './web-token.ts'
 
-/** What a signature says of a token: `unknown` where the keys at hand say nothing. */
+/** The verdict on a token's signature: `unknown` where the keys at hand do not tell. */
 export type Signature = 'genuine' | 'forged' | 'unknown'
 
-/** A JSON web key (RFC 7517); `kid` is what tokens call it by. */
+/** A JSON web key (RFC 7517); tokens name it by `kid`. */
 export type PublishedKey = webcrypto.JsonWebKey & { readonly kid?: string }
 
 /** What the API servers publish for those who verify their tokens (OpenID Connect discovery, RFC 7517). */
@@ -28,7 +28,7 @@ const algorithms = new Map<string, Algorithm>([
   ['ES512', { hash: 'sha512', type: 'ec' }],
 ])
 
-/** More keys than any cluster has; the rest is not taken. */
+/** More keys than any cluster has; further ones are ignored. */
 const mostKeys = 64
 
 /**
@@ -50,7 +50,7 @@ export class ClusterKeys {
     }
   }
 
-  /** Changes whenever other keys are at hand: a verdict holds for one generation. */
+  /** Changes with the keys: a verdict holds for one generation. */
   get generation(): number {
     return this.#generation
   }
@@ -79,12 +79,12 @@ export class ClusterKeys {
     this.#generation++
   }
 
-  /** Whether the cluster signed it for its own API servers. When it does so is not looked at. */
+  /** Whether the cluster signed the token for its own API servers. The token's times are not checked. */
   signature(token: WebToken): Signature {
     const key = this.#keys.get(token.keyId)
     const algorithm = algorithms.get(token.algorithm)
     if (key === undefined || token.issuer !== this.#issuer) return 'unknown'
-    // Other audiences can be the API servers' own, too, but which ones those are they tell nobody.
+    // API servers may accept further audiences, but do not publish which.
     if (!token.audiences.includes(this.#issuer)) return 'unknown'
     if (algorithm === undefined || key.asymmetricKeyType !== algorithm.type) return 'forged'
     const genuine = verify(

@@ -3,18 +3,18 @@ import { LRUCache } from 'lru-cache'
 import { after } from '../base/clock.ts'
 import { writeDurably } from '../base/durable-file.ts'
 
-/** What API servers have thought of a token, by a keyed hash of it. */
+/** Whether API servers have accepted or refused a token. */
 export type Verdict = 'accepted' | 'refused'
 
 /** More tokens than a node's pods have in an hour. */
 const mostTokens = 4_096
 
-/** Verdicts that fall together are written together. */
+/** Verdicts that come within this time are written together. */
 const writeMs = 50
 
 /**
- * What API servers have thought of tokens, the latest that were used, kept in `file` for when none can be asked. Nothing of a token can be
- * found there. `onFailure` is told of what could not be written.
+ * The verdicts of API servers on the tokens used last, by a keyed hash of each token, kept in `file` for when no API server can be asked.
+ * The file reveals nothing of a token. `onFailure` is called when it could not be written.
  */
 export class Proofs implements Disposable {
   readonly #file: string
@@ -36,7 +36,7 @@ export class Proofs implements Disposable {
     this.#set(hash, 'accepted')
   }
 
-  /** Takes back what was said before, or what a signature would say; `remember` tells whether there is any such thing. */
+  /** A refusal is worth storing only where it overrules something: an earlier verdict or, with `remember`, a genuine signature. */
   refuse(hash: string, remember: boolean): void {
     if (remember || this.#verdicts.has(hash)) this.#set(hash, 'refused')
   }

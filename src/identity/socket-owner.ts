@@ -12,8 +12,8 @@ type Owners = ReadonlyMap<string, number>
 /**
  * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
  * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Rejects where the table cannot be
- * read. What was found holds for the connection, anything else only for who asked; those who ask together share one reading of the table,
- * which costs the kernel time for every socket there is.
+ * read. A uid that was found is remembered for the connection. Requests that ask at the same time share one reading of the table, which
+ * costs the kernel time for each of its sockets.
  */
 export class SocketOwners {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
@@ -54,7 +54,7 @@ function ownersIn(table: string): Owners {
   const owners = new Map<string, number>()
   for (const line of table.split('\n')) {
     const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/)
-    // A socket that its owner has closed is shown without inode, and as root's.
+    // A socket that its owner has closed stands there without an inode, and with uid 0.
     if (inode !== undefined && inode !== '0') owners.set(`${local} ${remote}`, Number(uid))
   }
   return owners

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../kube/json.ts'
 import { serviceAccount, type Identity } from '../request/identity.ts'
 
-/** A JSON web token (RFC 7519) as it reads, nothing of it proved. Times are in milliseconds since the epoch. */
+/** The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds since the epoch. */
 export interface WebToken {
-  /** What its signature is over. */
+  /** The text that the signature signs. */
   readonly signed: string
   readonly signature: Buffer
   readonly algorithm: string
@@ -36,7 +36,7 @@ export function readWebToken(token: string): WebToken | undefined {
   }
 }
 
-/** As TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), and only where it does not contradict itself. */
+/** The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only where the subject names the same one. */
 function accountIn(claims: JsonObject): Identity | undefined {
   const own = objectOf(claims['kubernetes.io'])
   const account = objectOf(own?.['serviceaccount'])
