@@ -8,17 +8,10 @@ import { authority, type Pair } from '../kit/wire/certificates.ts'
 import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../kit/wire/upstream.ts'
 import { valuesOf, Wire, type Teardown } from '../kit/wire/wire.ts'
 
-const pki = authority(t)
-const skip = pki ? false : 'there is no openssl to make certificates with'
-const serving = pki?.server('IP:127.0.0.1,DNS:api.internal') ?? { cert: '', key: '' }
-const first = pki?.client('first-node') ?? serving
-const second = pki?.client('second-node') ?? serving
-
-const credentials = ({ cert, key }: Pair): Credentials => ({
-  ca: pki?.ca ?? '',
-  certificate: { chain: cert, key: new Secret(key) },
-  files: [],
-})
+const pki = authority()
+const serving = pki.server({ ipAddresses: ['127.0.0.1'], dnsNames: ['api.internal'] })
+const first = pki.client('first-node')
+const second = pki.client('second-node')
 
 const nobody: Credentials = { files: [] }
 
@@ -66,7 +59,7 @@ const nameShown = (wire: Wire): string => {
 async function witness(t: Teardown, pair: Pair, close = false): Promise<RawUpstream> {
   const upstream = await rawUpstream(t, {
     ...pair,
-    ca: pki?.ca,
+    ca: pki.ca,
     requestCert: true,
     rejectUnauthorized: false,
   })
@@ -92,11 +85,10 @@ async function testify(wire: Wire, close: boolean): Promise<void> {
 
 void t.test(
   'the node shows its certificate; a caller never does, whoever was there before',
-  { skip },
   async (t) => {
     for (const close of [false, true]) {
       const upstream = await witness(t, serving, close)
-      const connections = connectionsOf(t, credentials(first))
+      const connections = connectionsOf(t, pki.credentials(first))
       for (const credential of [
         'caller',
         'node',
@@ -114,9 +106,9 @@ void t.test(
   },
 )
 
-void t.test('many at once of both kinds stay apart', { skip }, async (t) => {
+void t.test('many at once of both kinds stay apart', async (t) => {
   const upstream = await witness(t, serving)
-  const connections = connectionsOf(t, credentials(first))
+  const connections = connectionsOf(t, pki.credentials(first))
   const kinds = Array.from(
     { length: 40 },
     (_, i) => (i % 3 === 0 ? 'node' : 'caller') as Credential,
@@ -128,25 +120,21 @@ void t.test('many at once of both kinds stay apart', { skip }, async (t) => {
   )
 })
 
-void t.test(
-  'a connection for an upgrade shows the certificate for the node only',
-  { skip },
-  async (t) => {
-    const upstream = await witness(t, serving)
-    const connections = connectionsOf(t, credentials(first))
-    for (const credential of ['node', 'caller', 'node'] as const) {
-      const socket = await connections.connect(credential, upstream.origin)
-      t.teardown(() => socket.destroy())
-      const answer = await new Wire(socket).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n').answer()
-      t.equal(answer.body, credential === 'node' ? 'first-node' : 'nobody')
-      t.equal((socket as TLSSocket).alpnProtocol === 'h2', false)
-    }
-  },
-)
-
-void t.test('a connection for an upgrade is used by nobody else', { skip }, async (t) => {
+void t.test('a connection for an upgrade shows the certificate for the node only', async (t) => {
   const upstream = await witness(t, serving)
-  const connections = connectionsOf(t, credentials(first))
+  const connections = connectionsOf(t, pki.credentials(first))
+  for (const credential of ['node', 'caller', 'node'] as const) {
+    const socket = await connections.connect(credential, upstream.origin)
+    t.teardown(() => socket.destroy())
+    const answer = await new Wire(socket).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n').answer()
+    t.equal(answer.body, credential === 'node' ? 'first-node' : 'nobody')
+    t.equal((socket as TLSSocket).alpnProtocol === 'h2', false)
+  }
+})
+
+void t.test('a connection for an upgrade is used by nobody else', async (t) => {
+  const upstream = await witness(t, serving)
+  const connections = connectionsOf(t, pki.credentials(first))
   const socket = await connections.connect('node', upstream.origin)
   t.teardown(() => socket.destroy())
   await get(connections, 'node', upstream.origin)
@@ -155,13 +143,12 @@ void t.test('a connection for an upgrade is used by nobody else', { skip }, asyn
 
 void t.test(
   'replaced credentials are shown from the next request on, and by the node only',
-  { skip },
   async (t) => {
     const upstream = await witness(t, serving)
-    const connections = connectionsOf(t, credentials(first))
+    const connections = connectionsOf(t, pki.credentials(first))
     t.equal((await get(connections, 'node', upstream.origin)).body, 'first-node')
     t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
-    connections.replaceCredentials(credentials(second))
+    connections.replaceCredentials(pki.credentials(second))
     t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
     t.equal((await get(connections, 'node', upstream.origin)).body, 'second-node')
     t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
@@ -209,48 +196,46 @@ void t.test('the node’s token is the node’s alone', async (t) => {
   t.equal(connections.authorization('node'), undefined)
 })
 
-void t.test('a server that the CA did not vouch for is asked nothing', { skip }, async (t) => {
-  const other = authority(t)
-  const upstream = await witness(t, other?.server('IP:127.0.0.1') ?? serving)
-  const connections = connectionsOf(t, credentials(first))
+void t.test('a server that the CA did not vouch for is asked nothing', async (t) => {
+  const other = authority()
+  const upstream = await witness(t, other.server())
+  const connections = connectionsOf(t, pki.credentials(first))
   await t.rejects(get(connections, 'node', upstream.origin))
   await t.rejects(get(connections, 'caller', upstream.origin))
   await t.rejects(connections.connect('caller', upstream.origin))
   await t.rejects(connections.ask(upstream.origin, '/readyz', 5_000))
 })
 
-void t.test(
-  'a server is known by the name that the credentials give for it',
-  { skip },
-  async (t) => {
-    const upstream = await witness(t, pki?.server('DNS:api.internal') ?? serving)
-    const { port } = upstream
-    for (const origin of [upstream.origin, `https://localhost:${port}`]) {
-      const named = connectionsOf(t, { ...credentials(first), serverName: 'api.internal' })
-      const host = ['Host', new URL(origin).host]
-      t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
-      t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
-      t.equal(await named.ask(origin, '/readyz', 5_000), 200)
-      const socket = await named.connect('caller', origin)
-      socket.destroy()
-      const unnamed = connectionsOf(t, credentials(first))
-      await t.rejects(get(unnamed, 'node', origin, host))
-      await t.rejects(unnamed.connect('node', origin))
-    }
-  },
-)
+void t.test('a server is known by the name that the credentials give for it', async (t) => {
+  const upstream = await witness(t, pki.server({ dnsNames: ['api.internal'] }))
+  const { port } = upstream
+  for (const origin of [upstream.origin, `https://localhost:${port}`]) {
+    const named = connectionsOf(t, { ...pki.credentials(first), serverName: 'api.internal' })
+    const host = ['Host', new URL(origin).host]
+    t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
+    t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
+    t.equal(await named.ask(origin, '/readyz', 5_000), 200)
+    const socket = await named.connect('caller', origin)
+    socket.destroy()
+    const unnamed = connectionsOf(t, pki.credentials(first))
+    await t.rejects(get(unnamed, 'node', origin, host))
+    await t.rejects(unnamed.connect('node', origin))
+  }
+})
 
 void t.test(
   'a question of its own goes over a new connection, with the node’s credentials',
-  { skip },
   async (t) => {
     const upstream = await rawUpstream(t, {
       ...serving,
-      ca: pki?.ca,
+      ca: pki.ca,
       requestCert: true,
       rejectUnauthorized: false,
     })
-    const connections = connectionsOf(t, { ...credentials(first), token: new Secret('node-token') })
+    const connections = connectionsOf(t, {
+      ...pki.credentials(first),
+      token: new Secret('node-token'),
+    })
     for (const code of [200, 503]) {
       const status = connections.ask(upstream.origin, '/readyz', 5_000)
       const wire = await upstream.next()

@@ -11,11 +11,9 @@ import type { CredentialFiles, Credentials } from '../../src/config/credentials.
 import { authority, type Pair } from '../kit/wire/certificates.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
-const pki = authority(t)
-const skip = pki ? false : 'there is no openssl to make certificates with'
-const empty: Pair = { cert: '', key: '' }
-const first = pki?.client('first') ?? empty
-const second = pki?.client('second') ?? empty
+const pki = authority()
+const first = pki.client('first')
+const second = pki.client('second')
 
 function folder(t: Teardown): (name: string, content?: string) => string {
   const path = mkdtempSync(join(tmpdir(), 'credentials-'))
@@ -47,7 +45,7 @@ function follow(t: Teardown, where: CredentialFiles): Followed {
   return { follower, told }
 }
 
-void t.test('files that stay as they are tell nothing', { skip }, async (t) => {
+void t.test('files that stay as they are tell nothing', async (t) => {
   const at = folder(t)
   const where = {
     kind: 'files',
@@ -60,7 +58,7 @@ void t.test('files that stay as they are tell nothing', { skip }, async (t) => {
   t.strictSame(told, [])
 })
 
-void t.test('a certificate rotated by renaming over it is told, once', { skip }, async (t) => {
+void t.test('a certificate rotated by renaming over it is told, once', async (t) => {
   const at = folder(t)
   const where = {
     kind: 'files',
@@ -77,7 +75,6 @@ void t.test('a certificate rotated by renaming over it is told, once', { skip },
 
 void t.test(
   'so is one rotated as the kubelet does it: one file with both, behind a link',
-  { skip },
   async (t) => {
     const at = folder(t)
     const link = at('current.pem')
@@ -92,7 +89,6 @@ void t.test(
 
 void t.test(
   'a pair that is half written is told as unusable, and as usable when it is whole',
-  { skip },
   async (t) => {
     const at = folder(t)
     const where = {
@@ -114,7 +110,7 @@ void t.test(
   },
 )
 
-void t.test('a file that is gone for a moment is no end of the following', { skip }, async (t) => {
+void t.test('a file that is gone for a moment is no end of the following', async (t) => {
   const at = folder(t)
   const where = {
     kind: 'files',
@@ -220,7 +216,7 @@ contexts: [{ name: x, context: { cluster: c, user: u } }]
 current-context: x
 `
 
-void t.test('a kubeconfig that names other files is followed to them', { skip }, async (t) => {
+void t.test('a kubeconfig that names other files is followed to them', async (t) => {
   const at = folder(t)
   const user = (name: string, pair: Pair): string =>
     `{ client-certificate: ${at(`${name}.crt`, pair.cert)}, client-key: ${at(`${name}.key`, pair.key)} }`
@@ -238,7 +234,7 @@ void t.test('a kubeconfig that names other files is followed to them', { skip },
   t.equal(told.length, 2, 'files that are no longer named are no longer followed')
 })
 
-void t.test('files are looked at by themselves', { skip }, async (t) => {
+void t.test('files are looked at by themselves', async (t) => {
   const at = folder(t)
   const where = {
     kind: 'files',
@@ -262,22 +258,18 @@ void t.test('files are looked at by themselves', { skip }, async (t) => {
   t.equal(await seen, second.cert)
 })
 
-void t.test(
-  'credentials that are to be read elsewhere are read there at once',
-  { skip },
-  async (t) => {
-    const at = folder(t)
-    const files = (name: string, { cert, key }: Pair) =>
-      ({ kind: 'files', certificate: at(`${name}.c`, cert), key: at(`${name}.k`, key) }) as const
-    const [here, there] = [files('here', first), files('there', second)]
-    const { follower, told } = follow(t, here)
-    follower.move(there)
-    t.strictSame(told, [second.cert])
-    renameSync(at('k', first.key), here.key)
-    follower.look()
-    t.strictSame(told, [second.cert], 'and nowhere else from then on')
-    rmSync(there.key)
-    follower.look()
-    t.equal(told.length, 2)
-  },
-)
+void t.test('credentials that are to be read elsewhere are read there at once', async (t) => {
+  const at = folder(t)
+  const files = (name: string, { cert, key }: Pair) =>
+    ({ kind: 'files', certificate: at(`${name}.c`, cert), key: at(`${name}.k`, key) }) as const
+  const [here, there] = [files('here', first), files('there', second)]
+  const { follower, told } = follow(t, here)
+  follower.move(there)
+  t.strictSame(told, [second.cert])
+  renameSync(at('k', first.key), here.key)
+  follower.look()
+  t.strictSame(told, [second.cert], 'and nowhere else from then on')
+  rmSync(there.key)
+  follower.look()
+  t.equal(told.length, 2)
+})

@@ -148,7 +148,7 @@ void t.test('leaving an answer early ends the request upstream', async (t) => {
   await wire.ended
 })
 
-const pki = authority(t)
+const pki = authority()
 
 /** Passes connections on to `port`, once it is opened. */
 async function gate(
@@ -180,13 +180,12 @@ async function gate(
 
 void t.test(
   'a body that goes to the next upstream is not lost when the first connects after all',
-  { skip: pki ? false : 'there is no openssl to make certificates with' },
   async (t) => {
-    const late = await rawUpstream(t, pki?.server('IP:127.0.0.1'))
+    const late = await rawUpstream(t, pki.server())
     const closed = await gate(t, late.port)
     const good = await rawUpstream(t)
     const hub = await relay(t, [closed.origin, good.origin], {
-      credentials: { ca: pki?.ca ?? '', files: [] },
+      credentials: { ca: pki.ca, files: [] },
     })
     const client = await hub.dial()
     client.write('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 8\r\n\r\nhalf')
@@ -276,40 +275,36 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
   }
 })
 
-void t.test(
-  'over HTTP/2, too, it is known what the server cannot have seen',
-  { skip: pki ? false : 'there is no openssl to make certificates with' },
-  async (t) => {
-    const serving = pki?.server('IP:127.0.0.1') ?? { cert: '', key: '' }
-    const server = await h2Upstream(t, serving)
-    const refusing = (await refusingOrigin()).replace('http:', 'https:')
-    const connections = new Connections({ ca: pki?.ca ?? '', files: [] })
-    t.teardown(() => connections[Symbol.asyncDispose]())
-    const watch = (origin: string): Promise<BytesReply> => {
-      const url = '/api/v1/pods?watch=1'
-      const exchange = {
-        ...exchangeOf(new AbortController().signal),
-        info: parseRequestInfo('GET', url),
-      }
-      const upstream = new Upstream(origin, new Probes().probe, patientRules, {
-        onVerdict: () => undefined,
-      })
-      t.teardown(() => upstream.close())
-      return attempt(
-        { exchange, credential: 'node', url, headers: new HeaderList(), repeatable: true },
-        upstream,
-        connections,
-      )
+void t.test('over HTTP/2, too, it is known what the server cannot have seen', async (t) => {
+  const serving = pki.server()
+  const server = await h2Upstream(t, serving)
+  const refusing = (await refusingOrigin()).replace('http:', 'https:')
+  const connections = new Connections({ ca: pki.ca, files: [] })
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  const watch = (origin: string): Promise<BytesReply> => {
+    const url = '/api/v1/pods?watch=1'
+    const exchange = {
+      ...exchangeOf(new AbortController().signal),
+      info: parseRequestInfo('GET', url),
     }
-    const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
-    await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })
-    // A stream that was refused is opened once more.
-    const refused = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: false })
-    await close(constants.NGHTTP2_REFUSED_STREAM)
-    await close(constants.NGHTTP2_REFUSED_STREAM)
-    await refused
-    const broken = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: true })
-    await close(constants.NGHTTP2_INTERNAL_ERROR)
-    await broken
-  },
-)
+    const upstream = new Upstream(origin, new Probes().probe, patientRules, {
+      onVerdict: () => undefined,
+    })
+    t.teardown(() => upstream.close())
+    return attempt(
+      { exchange, credential: 'node', url, headers: new HeaderList(), repeatable: true },
+      upstream,
+      connections,
+    )
+  }
+  const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
+  await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })
+  // A stream that was refused is opened once more.
+  const refused = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: false })
+  await close(constants.NGHTTP2_REFUSED_STREAM)
+  await close(constants.NGHTTP2_REFUSED_STREAM)
+  await refused
+  const broken = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: true })
+  await close(constants.NGHTTP2_INTERNAL_ERROR)
+  await broken
+})
