@@ -25,6 +25,10 @@ function folder(t: Teardown): (name: string, content?: string) => string {
   }
 }
 
+/** Where the first certificate and its key lie, each in a file of its own. */
+const pairIn = (at: (name: string, content?: string) => string) =>
+  ({ kind: 'files', certificate: at('c', first.cert), key: at('k', first.key) }) as const
+
 interface Followed {
   readonly follower: CredentialFollower
   /** What was told so far: the chain of a certificate, or what was wrong. */
@@ -47,11 +51,7 @@ function follow(t: Teardown, where: CredentialFiles): Followed {
 
 void t.test('files that stay as they are tell nothing', async (t) => {
   const at = folder(t)
-  const where = {
-    kind: 'files',
-    certificate: at('c', first.cert),
-    key: at('k', first.key),
-  } as const
+  const where = pairIn(at)
   const { follower, told } = follow(t, where)
   follower.look()
   follower.look()
@@ -60,11 +60,7 @@ void t.test('files that stay as they are tell nothing', async (t) => {
 
 void t.test('a certificate rotated by renaming over it is told, once', async (t) => {
   const at = folder(t)
-  const where = {
-    kind: 'files',
-    certificate: at('c', first.cert),
-    key: at('k', first.key),
-  } as const
+  const where = pairIn(at)
   const { follower, told } = follow(t, where)
   renameSync(at('k.new', second.key), where.key)
   renameSync(at('c.new', second.cert), where.certificate)
@@ -91,11 +87,7 @@ void t.test(
   'a pair that is half written is told as unusable, and as usable when it is whole',
   async (t) => {
     const at = folder(t)
-    const where = {
-      kind: 'files',
-      certificate: at('c', first.cert),
-      key: at('k', first.key),
-    } as const
+    const where = pairIn(at)
     const { follower, told } = follow(t, where)
     at('k', second.key)
     follower.look()
@@ -112,11 +104,7 @@ void t.test(
 
 void t.test('a file that is gone for a moment is no end of the following', async (t) => {
   const at = folder(t)
-  const where = {
-    kind: 'files',
-    certificate: at('c', first.cert),
-    key: at('k', first.key),
-  } as const
+  const where = pairIn(at)
   const { follower, told } = follow(t, where)
   rmSync(where.certificate)
   follower.look()
@@ -236,11 +224,7 @@ void t.test('a kubeconfig that names other files is followed to them', async (t)
 
 void t.test('files are looked at by themselves', async (t) => {
   const at = folder(t)
-  const where = {
-    kind: 'files',
-    certificate: at('c', first.cert),
-    key: at('k', first.key),
-  } as const
+  const where = pairIn(at)
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const seen = new Promise<string | undefined>((resolve) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, type ClientOptions } from './client.ts'
+import { Condition } from './condition.ts'
 
 interface Word {
   readonly online?: boolean
@@ -18,7 +19,7 @@ export class ChildHub {
   #process: ChildProcess | undefined
   #port = 0
   #online: boolean | undefined
-  #waiting: (() => void)[] = []
+  readonly #condition = new Condition()
   /** What it has written to standard error, so far. */
   log = ''
 
@@ -44,9 +45,9 @@ export class ChildHub {
     let over = false
     child.once('exit', () => {
       over = true
-      this.#stir()
+      this.#condition.changed()
     })
-    await this.#until(() => over || this.#port > 0)
+    await this.#condition.until(() => over || this.#port > 0)
     if (over) throw new Error(`the hub ended:\n${this.log}`)
   }
 
@@ -54,25 +55,15 @@ export class ChildHub {
     const { online, proxyPort } = JSON.parse(line) as Word
     if (online !== undefined) this.#online = online
     if (proxyPort !== undefined) this.#port = proxyPort
-    this.#stir()
-  }
-
-  #stir(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const look of waiting) look()
-  }
-
-  async #until(holds: () => boolean): Promise<void> {
-    while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#condition.changed()
   }
 
   offline(): Promise<void> {
-    return this.#until(() => this.#online === false)
+    return this.#condition.until(() => this.#online === false)
   }
 
   online(): Promise<void> {
-    return this.#until(() => this.#online === true)
+    return this.#condition.until(() => this.#online === true)
   }
 
   /** kill -9; resolves when it is gone. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, type ClientOptions } from './client.ts'
 import { plainNode } from './cluster/plain-node.ts'
+import { Condition } from './condition.ts'
 import { freePort } from './free-port.ts'
 import { hubFlags, type TestHubOptions } from './hub-config.ts'
 import type { Teardown } from './wire/wire.ts'
@@ -28,7 +29,7 @@ export class HubProcess {
   readonly lines: Line[] = []
   readonly #child: ChildProcess
   readonly #pids = new Set<number>()
-  #waiting: (() => void)[] = []
+  readonly #condition = new Condition()
   #ended = false
 
   constructor(
@@ -51,7 +52,7 @@ export class HubProcess {
     this.#pids.add(this.pid)
     this.#child.once('exit', () => {
       this.#ended = true
-      this.#stir()
+      this.#condition.changed()
     })
     const { stderr } = this.#child
     if (stderr) createInterface({ input: stderr }).on('line', (text) => this.#hear(text))
@@ -66,26 +67,12 @@ export class HubProcess {
     const line = (text.startsWith('{') ? JSON.parse(text) : { level: '', msg: text }) as Line
     this.lines.push(line)
     if (line.pid !== undefined) this.#pids.add(line.pid)
-    this.#stir()
-  }
-
-  #stir(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const look of waiting) look()
-  }
-
-  async #until<T>(look: () => T | undefined): Promise<T> {
-    for (;;) {
-      const seen = look()
-      if (seen !== undefined) return seen
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    }
+    this.#condition.changed()
   }
 
   /** The first line from the one numbered `from` on that says so; lines count from 0. */
   says(what: RegExp, from = 0): Promise<Line> {
-    return this.#until(() => {
+    return this.#condition.seen(() => {
       const line = this.lines.slice(from).find(({ msg }) => what.test(msg))
       if (line === undefined && this.#ended && from === 0) {
         throw new Error(`the hub ended:\n${this.lines.map(({ msg }) => msg).join('\n')}`)
@@ -96,7 +83,7 @@ export class HubProcess {
 
   /** Resolves when the first process has ended. */
   async ended(): Promise<number | null> {
-    await this.#until(() => this.#ended || undefined)
+    await this.#condition.until(() => this.#ended)
     return this.#child.exitCode
   }
 

@@ -6,6 +6,7 @@ import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub.ts'
 import type { AnswerLine } from '../../src/pipeline/trace.ts'
 import { Client, type ClientOptions } from './client.ts'
+import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
 import { hubFlags, testConfig, type TestHubOptions } from './hub-config.ts'
 import type { Teardown } from './wire/wire.ts'
@@ -20,7 +21,7 @@ export class TestHub {
   #hub: Hub | undefined
   #config: HubConfig | undefined
   #online: boolean | undefined
-  #waiting: (() => void)[] = []
+  readonly #condition = new Condition()
   /** Log lines of every level. */
   readonly lines: string[] = []
   /** Answers that are over. */
@@ -63,16 +64,16 @@ export class TestHub {
       log: createLog('trace', {
         write: (line) => {
           this.lines.push(line)
-          this.#stir()
+          this.#condition.changed()
         },
       }),
       onOnline: (online) => {
         this.#online = online
-        this.#stir()
+        this.#condition.changed()
       },
       onAnswer: (line) => {
         this.answers.push(line)
-        this.#stir()
+        this.#condition.changed()
       },
     })
     return this
@@ -90,34 +91,24 @@ export class TestHub {
     await this.start()
   }
 
-  #stir(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const look of waiting) look()
-  }
-
-  async #until(holds: () => boolean): Promise<void> {
-    while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-  }
-
   /** Resolves once the hub takes the cloud to be gone. */
   offline(): Promise<void> {
-    return this.#until(() => this.#online === false)
+    return this.#condition.until(() => this.#online === false)
   }
 
   online(): Promise<void> {
-    return this.#until(() => this.#online === true)
+    return this.#condition.until(() => this.#online === true)
   }
 
   /** Resolves once an answer that matches is over, with it. */
   async answered(match: (line: AnswerLine) => boolean): Promise<AnswerLine> {
-    await this.#until(() => this.answers.some(match))
+    await this.#condition.until(() => this.answers.some(match))
     return this.answers.find(match) as AnswerLine
   }
 
   /** Resolves once a line of the log holds `text`. */
   logged(text: string): Promise<void> {
-    return this.#until(() => this.lines.some((line) => line.includes(text)))
+    return this.#condition.until(() => this.lines.some((line) => line.includes(text)))
   }
 
   as(component: string, options: Partial<ClientOptions> = {}): Client {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
+import { Condition } from '../kit/condition.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 const asked = [
@@ -18,7 +19,7 @@ class Load {
   answers = 0
   #stopped = false
   readonly #running: Promise<void>[]
-  #waiting: (() => void)[] = []
+  readonly #condition = new Condition()
 
   constructor(clients: readonly Client[]) {
     this.#running = clients.map((client, i) => this.#ask(client, i))
@@ -32,15 +33,13 @@ class Load {
         (error: Error) => this.errors.push(`${path}: ${error.message}`),
       )
       this.answers++
-      const waiting = this.#waiting
-      this.#waiting = []
-      for (const look of waiting) look()
+      this.#condition.changed()
     }
   }
 
   async untilMore(count: number): Promise<void> {
     const wanted = this.answers + count
-    while (this.answers < wanted) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    await this.#condition.until(() => this.answers >= wanted)
   }
 
   async stop(): Promise<void> {
