@@ -2,7 +2,7 @@ import type { CredentialFiles } from './credentials.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
 
-/** What cannot be true together, or cannot be left out. `given` tells what somebody gave, rightly or not. */
+/** The mistakes that no single setting shows: settings that contradict each other, or are missing. `given` tells what was given, valid or not. */
 export function contradictions(values: Values, given: (name: OptionName) => boolean): string[] {
   const mistakes: string[] = []
   const servers = values['server-addr'].map(({ origin }) => origin)
@@ -49,7 +49,7 @@ function portsInTheWay(values: Values): string[] {
 const overlap = (a: string, b: string): boolean =>
   a === b || [a, b].some((address) => address === '0.0.0.0' || address === '::')
 
-/** What is allowed, and still worth a word. */
+/** What is allowed but worth a warning. */
 export function observations(values: Values, credentials: CredentialFiles): string[] {
   const notes: string[] = []
   if (credentials.kind === 'none') {

@@ -12,27 +12,27 @@ export interface ConfigFollower extends Disposable {
   read(): void
 }
 
-/** What became of reading again. */
+/** The outcome of reading the configuration again. */
 export interface ConfigNews {
-  /** All of it, with what only the next start acts upon. */
+  /** The whole configuration, including settings that only the next start acts upon. */
   readonly config: HubConfig
   /** Settings that now have another value and take effect while the hub runs. */
   readonly changed: readonly OptionName[]
   /** Settings that differ from what the hub was started with and wait for its next start; each value is told once. */
   readonly pending: readonly OptionName[]
-  /** What an operator should know of it, and was not told the last time. */
+  /** Warnings for the operator that the last reading did not give. */
   readonly notes: readonly string[]
 }
 
 export interface ConfigListener {
   onRead(news: ConfigNews): void
-  /** The last good configuration stays in force, whole. Told once for each change of the file. */
+  /** Its mistakes, given once for each change of the file. The last good configuration stays in force, whole. */
   onUnusable(mistakes: readonly string[]): void
 }
 
 /**
- * Looks at the file of --config every `intervalMs` and reads it again when it has changed; `first` is what is in force to begin with.
- * Flags and environment are what they were, and come before it as ever.
+ * Looks at the file of --config every `intervalMs` and reads it again when it has changed; `first` is in force to begin with. Flags and
+ * environment do not change, and still take precedence.
  */
 export function followConfig(
   sources: ConfigSources,

@@ -15,7 +15,7 @@ import { objectName, shown } from './value.ts'
 
 export type { HubConfig, LogLevel } from './hub-config.ts'
 
-/** One setting as it came to be: for those who ask what is in force. */
+/** One setting with its value and where that was given, for showing what is in force. */
 export interface Setting {
   readonly name: OptionName
   readonly option: Option<unknown>
@@ -39,15 +39,15 @@ export interface ConfigSources {
 export type ConfigResult =
   | {
       readonly config: HubConfig
-      /** What an operator should know of what was given: settings without effect, mapped, or odd. */
+      /** Warnings for the operator: settings without effect, mapped to others, or odd. */
       readonly notes: readonly string[]
       readonly settings: readonly Setting[]
     }
   | { readonly mistakes: readonly string[] }
 
 /**
- * Reads flags, environment and file, in this order of precedence, before the defaults. Opens nothing but files to be read; either
- * everything is right, or every mistake is named.
+ * Reads the configuration from flags, environment, file and defaults, in this order of precedence. Either all of it is valid, or every
+ * mistake is named. Only reads files: opens no socket and no store.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
   const { argv, env, readFile, hostname, passed = [] } = sources
@@ -76,7 +76,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   return { config: configOf(values, { nodeName, credentials, sockets }), notes, settings }
 }
 
-/** The name the node gave itself where none was given; that must be one, too. */
+/** The node's name: as given, else the host's name, which must be a valid one, too. */
 function nodeNameOf(
   values: Values,
   fromEnvironment: string | undefined,
@@ -135,7 +135,7 @@ function credentialFiles(values: Values): CredentialFiles {
   return values['bootstrap-mode'] === 'kubeletcertificate' ? kubeletCredentials : { kind: 'none' }
 }
 
-/** Files that are named but cannot be used, whoever named them. */
+/** The mistakes in files that settings name, and that cannot be used. */
 function unreadable(
   values: Values,
   settings: readonly Setting[],
@@ -154,7 +154,7 @@ function unreadable(
     if (option.file && typeof value === 'string')
       attempt(() => contentOf(value, readFile), origin ?? name)
   }
-  // Only where every file could be read: the same complaint twice helps nobody.
+  // Only where every file could be read: otherwise the same mistake would be named twice.
   if (mistakes.length > 0) return mistakes
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>

@@ -21,9 +21,9 @@ export const kubeletCredentials: CredentialFiles = {
   ca: '/etc/kubernetes/pki/ca.crt',
 }
 
-/** What the files held, as TLS takes it. */
+/** The content of the credential files, as TLS takes it. */
 export interface Credentials {
-  /** PEM of those who vouch for the API servers; absent: the system's. */
+  /** PEM: the authorities that vouch for the API servers; absent: the system's. */
   readonly ca?: string
   readonly serverName?: string
   /** PEM: the certificate with its chain, and its key. */
@@ -42,8 +42,8 @@ class UnusableCredentials extends Error {
 export type ReadFile = (path: string) => string
 
 /**
- * Reads the files and sees that certificate and key belong together (a rotation may be under way: the caller then keeps what it has
- * and reads again). Throws `UnusableCredentials` or `MalformedKubeconfig`.
+ * Reads the files and checks that certificate and key belong together. Throws `UnusableCredentials` or `MalformedKubeconfig`; a rotation may
+ * be under way then, and the caller should keep what it has and read again.
  */
 export function readCredentials(where: CredentialFiles, readFile: ReadFile): Credentials {
   const files: string[] = []
@@ -85,7 +85,7 @@ export function contentOf(file: string, readFile: ReadFile): string {
   }
 }
 
-/** The system's own word for a failed read, without the path, which stands there already. */
+/** The system's message for a failed read, without the path, which our message names already. */
 function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   const words: Record<string, string> = {
@@ -130,7 +130,7 @@ function keyIn(pem: Secret<string>, name: string): ReturnType<typeof createPriva
   try {
     return createPrivateKey(pem.reveal())
   } catch {
-    // Without the cause: what a parser says of a key is not for a log.
+    // Without the cause: a parser's message may quote the key.
     throw new UnusableCredentials(`the key of ${name} is not a private key in PEM`)
   }
 }

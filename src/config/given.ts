@@ -9,7 +9,7 @@ export interface Given {
   readonly origin: string
 }
 
-/** What one source gave, and what in it could not be understood. */
+/** The settings from one source, and the mistakes in it. */
 export interface GivenBy {
   readonly settings: ReadonlyMap<OptionName, Given>
   readonly mistakes: readonly string[]
@@ -51,12 +51,12 @@ function grown(settings: ReadonlyMap<OptionName, Given>, name: OptionName, text:
 
 const prefix = variableOf('')
 
-/** What Kubernetes sets in every container for a Service whose name begins with nodehub. */
+/** The variables that Kubernetes sets in every container for a Service whose name begins with nodehub. */
 const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
 
 /**
- * The environment variables of the table; an empty one counts as absent. Others that begin alike are no mistakes, since not
- * everything there was put there by an operator; they are named in a note, but for what Kubernetes puts there.
+ * Settings from the environment variables of the table; an empty one counts as absent. Other variables with the same prefix are no
+ * mistakes, as an operator need not have set them; a note names them, except those that Kubernetes sets.
  */
 export function givenByEnvironment(env: Readonly<Record<string, string | undefined>>): GivenBy {
   const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))

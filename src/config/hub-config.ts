@@ -4,7 +4,7 @@ import type { CredentialFiles } from './credentials.ts'
 import { poolScopeDefaults, type Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 
-/** Everything the hub was told, understood once. Frozen; times are in milliseconds. */
+/** The whole configuration, parsed once. Frozen; times are in milliseconds. */
 export interface HubConfig {
   readonly nodeName: string
   readonly nodepoolName: string | undefined
@@ -42,7 +42,7 @@ export interface HubConfig {
     readonly modules: readonly string[]
   }
   readonly hostNetworkPropagation: Values['host-network-propagation']
-  /** What is known of how pods can reach the hub. All absent or false: not at all. */
+  /** How pods can reach the hub, as far as is known. All absent or false: they cannot. */
   readonly pods: {
     /** Of an interface made for this purpose. */
     readonly dummyAddress: string | undefined
@@ -58,7 +58,7 @@ export interface HubConfig {
     readonly serving: { readonly certificate: string; readonly key: string } | undefined
   }
   readonly maxRequestsInFlight: number
-  /** `undefined`: what the process is given, which it finds out itself. */
+  /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
   readonly kubeletHealthGracePeriodMs: number
@@ -71,14 +71,14 @@ export type PlainProxy = 'served' | 'refusing' | 'off'
 
 export type LogLevel = NonNullable<Values['log-level']>
 
-/** What was found out besides what was set. */
+/** Facts that the configuration depends on besides its settings. */
 export interface Found {
   readonly nodeName: string
   readonly credentials: CredentialFiles
   readonly sockets: SocketsByListener
 }
 
-/** Settings, each understood by itself and checked against the others, as the parts of the hub want them. */
+/** The configuration as the parts of the hub take it, from settings that were parsed and checked. */
 export function configOf(values: Values, { nodeName, credentials, sockets }: Found): HubConfig {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
@@ -159,7 +159,7 @@ function frozen<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Where pods could reach the plain proxy without credentials, it serves only if it was asked to. */
+/** What the plain port does: where pods could reach it without credentials, it serves only if that was asked for, else it refuses. */
 export function plainProxyOf(values: Values): PlainProxy {
   const asked = values['plain-proxy']
   if (asked !== undefined) return asked ? 'served' : 'off'

@@ -23,7 +23,7 @@ class MalformedKubeconfig extends Error {
 
 type Mapping = Readonly<Record<string, unknown>>
 
-/** What client-go would do with these, the hub does not do. */
+/** Ways of client-go to authenticate that the hub does not support. */
 const unsupported = ['exec', 'auth-provider', 'username', 'password', 'as'] as const
 
 /**
@@ -75,7 +75,7 @@ function currentContext(document: Mapping): Mapping {
   return entry(document, 'contexts', 'context', name)
 }
 
-/** The value beside `name` in one of the kubeconfig's lists of named things. */
+/** The entry called `name` in one of the kubeconfig's lists. */
 function entry(document: Mapping, list: string, kind: string, name: string | undefined): Mapping {
   if (name === undefined) {
     if (kind === 'user') return {} // a context without a user speaks for nobody

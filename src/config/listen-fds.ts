@@ -4,7 +4,7 @@ import type { PassedSocket } from './passed-sockets.ts'
 /** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
 const first = 3
 
-/** More than any unit passes: a larger number is no count. */
+/** More sockets than any unit passes: a larger LISTEN_FDS is ignored. */
 const most = 64
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -16,9 +16,8 @@ export interface ProcessIds {
 }
 
 /**
- * What was passed to this process as sd_listen_fds(3) has it: LISTEN_FDS sockets, named by LISTEN_FDNAMES, for the process LISTEN_PID; or,
- * from a hub that cannot know its successor's number beforehand, for the child of the process LISTEN_PPID. Meant for another process,
- * they are none of ours.
+ * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, named by LISTEN_FDNAMES, for the process LISTEN_PID.
+ * A hub cannot know its successor's pid beforehand and names itself in LISTEN_PPID instead. None where they are meant for another process.
  */
 export function passedSockets(
   env: Environment,
@@ -52,8 +51,8 @@ export function passingOn(env: Environment, names: readonly string[], pid: numbe
 }
 
 /**
- * Why no process may take over from this one: the end of a process that somebody watches is, to them, the end of the hub. `undefined`:
- * nothing is known that speaks against it.
+ * Why no other process may take over from this one; `undefined` where nothing is known against it. Whoever supervises this very process
+ * would take its end for the end of the hub.
  */
 export function obstacleToSuccession(
   env: Environment,

@@ -20,15 +20,15 @@ export interface Option<T> {
   readonly group: Group
   readonly help: string
   readonly default: NoInfer<T>
-  /** What help says of the default where the value itself would not tell. */
+  /** How help words the default, where the value itself would not be clear. */
   readonly defaultShown?: string
-  /** Names files whose being readable is part of being right. */
+  /** Names files that must be readable for the configuration to be valid. */
   readonly file?: true
   /** Never printed. */
   readonly secret?: true
   /** Takes effect while the hub runs, when the file of --config changes. */
   readonly live?: true
-  /** What an operator who gave this value has to know, if anything: that it has no effect, or what it was mapped to. */
+  /** A warning for the operator who gave this value, if it needs one: that it has no effect, or what it was mapped to. */
   remark?(value: NoInfer<T>): string | undefined
 }
 
@@ -40,7 +40,7 @@ const notYet = 'has no effect yet in this release'
 /** A remark for what this release reads but does not act upon. */
 export const later = (instead: string) => (): string => `${notYet}: ${instead}`
 
-/** The same, where some values ask for nothing that is missing. */
+/** The same, for all but those values that ask for nothing that is missing. */
 export const laterUnless =
   <T>(fine: (value: T) => boolean, instead: string) =>
   (value: T): string | undefined =>

@@ -45,13 +45,13 @@ const places = (values: Values): readonly Place[] => [
 interface Assigned {
   readonly sockets: SocketsByListener
   readonly mistakes: readonly string[]
-  /** Listeners that are elsewhere than they are told to be. */
+  /** Notes on listeners whose passed socket is at another address than the configured one. */
   readonly notes: readonly string[]
 }
 
 /**
- * Gives each passed socket to the listener it is named after, else to the one whose address it is bound to. One that belongs to none is
- * a mistake: whoever opened it waits for answers there.
+ * Gives each passed socket to the listener it is named after, else to the one whose address it is bound to. A socket that belongs to no
+ * listener is a mistake: its clients would wait for answers for ever.
  */
 export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
   const sockets: Partial<Record<ListenerName, number>> = {}
@@ -81,7 +81,7 @@ export function assignSockets(passed: readonly PassedSocket[], values: Values): 
 const isAt = (place: Place, at: PassedSocket['at']): boolean =>
   at !== undefined && at.port === place.port && plain(at.address) === plain(place.address)
 
-/** One spelling for an address. */
+/** An address in its canonical spelling. */
 const plain = (address: string): string =>
   new SocketAddress({ address, family: address.includes(':') ? 'ipv6' : 'ipv4' }).address
 

@@ -9,10 +9,10 @@ import {
   type Environment,
 } from './listen-fds.ts'
 
-/** Configuration and credentials are small; what is larger was named by mistake. */
+/** Configuration and credentials are small: a larger file was named by mistake. */
 const largest = 4 * 1024 * 1024
 
-/** A file's text; throws where it cannot be read, or is too large to be what was meant. */
+/** A file's text; throws where it cannot be read or is too large. */
 function readFile(path: string): string {
   if (statSync(path).size > largest) throw new Error('it is larger than 4 MiB')
   return readFileSync(path, 'utf8')

@@ -1,7 +1,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import type { GVR } from '../kube/gvk.ts'
 
-/** A text understood, or what is wrong with it, worded to follow the text itself: `"abc" is not a port`. */
+/** A parsed value, or what is wrong with the text, worded to follow it: `"abc" is not a port`. */
 export type Parsed<T> = { readonly value: T } | { readonly wrong: string }
 
 /** How the text of a setting becomes a value. */

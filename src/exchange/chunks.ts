@@ -1,11 +1,11 @@
 import type { ByteSource } from './exchange.ts'
 
-/** How much may wait here before the source is told to stop. */
+/** How much may wait to be read before the source is told to stop. */
 const roomBytes = 1024 * 1024
 
 /**
- * A source of bytes to be pulled: yields what has arrived since the last time, together. Throws the cause where the source failed;
- * leaving early gives up the rest. `trailers` are those of the source, once the iteration is over.
+ * A pushed source made into one to be pulled: each step yields all that has arrived since the last. Throws the cause where the source
+ * failed; leaving the loop early gives up the rest. `trailers` are those of the source, once the iteration is over.
  */
 export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   trailers: readonly string[] | undefined

@@ -49,20 +49,20 @@ export interface Incoming {
 /** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */
 export type Credential = 'node' | 'caller'
 
-/** An answer, as far as it says something about who asked. */
+/** The part of an answer that tells whether the caller was authenticated. */
 export interface Answered {
   readonly method: string
   readonly status: number
   readonly headers: HeaderList
 }
 
-/** A caller's word that it is somebody. Only while it holds may anything be kept or given in that somebody's name. */
+/** A caller's claim to an identity. Only while it holds may anything be recorded or answered from the cache under that identity. */
 export interface Claim {
-  /** As far as can be told without asking an API server. */
+  /** Whether it holds, as far as can be told without asking an API server. */
   holds(): boolean
-  /** An upstream has answered a request that made the claim. */
+  /** To be called when an upstream has answered a request that made the claim. */
   answered(answer: Answered): void
-  /** The key with which the cluster is said to have signed it; absent where the claim is not to be a service account. */
+  /** The id of the key with which the cluster has signed the token, as the token says; `undefined` where it names no service account. */
   readonly keyId: string | undefined
 }
 
@@ -88,8 +88,8 @@ interface ReplyHead {
 }
 
 /**
- * Driven by whoever has the bytes: returns at once, and afterwards writes until it ends or fails the sink. To be called once. What it
- * returns gives up the rest: nothing is written after that.
+ * A body that is pushed into a sink: returns at once, and afterwards writes until it ends or fails the sink. To be called once. The
+ * function that it returns gives up the rest: nothing is written after that.
  */
 export type ByteSource = (sink: Sink) => () => void
 
@@ -99,7 +99,7 @@ export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchRepl
 export interface BytesReply extends ReplyHead {
   readonly kind: 'bytes'
   readonly source: ByteSource
-  /** May last as long as somebody looks on, and needs nothing of the hub but a connection on either side (see `UpgradeReply`, all of which do). */
+  /** The answer lasts as long as its client reads, and needs nothing of the hub but the two connections. Every `UpgradeReply` lasts. */
   readonly lasting?: true
 }
 
@@ -115,7 +115,7 @@ export interface ObjectReply extends ReplyHead {
   readonly form: Form
   readonly gvk: GVK
   readonly object: ApiObject
-  /** The body as it came, compressed where the headers say so; left out by whoever changes the object. */
+  /** The body as it came, compressed where the headers say so. A layer that changes the object leaves it out. */
   readonly body?: Uint8Array
 }
 
@@ -124,17 +124,17 @@ export interface ListReply extends ReplyHead {
   readonly form: Form
   readonly list: ListStream
   /**
-   * The body as it came, compressed as the headers say, for clients that take it so; to be had in the place of `list`, and left out by
-   * whoever changes that. Without it the list leaves as it is, whatever the headers say.
+   * The body as it came, compressed as the headers say, for clients that take it so: to be read instead of `list`. A layer that changes the
+   * list leaves it out; the list is then sent uncompressed, whatever the headers say.
    */
   readonly asItCame?: AsyncGenerator<readonly Uint8Array[]>
 }
 
 export interface WatchReply extends ReplyHead {
   readonly kind: 'watch'
-  /** Before the first event, the form that the client wants most: only events say whether the server makes it. */
+  /** The form of the events. Before the first one, the form that the client wants most: only events show whether the server makes it. */
   readonly form: () => Form
-  /** Events that arrived together, together. Ends where the watch ends cleanly; throws where it broke. */
+  /** Groups of events that arrived together. Ends where the watch ends cleanly; throws where it broke. */
   readonly events: AsyncIterable<readonly WatchEvent[]>
   /** Kind of the objects watched, for frames that have to be made here; all empty before the first event. */
   readonly gvk: () => GVK

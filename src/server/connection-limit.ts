@@ -8,7 +8,7 @@ export type OnCut = (why: Cut) => void
 
 /** A request under way on a connection, until disposed. */
 export interface Activity extends Disposable {
-  /** Marks its answer as one that lasts: `atRest` does not wait for its end. */
+  /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
   lasts(): void
 }
 
