@@ -1,5 +1,5 @@
 import { HeaderList } from '../../src/exchange/headers.ts'
-import type { Exchange } from '../../src/exchange/exchange.ts'
+import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
 import { componentOf } from '../../src/request/component.ts'
 import { formsOf } from '../../src/request/form.ts'
 import { node } from '../../src/request/identity.ts'
@@ -10,6 +10,15 @@ export interface Described {
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal
   readonly upgrade?: boolean
+}
+
+/** An answer of the cloud in which nothing is said. */
+export const emptyReply: BodyReply = {
+  kind: 'body',
+  status: 200,
+  headers: new HeaderList(),
+  from: 'cloud',
+  body: Buffer.alloc(0),
 }
 
 /** An exchange of the node's kubelet as it comes out of the layers that give a request its meaning. */

@@ -1,17 +1,7 @@
 import t from 'tap'
 import { mock } from 'node:test'
-import type { BodyReply } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
 import { withDeadline } from '../../src/pipeline/deadline.ts'
-import { exchangeOf } from '../kit/exchange.ts'
-
-const reply: BodyReply = {
-  kind: 'body',
-  status: 200,
-  headers: new HeaderList(),
-  from: 'cloud',
-  body: Buffer.alloc(0),
-}
+import { emptyReply, exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -24,7 +14,7 @@ void t.test('a watch is ended fifteen seconds after its time, and not before', a
   let signal: AbortSignal | undefined
   const handle = withDeadline(running)(async (exchange) => {
     signal = exchange.signal
-    return reply
+    return emptyReply
   })
   await handle(exchangeOf(`${pods}?watch=true&timeoutSeconds=300`))
   mock.timers.tick(314_999)
@@ -61,7 +51,7 @@ void t.test('a watch that is over leaves no deadline behind', async (t) => {
   const reasons: unknown[] = []
   const handle = withDeadline(running)(async ({ signal }) => {
     signal.addEventListener('abort', () => reasons.push(signal.reason))
-    return reply
+    return emptyReply
   })
   await handle(exchangeOf(`${pods}?watch=true&timeoutSeconds=1`, { signal: client.signal }))
   client.abort('the client has gone')
@@ -85,7 +75,7 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
     let signal: AbortSignal | undefined
     await withDeadline(running)(async (exchange) => {
       signal = exchange.signal
-      return reply
+      return emptyReply
     })(exchangeOf(url))
     mock.timers.tick(100_000_000)
     t.equal(signal?.aborted, false, url)
@@ -97,7 +87,7 @@ void t.test('a watch ends when the hub stops, whatever time it asked for', async
   let signal: AbortSignal | undefined
   await withDeadline(stopping.signal)(async (exchange) => {
     signal = exchange.signal
-    return reply
+    return emptyReply
   })(exchangeOf(`${pods}?watch=true`))
   t.equal(signal?.aborted, false)
   stopping.abort()

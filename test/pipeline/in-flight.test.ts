@@ -2,18 +2,9 @@ import t from 'tap'
 import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
 import { StatusError } from '../../src/kube/status.ts'
 import { withInFlightLimit, type Shed } from '../../src/pipeline/in-flight.ts'
-import { exchangeOf } from '../kit/exchange.ts'
-
-const reply: BodyReply = {
-  kind: 'body',
-  status: 200,
-  headers: new HeaderList(),
-  from: 'cloud',
-  body: Buffer.alloc(0),
-}
+import { emptyReply, exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -30,8 +21,8 @@ void t.test('watches and what streams to a person may last and are never shed', 
   const handle = withInFlightLimit(
     () => 0,
     () => undefined,
-  )(async () => reply)
-  for (const url of lasting) t.equal(await handle(exchangeOf(url)), reply, url)
+  )(async () => emptyReply)
+  for (const url of lasting) t.equal(await handle(exchangeOf(url)), emptyReply, url)
   for (const url of short) t.throws(() => void handle(exchangeOf(url)), StatusError, url)
 })
 
@@ -40,7 +31,7 @@ void t.test('a short request counts until its answer is over', async (t) => {
   const handle = withInFlightLimit(
     () => 2,
     () => rejected++,
-  )(async () => reply)
+  )(async () => emptyReply)
   const clients = [new AbortController(), new AbortController()]
   for (const { signal } of clients) await handle(exchangeOf(pods, { signal }))
   const shed = async (): Promise<unknown> => {
@@ -57,7 +48,7 @@ void t.test('a short request counts until its answer is over', async (t) => {
   await handle(exchangeOf(`${pods}?watch=true`))
   await handle(exchangeOf(`${pods}/a/exec`, { upgrade: true }))
   clients[0]?.abort()
-  t.equal(await shed(), reply)
+  t.equal(await shed(), emptyReply)
   t.match(await shed(), { status: { code: 429 } })
 })
 
@@ -75,7 +66,7 @@ function posting(): { exchange: Exchange; body: PassThrough; over: AbortControll
 /** An answer when the body has been read, as the cloud gives it. */
 const afterBody = async ({ body, signal }: Exchange): Promise<BodyReply> => {
   for await (const _ of body ?? []) signal.throwIfAborted()
-  return reply
+  return emptyReply
 }
 
 const codeOf = async (answer: Promise<unknown>): Promise<number | undefined> => {
@@ -96,11 +87,11 @@ void t.test('bodies that are sent slowly keep nobody else from being served', as
   const answers = slow.map(({ exchange }) => handle(exchange))
   for (let i = 0; i < 10; i++) {
     const read = new AbortController()
-    t.equal(await handle(exchangeOf(pods, { signal: read.signal })), reply)
+    t.equal(await handle(exchangeOf(pods, { signal: read.signal })), emptyReply)
     read.abort()
   }
   for (const { body } of slow) body.end('x')
-  for (const answer of answers) t.equal(await answer, reply)
+  for (const answer of answers) t.equal(await answer, emptyReply)
 })
 
 void t.test('of slow bodies the one that began first makes room for the next', async (t) => {
@@ -115,8 +106,8 @@ void t.test('of slow bodies the one that began first makes room for the next', a
   t.strictSame(shed, ['slow-body'])
   second.body.end('x')
   third.body.end('x')
-  t.equal(await answers[1], reply)
-  t.equal(await answers[2], reply)
+  t.equal(await answers[1], emptyReply)
+  t.equal(await answers[2], emptyReply)
 })
 
 void t.test('a body that has come takes a slot like any other request', async (t) => {
@@ -132,7 +123,7 @@ void t.test('a body that has come takes a slot like any other request', async (t
   t.throws(() => void handle(exchangeOf(pods)), StatusError)
   t.strictSame(shed, ['in-flight'])
   over.abort()
-  t.equal(await handle(exchangeOf(pods)), reply)
+  t.equal(await handle(exchangeOf(pods)), emptyReply)
 })
 
 void t.test('a body that has not come within a minute is waited for no longer', async (t) => {

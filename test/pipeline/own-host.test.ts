@@ -1,19 +1,9 @@
 import t from 'tap'
-import type { BodyReply } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
 import { StatusError } from '../../src/kube/status.ts'
 import { withOwnHost } from '../../src/pipeline/own-host.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { emptyReply, exchangeOf } from '../kit/exchange.ts'
 
-const reply: BodyReply = {
-  kind: 'body',
-  status: 200,
-  headers: new HeaderList(),
-  from: 'cloud',
-  body: Buffer.alloc(0),
-}
-
-const handle = withOwnHost(new Set(['edge-1', '169.254.2.1']))(async () => reply)
+const handle = withOwnHost(new Set(['edge-1', '169.254.2.1']))(async () => emptyReply)
 
 /** The code a request with these fields is answered with, at the address where it came in. */
 async function code(headers: Record<string, string>, localAddress = '127.0.0.1'): Promise<number> {
