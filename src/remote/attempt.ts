@@ -96,6 +96,18 @@ export function attempt(
   })
 }
 
+/** Where such an answer ends is for each reader to guess. */
+class UnknownFraming extends Error {
+  readonly code = 'UNKNOWN_FRAMING'
+  constructor() {
+    super('an answer came in a transfer coding that is not `chunked`')
+  }
+}
+
+/** undici takes for chunked what only ends with the word. No API server sends another coding (RFC 9112 section 6.1). */
+const hasUnknownFraming = (headers: HeaderList): boolean =>
+  headers.all('transfer-encoding').some((coding) => coding.trim().toLowerCase() !== 'chunked')
+
 /**
  * One attempt as undici sees it.
  *
@@ -152,11 +164,13 @@ class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     this.#upstream.heard()
     if (status < 200) return
+    const headers = new HeaderList(rawStrings(controller.rawHeaders))
+    if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
     this.#reply = {
       kind: 'bytes',
       from: 'cloud',
       status,
-      headers: endToEnd(new HeaderList(rawStrings(controller.rawHeaders))),
+      headers: endToEnd(headers),
       source: (sink) => this.#body.attach(sink, controller),
       whole: () => this.#body.whole,
     }

@@ -30,3 +30,8 @@ void t.test('a list whose first object stands on a line of its own keeps its byt
   const body = finding('findings-list-on-a-new-line.json')
   t.equal(listRound('json', 'object', body, new Random(1)), 'taken')
 })
+
+void t.test('a list in protobuf with a field number of more than 29 bits is refused', async (t) => {
+  const body = finding('findings-list-field-number-too-high.pb')
+  t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
+})

@@ -225,6 +225,14 @@ void t.test('what may not be repeated is given up as long as it was not sent', a
   await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
 })
 
+void t.test('an answer in a transfer coding that nobody knows is none', async (t) => {
+  for (const coding of ['oding: chunked', 'gzip, chunked', 'identity']) {
+    const { reply, wire } = await begin(t, await rawUpstream(t))
+    wire.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`)
+    await t.rejects(reply, { code: 'NO_ANSWER', cause: { code: 'UNKNOWN_FRAMING' } }, coding)
+  }
+})
+
 void t.test('a held answer that breaks off is none', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
   wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')

@@ -65,6 +65,9 @@ export interface Header {
   readonly end: number
 }
 
+/** Field numbers have 29 bits (protobuf's language guide, "Assigning Field Numbers"). */
+const largestNumber = 2 ** 29 - 1
+
 /** `undefined` where `bytes` end before tag and length (of a varint: before its end). */
 export function readHeader(bytes: Buffer, at: number, limit: number): Header | undefined {
   const tagEnd = varintEnd(bytes, at, limit)
@@ -72,7 +75,7 @@ export function readHeader(bytes: Buffer, at: number, limit: number): Header | u
   const tag = unsignedVarint(bytes, at, tagEnd)
   const number = Math.floor(tag / 8)
   const type = tag % 8
-  if (number === 0) throw new MalformedBody('a field without a number')
+  if (number === 0 || number > largestNumber) throw new MalformedBody('a field without a number')
   if (type === fixed64Type) return { number, type, valueStart: tagEnd, end: tagEnd + 8 }
   if (type === fixed32Type) return { number, type, valueStart: tagEnd, end: tagEnd + 4 }
   if (type !== varintType && type !== lengthType) {

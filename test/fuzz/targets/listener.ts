@@ -144,7 +144,7 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   let at = 0
   for (const { line, incoming } of seen) {
     if (at >= said.length) return
-    const answer = readAnswer(said, at, incoming.method)
+    const answer = behindRefusals(said, at, incoming.method)
     if (!answer) return checkCut(input, said.slice(at))
     const isOwn = incoming.method === 'HEAD' || answer.body === line
     if (!isOwn && !/^HTTP\/1\.1 (?:4|5)/.test(answer.line)) {
@@ -154,6 +154,12 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   }
   const isRefusal = readAnswer(said, at) ?? /^HTTP\/1\.1 [45]/.test(said.slice(at))
   if (at < said.length && !isRefusal) checkCut(input, said.slice(at))
+}
+
+/** What a client expects that nobody here knows is refused, and never handed on. */
+function behindRefusals(said: string, from: number, method: string): Message | undefined {
+  const answer = readAnswer(said, from, method)
+  return answer?.line.includes(' 417 ') ? behindRefusals(said, answer.end, method) : answer
 }
 
 /** What cannot be read may be the beginning of an answer that broke off with its connection, and nothing else. */

@@ -62,7 +62,8 @@ const comparable = (list: WholeList | undefined) =>
     gvk: list.end.gvk,
     meta: list.end.meta,
     extra: list.end.extra,
-    body: list.body.toString('latin1'),
+    // Where a list is split behind white space, the comma that follows it comes first.
+    body: list.body.toString('latin1').replaceAll(/([ \t\r\n]+),/g, ',$1'),
     objects: list.objects.map(({ bytes, ...known }) => [
       known,
       Buffer.from(bytes).toString('latin1'),
