@@ -18,20 +18,20 @@ import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 
-/** What the API server sends with every answer, and what is true of ours. */
+/** Headers that the API server sends with every answer. */
 export const answerHeaders = (contentType: string): HeaderList =>
   new HeaderList(['Cache-Control', 'no-cache, private', 'Content-Type', contentType])
 
 /**
- * Nothing is known that could answer. Without Retry-After: a client that is told to come back in a second repeats for ever what
- * cannot be answered while the cloud is gone; without, it backs off.
+ * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
+ * is offline; without, it backs off.
  */
 export const neverCached = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
 
-/** A get: the newest that the caller was shown of it, 404 where it is known not to be. */
+/** Answers a get with the newest state that the caller was shown; 404 where the object is known not to exist. */
 export function localObject(
   exchange: Exchange,
   info: ResourceRequest,
@@ -70,13 +70,13 @@ export function storedCollection(
   return undefined
 }
 
-/** A list, at the newest version the cloud gave for it: 504 for a newer one, 410 for exactly another one or a further page. */
+/** Answers a list at the newest version that the cloud gave for it; 504 where a newer one is asked for, 410 for exactly another or a further page. */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
 ): ListReply {
-  // Who asks for what is not there is told so before anything of what is there is read.
+  // A version that is not there is refused before the store is read.
   for (const form of exchange.forms) {
     const version = store.version(collectionKey(exchange, info, form))
     if (version === undefined) continue
@@ -86,7 +86,7 @@ export function localList(
   const found = storedCollection(exchange, info, store)
   if (!found) throw neverCached()
   const { form, stored } = found
-  // The version is that of what is still being written, too.
+  // It is the version of objects that are still being written, too.
   refuseOtherVersions(info, stored.resourceVersion)
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored
@@ -108,7 +108,7 @@ export function localList(
   }
 }
 
-/** Lets others have their turn between two runs of a long list. */
+/** Lets other requests be served between two runs of a long list. */
 async function* inTurn(
   batches: Iterable<readonly ApiObject[]>,
 ): AsyncGenerator<{ objects: readonly ApiObject[] }> {

@@ -11,14 +11,14 @@ export interface LocalFacts {
   readonly nodeName: string
   /** Aborts when the cloud is back. */
   readonly recovered: () => AbortSignal
-  /** The least a watch lasts whose client named no time. */
+  /** How long a watch lasts at least whose client named no timeout. */
   readonly minRequestTimeoutMs: number
 }
 
-/** Answers as far as can be without the cloud; throws a `StatusError` for what cannot. */
+/** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
   if (exchange.claim?.holds() === false) throw new StatusError(unauthorized())
-  // Whether one may speak for another only the cloud can say; the node's own requests speak for nobody else in any case.
+  // Only the cloud can say whether a caller may impersonate another; the node's own requests never do.
   if (exchange.credential === 'caller' && impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
   const { store } = facts

@@ -10,17 +10,17 @@ import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders, neverCached, storedCollection } from './answers.ts'
 
-/** When a watch ends that its client does not end. */
+/** When a watch ends unless its client ends it. */
 export interface WatchEnd {
   /** Aborts when the cloud is back. */
   readonly recovered: AbortSignal
-  /** The least a watch lasts whose client named no time; they are spread over as much again, as by an API server. */
+  /** How long a watch lasts at least whose client named no timeout; as at an API server, such watches last up to twice as long. */
   readonly leastMs: number
 }
 
 const bookmarkMs = 60_000
 
-/** Watches end over this time when the cloud is back, so that it is not asked for everything at once. */
+/** Over how long watches are ended when the cloud is back, so that they do not all come to it at once. */
 const spreadMs = 1_000
 
 /**
@@ -64,7 +64,7 @@ function startOf({ query }: ResourceRequest, stored: string): Start {
   }
   if (asked === undefined) return 'with-state'
   if (asked === kept) return 'silent'
-  // Older: what happened since is not known here. Newer: what the client saw is not.
+  // With an older version the events since are not known here; with a newer one, what the client has seen is not.
   return { expired: `too old resource version: ${asked} (${stored})` }
 }
 

@@ -19,10 +19,10 @@ import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
 import { answerHeaders, localObject, neverCached } from './answers.ts'
 
-/** What a write that is answered here may measure: the API server's own limit on a body. */
+/** The largest body of a write that is answered here: the API server's own limit. */
 const bodyBytes = 3 * 1024 * 1024
 
-/** How writes are met while the cloud is gone: by resource, subresource and verb. Nothing is replayed yet. */
+/** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
 type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
 
 interface Facts {
@@ -98,7 +98,7 @@ function unknownEvent(info: ResourceRequest): never {
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
-/** A patch is answered with what is known of the object; it has to be one, all the same. */
+/** Answers a patch with the stored object. The patch must be well-formed all the same. */
 async function acceptedPatch(
   exchange: Exchange,
   info: ResourceRequest,

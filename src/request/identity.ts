@@ -9,10 +9,10 @@ export type Identity = string & { readonly [brand]: 'Identity' }
 
 export const node = 'node' as Identity
 
-/** Whoever has not proved to be anybody: what is written in this name is read by no one. */
+/** A caller who has proved no identity: what is recorded for it is read by no one. */
 export const nobody = 'nobody' as Identity
 
-/** One that was deleted and made again under its name is another. */
+/** With its uid: an account that was deleted and made again under its name is another. */
 export const serviceAccount = (account: {
   readonly namespace: string
   readonly name: string

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 
-/** What a request says of where it was meant to go, and where it came in. */
+/** The host and origin that a request names, and the address where it came in. */
 export interface Addressed {
   readonly localAddress: string
   readonly host: string | undefined
