@@ -5,8 +5,6 @@ import { thinLink } from '../kit/wire/thin-link.ts'
 
 /** As by default, but with probes much closer to each other: whoever were to take slowness for death would do so here. */
 const config = {
-  // The API server is in this process too.
-  memoryLimitBytes: 8 * 2 ** 30,
   heartbeat: { intervalMs: 200, timeoutMs: 2_000, failedRetry: 3, healthyThreshold: 2 },
 }
 
