@@ -35,3 +35,8 @@ void t.test('a list in protobuf with a field number of more than 29 bits is refu
   const body = finding('findings-list-field-number-too-high.pb')
   t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
 })
+
+void t.test('a list in protobuf whose version is a number is refused', async (t) => {
+  const body = finding('findings-list-version-of-a-number.pb')
+  t.equal(listRound('protobuf', 'object', body, new Random(1)), 'refused')
+})

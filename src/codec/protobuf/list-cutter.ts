@@ -175,6 +175,10 @@ export class ProtobufListCutter implements ListCutter {
 
   #readMeta(bytes: Buffer): void {
     for (const fields = new Fields(bytes); fields.next();) {
+      const isText = fields.type === lengthType
+      if ((fields.number === 2 || fields.number === 3) && !isText) {
+        throw new MalformedBody('a version that is no text')
+      }
       if (fields.number === 2) this.#meta.resourceVersion = fields.string
       else if (fields.number === 3) this.#meta.continue = fields.string
     }

@@ -12,7 +12,8 @@ export interface Message {
 }
 
 const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ +[\x21-\x7e\x80-\xff]+ +HTTP\/1\.[01]$/
-const statusLine = /^HTTP\/1\.[01] [1-5]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/
+/** What stands in a reason phrase is passed over by everybody. */
+const statusLine = /^HTTP\/1\.[01] [1-5]\d\d(?: [^\r\n]*)?$/
 const field =
   /^([!#$%&'*+\-.^_`|~\w]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*$/
 

@@ -144,7 +144,8 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   let at = 0
   for (const { line, incoming } of seen) {
     if (at >= said.length) return
-    const answer = behindRefusals(said, at, incoming.method)
+    at = behindRefusals(said, at, incoming.method)
+    const answer = readAnswer(said, at, incoming.method)
     if (!answer) return checkCut(input, said.slice(at))
     const isOwn = incoming.method === 'HEAD' || answer.body === line
     if (!isOwn && !/^HTTP\/1\.1 (?:4|5)/.test(answer.line)) {
@@ -157,9 +158,9 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
 }
 
 /** What a client expects that nobody here knows is refused, and never handed on. */
-function behindRefusals(said: string, from: number, method: string): Message | undefined {
+function behindRefusals(said: string, from: number, method: string): number {
   const answer = readAnswer(said, from, method)
-  return answer?.line.includes(' 417 ') ? behindRefusals(said, answer.end, method) : answer
+  return answer?.line.includes(' 417 ') ? behindRefusals(said, answer.end, method) : from
 }
 
 /** What cannot be read may be the beginning of an answer that broke off with its connection, and nothing else. */
