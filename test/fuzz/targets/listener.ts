@@ -143,8 +143,8 @@ const lineOf = ({ line }: Message): string =>
 function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void {
   let at = 0
   for (const { line, incoming } of seen) {
-    if (at >= said.length) return
     at = behindRefusals(said, at, incoming.method)
+    if (at >= said.length) return
     const answer = readAnswer(said, at, incoming.method)
     if (!answer) return checkCut(input, said.slice(at))
     const isOwn = incoming.method === 'HEAD' || answer.body === line
