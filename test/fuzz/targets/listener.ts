@@ -143,7 +143,7 @@ const lineOf = ({ line }: Message): string =>
 function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void {
   let at = 0
   for (const { line, incoming } of seen) {
-    at = behindRefusals(said, at, incoming.method)
+    at = behindRefusals(said, at)
     if (at >= said.length) return
     const answer = readAnswer(said, at, incoming.method)
     if (!answer) return checkCut(input, said.slice(at))
@@ -157,10 +157,15 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   if (at < said.length && !isRefusal) checkCut(input, said.slice(at))
 }
 
-/** What a client expects that nobody here knows is refused, and never handed on. */
-function behindRefusals(said: string, from: number, method: string): number {
-  const answer = readAnswer(said, from, method)
-  return answer?.line.includes(' 417 ') ? behindRefusals(said, answer.end, method) : from
+/**
+ * Behind the refusals of what a client expects and nobody here knows: such a request is never handed on. Whether an empty body follows
+ * depends on its method, which is not known here.
+ */
+function behindRefusals(said: string, from: number): number {
+  const answer = readAnswer(said, from, 'HEAD')
+  if (answer?.line.includes(' 417 ') !== true) return from
+  const body = '0\r\n\r\n'
+  return behindRefusals(said, answer.end + (said.startsWith(body, answer.end) ? body.length : 0))
 }
 
 /** What cannot be read may be the beginning of an answer that broke off with its connection, and nothing else. */
