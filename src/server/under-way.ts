@@ -21,6 +21,6 @@ export function underWayOn(socket: Duplex): Set<UnderWay> {
   return known
 }
 
-/** Whether a parse error lies in this request's body, and its answer has not begun. */
+/** Whether a parse error lies in this request's body, and its answer has not begun and may have a body of its own. */
 export const mayBeRefused = ({ request, response }: UnderWay): boolean =>
-  !request.complete && !response.headersSent
+  !request.complete && !response.headersSent && request.method !== 'HEAD'

@@ -183,6 +183,16 @@ void t.test('what is no request is refused in the words of net/http', async (t) 
   t.strictSame(valuesOf(answer, 'connection'), ['close'])
 })
 
+void t.test('a HEAD whose body is malformed is not refused with a body', async (t) => {
+  const { dial } = await startListener(t, () => new Promise(() => undefined))
+  const chunks = 'Transfer-Encoding: chunked\r\n\r\nnonsense\r\n'
+  const client = await dial()
+  t.equal(await client.write(`HEAD / HTTP/1.1\r\nHost: hub\r\n${chunks}`).rest(), '')
+  const other = await dial()
+  const text = await other.write(`POST / HTTP/1.1\r\nHost: hub\r\n${chunks}`).rest()
+  t.match(text, /^HTTP\/1\.1 400 /)
+})
+
 void t.test('nonsense after a request is no answer to that request', async (t) => {
   let sink: Sink | undefined
   const { dial, seen } = await startListener(t, async () =>
