@@ -1,4 +1,4 @@
-import type { Sink } from './exchange.ts'
+import type { ByteSource, Sink } from './exchange.ts'
 
 /** The rest of a sink, for a layer that puts its own `write` before that of `sink`. */
 export const passingOn = (sink: Sink): Omit<Sink, 'write'> => ({
@@ -6,3 +6,15 @@ export const passingOn = (sink: Sink): Omit<Sink, 'write'> => ({
   end: (trailers) => sink.end(trailers),
   fail: (cause) => sink.fail(cause),
 })
+
+/** The same bytes; `count` is told how many each chunk has, before the chunk is written on. */
+export const metered =
+  (source: ByteSource, count: (bytes: number) => void): ByteSource =>
+  (sink) =>
+    source({
+      ...passingOn(sink),
+      write: (chunk) => {
+        count(chunk.byteLength)
+        return sink.write(chunk)
+      },
+    })

@@ -1,7 +1,7 @@
 import { onAbort } from '../base/abort.ts'
 import { elapsed } from '../base/clock.ts'
 import type { ByteSource, Exchange, Handler, WireReply } from '../exchange/exchange.ts'
-import { passingOn } from '../exchange/passing-on.ts'
+import { metered } from '../exchange/passing-on.ts'
 import { StatusError, tooManyRequests } from '../kube/status.ts'
 import { Ending } from './ending.ts'
 import { isShort, type OnShed } from './in-flight.ts'
@@ -123,14 +123,7 @@ export class MemoryBudget {
 
   #counting(id: string, source: ByteSource, sign: 1 | -1): ByteSource {
     if (!this.#holders.has(id)) return source
-    return (sink) =>
-      source({
-        ...passingOn(sink),
-        write: (chunk) => {
-          this.#add(id, sign * chunk.byteLength)
-          return sink.write(chunk)
-        },
-      })
+    return metered(source, (bytes) => this.#add(id, sign * bytes))
   }
 }
 

@@ -1,7 +1,7 @@
-import type { ByteSource, Exchange } from '../exchange/exchange.ts'
-import { passingOn } from '../exchange/passing-on.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { metered } from '../exchange/passing-on.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import type { Traffic, TrafficLabels } from '../metrics/traffic.ts'
+import type { TrafficLabels } from '../metrics/traffic.ts'
 import type { Forward } from '../remote/forward.ts'
 
 /** The labels under which the traffic of a request is counted. */
@@ -19,16 +19,9 @@ export const countingBytes =
   (forward: Forward, metrics: HubMetrics): Forward =>
   async (exchange, options) => {
     const reply = await forward(exchange, options)
-    return { ...reply, source: counted(reply.source, metrics.traffic(trafficLabels(exchange))) }
+    const traffic = metrics.traffic(trafficLabels(exchange))
+    return {
+      ...reply,
+      source: metered(reply.source, (bytes) => void (traffic.receivedBytes += bytes)),
+    }
   }
-
-const counted =
-  (source: ByteSource, traffic: Traffic): ByteSource =>
-  (sink) =>
-    source({
-      ...passingOn(sink),
-      write: (chunk) => {
-        traffic.receivedBytes += chunk.byteLength
-        return sink.write(chunk)
-      },
-    })
