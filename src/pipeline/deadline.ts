@@ -2,6 +2,7 @@ import { onAbort, follow } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { serviceUnavailable, StatusError, timeout } from '../kube/status.ts'
+import { isWatch } from '../request/request-info.ts'
 
 /** How long after its time a watch is ended that its server has not ended. */
 const graceMs = 15_000
@@ -19,7 +20,7 @@ export function withDeadline(stopping: AbortSignal) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
     async (exchange) => {
       const { info } = exchange
-      if (!info.isResource || info.verb !== 'watch') return next(exchange)
+      if (!isWatch(info)) return next(exchange)
       const seconds = Number(info.query.get('timeoutSeconds'))
       const ending = new AbortController()
       const links = [

@@ -1,5 +1,5 @@
 import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
-import { isLongRunning } from '../request/request-info.ts'
+import { isLongRunning, isWatch } from '../request/request-info.ts'
 
 /**
  * Marks answers that last and cannot be resumed elsewhere, such as followed logs. A hub that stops ends its watches, whose clients resume
@@ -9,7 +9,7 @@ export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchang
   return async (exchange) => {
     const reply = await next(exchange)
     const { info } = exchange
-    const lasts = reply.kind === 'bytes' && isLongRunning(info) && info.verb !== 'watch'
+    const lasts = reply.kind === 'bytes' && isLongRunning(info) && !isWatch(info)
     return lasts ? { ...reply, lasting: true } : reply
   }
 }

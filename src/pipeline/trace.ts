@@ -3,7 +3,7 @@ import { elapsed } from '../base/clock.ts'
 import type { BodyReply, Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { componentOf } from '../request/component.ts'
-import { isLongRunning } from '../request/request-info.ts'
+import { isLongRunning, isWatch } from '../request/request-info.ts'
 import { trafficLabels } from './traffic.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
@@ -27,7 +27,7 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
       const began = elapsed()
       const { info } = exchange
       const lasting = isLongRunning(info) || exchange.upgrade
-      const watching = info.isResource && info.verb === 'watch'
+      const watching = isWatch(info)
       const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
       const traffic = info.isResource ? metrics.traffic(trafficLabels(exchange)) : undefined
       gauge?.add(1)

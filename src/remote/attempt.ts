@@ -4,7 +4,7 @@ import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
-import { isLongRunning } from '../request/request-info.ts'
+import { isLongRunning, isWatch } from '../request/request-info.ts'
 import { lentBody } from './lent-body.ts'
 import { UpstreamBody } from './upstream-body.ts'
 import { TenureOver, type Upstream } from './upstream.ts'
@@ -86,7 +86,7 @@ export function attempt(
           path: url,
           headers: [...headers.raw],
           body: exchange.body ? lentBody(exchange.body) : null,
-          long: exchange.info.isResource && exchange.info.verb === 'watch',
+          long: isWatch(exchange.info),
         },
         handler,
       )
@@ -139,7 +139,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#upstream = upstream
     this.#repeatable = repeatable
     this.#lasts = isLongRunning(exchange.info)
-    this.#watch = exchange.info.isResource && exchange.info.verb === 'watch'
+    this.#watch = isWatch(exchange.info)
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: AbortSignal): Disposable =>

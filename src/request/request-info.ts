@@ -148,6 +148,9 @@ export function namedBySelector(info: ResourceRequest): string | undefined {
   return match?.[1]
 }
 
+/** A request to watch a resource; the verb alone does not say it, since that of another request is its method, whatever word that is. */
+export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
+
 const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
 /** Requests that may last: watches, and what streams to a person (k/k pkg/controlplane/apiserver/config.go). */
