@@ -64,6 +64,12 @@ export function endToEnd(headers: HeaderList): HeaderList {
   return headers.without((name) => hopByHop.has(name) || named.has(name))
 }
 
+/**
+ * Whether they came from an API server, which gives each of its answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go);
+ * gateways do not.
+ */
+export const areApiServers = (headers: HeaderList): boolean => headers.get('audit-id') !== undefined
+
 /** Whether a caller asks to be taken for somebody else, which only the API server can grant. */
 export const impersonates = (headers: HeaderList): boolean =>
   headers.raw.some((field, i) => i % 2 === 0 && /^impersonate-/i.test(field))

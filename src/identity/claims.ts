@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { now } from '../base/clock.ts'
 import type { Answered, Claim } from '../exchange/exchange.ts'
+import { areApiServers } from '../exchange/headers.ts'
 import { nobody, tokenHolder, type Identity } from '../request/identity.ts'
 import type { Shown } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
@@ -72,7 +73,7 @@ export class Claims {
   }
 
   #heed(hash: string, known: Known, answer: Answered): void {
-    if (!isApiServers(answer)) return
+    if (!areApiServers(answer.headers)) return
     if (answer.status === 401) this.#proofs.refuse(hash, this.#signature(known) === 'genuine')
     else if (provesAuthentication(answer)) this.#proofs.accept(hash)
   }
@@ -94,10 +95,6 @@ const unprovable: Claimed = {
   identity: nobody,
   claim: { holds: () => false, answered: () => undefined, keyId: undefined },
 }
-
-/** API servers give each of their answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go); gateways do not. */
-export const isApiServers = ({ headers }: Pick<Answered, 'headers'>): boolean =>
-  headers.get('audit-id') !== undefined
 
 /**
  * Whether the answer shows that the token was accepted. When an API server is overloaded or stopping, a request malformed or a browser's

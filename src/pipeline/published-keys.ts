@@ -2,8 +2,7 @@ import { lengthOf } from '../base/bytes.ts'
 import { after } from '../base/clock.ts'
 import { Chunks } from '../exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
-import { HeaderList } from '../exchange/headers.ts'
-import { isApiServers } from '../identity/claims.ts'
+import { areApiServers, HeaderList } from '../exchange/headers.ts'
 import type { PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../remote/forward.ts'
 import { parseRequestInfo } from '../request/request-info.ts'
@@ -44,7 +43,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   const text = await textOf(reply)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.
-  if (!isApiServers(reply)) throw new Error(`${path} was not answered by an API server`)
+  if (!areApiServers(reply.headers)) throw new Error(`${path} was not answered by an API server`)
   return text
 }
 

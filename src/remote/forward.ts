@@ -1,6 +1,7 @@
 import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
+import { areApiServers } from '../exchange/headers.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isLeaving } from './leaving.ts'
@@ -95,14 +96,11 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
   }
 }
 
-/**
- * Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which gives each of its answers an Audit-Id
- * (apiserver pkg/endpoints/filters/audit_init.go) and tells of failures in a Status.
- */
+/** Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which also tells of failures in a Status. */
 const isGateways = ({ status, headers }: BytesReply): boolean =>
   status >= 502 &&
   status <= 504 &&
-  headers.get('audit-id') === undefined &&
+  !areApiServers(headers) &&
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
 /**
