@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
 /** Milliseconds since the epoch. */
@@ -11,6 +12,12 @@ export function after(ms: number, act: () => void): Disposable {
   const timer = setTimeout(act, ms)
   timer.unref()
   return { [Symbol.dispose]: () => clearTimeout(timer) }
+}
+
+/** Calls `act` once after `ms`, unless `stream` closes before. */
+export function unlessClosed(stream: EventEmitter, ms: number, act: () => void): void {
+  const waiting = after(ms, act)
+  stream.once('close', () => waiting[Symbol.dispose]())
 }
 
 /** Calls `act` every `ms` until disposed. Keeps no process alive by itself. */

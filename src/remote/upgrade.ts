@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import { onAbort } from '../base/abort.ts'
-import { after, elapsed } from '../base/clock.ts'
+import { elapsed, unlessClosed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
@@ -14,6 +14,9 @@ import type { Cloud } from './cloud.ts'
 import { Unreachable } from './forward.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
+
+/** How long a client may take to close its end once it was sent everything. */
+const lingerMs = 1_000
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
 
@@ -167,20 +170,12 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
       lines.push('Connection: close', '', '')
       socket.write(lines.join('\r\n'), 'latin1')
       response.pipe(socket)
-      socket.once('finish', () => letGo(socket))
+      socket.once('finish', () => unlessClosed(socket, lingerMs, () => socket.destroy()))
       response.once('close', () => {
         if (!response.complete) breakOff(socket)
       })
     })
   })
-}
-
-/** How long a client may take to close its end once it was sent everything. */
-const lingerMs = 1_000
-
-function letGo(socket: Duplex): void {
-  const patience = after(lingerMs, () => socket.destroy())
-  socket.once('close', () => patience[Symbol.dispose]())
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { after } from '../base/clock.ts'
+import { unlessClosed } from '../base/clock.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
@@ -194,8 +194,7 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 /** Reads and drops the rest of a body that its handler left unread: the next request comes after it. */
 function skipRest(request: IncomingMessage): void {
   if (request.complete) return
-  const patience = after(limits.restMs, () => request.destroy())
-  request.once('close', () => patience[Symbol.dispose]())
+  unlessClosed(request, limits.restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
 }

@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { after, elapsed, every } from '../base/clock.ts'
+import { elapsed, every, unlessClosed } from '../base/clock.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest, type Status } from '../kube/status.ts'
@@ -202,6 +202,5 @@ function refuseStream(stream: ServerHttp2Stream, status: Status): void {
 function letGo(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   stream.resume()
-  const patience = after(limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
-  stream.once('close', () => patience[Symbol.dispose]())
+  unlessClosed(stream, limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { after } from '../base/clock.ts'
+import { unlessClosed } from '../base/clock.ts'
 import { limits } from './limits.ts'
 import type { Fault } from './message.ts'
 import { reasonPhrase } from './phrase.ts'
@@ -46,8 +46,5 @@ function wordsOf({ code, detail }: Fault): { line: string; body: string } {
 
 /** Writes the last bytes of a connection, and closes it after a moment even if its client does not. */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
-  socket.end(bytes, () => {
-    const patience = after(limits.lingerMs, () => socket.destroy())
-    socket.once('close', () => patience[Symbol.dispose]())
-  })
+  socket.end(bytes, () => unlessClosed(socket, limits.lingerMs, () => socket.destroy()))
 }
