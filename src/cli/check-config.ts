@@ -1,6 +1,8 @@
 import { createServer } from 'node:net'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
+import type { ListenerName } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
+import { placeOf } from '../hub/places.ts'
 import { CannotListen, listening } from '../server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
@@ -24,22 +26,22 @@ ${elsewhere}`,
   },
 }
 
+const portFlags: readonly (readonly [ListenerName, string])[] = [
+  ['ops', '--serve-port'],
+  ['proxy', '--proxy-port'],
+  ['proxy-secure', '--proxy-secure-port'],
+]
+
 /** Where the hub could not listen now. No mistakes: most often the hub that runs here is what listens there. */
-async function takenPlaces({ ops, proxy, sockets }: HubConfig): Promise<readonly string[]> {
-  const places = [
-    ...(sockets.ops === undefined ? [['--serve-port', ops.address, ops.port] as const] : []),
-    ...(sockets.proxy === undefined && proxy.plain !== 'off'
-      ? [['--proxy-port', proxy.address, proxy.port] as const]
-      : []),
-    ...(sockets['proxy-secure'] === undefined
-      ? [['--proxy-secure-port', proxy.address, proxy.securePort] as const]
-      : []),
-  ]
+async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
   const notes: string[] = []
-  for (const [flag, host, port] of places) {
+  for (const [listener, flag] of portFlags) {
+    if (listener === 'proxy' && config.proxy.plain === 'off') continue
+    const place = placeOf(config, listener)
+    if ('fd' in place) continue
     const server = createServer()
     try {
-      await listening(server, { host, port }, () => undefined)
+      await listening(server, place, () => undefined)
       server.close()
     } catch (failure) {
       if (!(failure instanceof CannotListen)) throw failure
