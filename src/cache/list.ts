@@ -48,8 +48,8 @@ export class RecordedList implements ListStream {
   }
 
   /**
-   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while it is staged,
-   * and its last bytes when the list is committed.
+   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while it is staged, and its last bytes when the
+   * list is committed.
    */
   async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
     this.#passedOn = true

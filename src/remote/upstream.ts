@@ -138,8 +138,7 @@ export class Upstream implements Candidate {
   /**
    * For a request that has waited without an answer: false, and the upstream is silent from then on, where it neither answers a probe nor
    * sends anything else within `ms`. It is not probed if it has just sent something: many requests wait where answers are slow, and
-   * would load it with probes. Where the way
-   * is long, a probe needs its time: twice what the last one took is waited for in any case.
+   * would load it with probes. Where the way is long, a probe needs its time: twice what the last one took is waited for in any case.
    */
   async answersWithin(ms: number): Promise<boolean> {
     const began = elapsed()
