@@ -1,20 +1,34 @@
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import { tokenRequest, tokenReview } from './authentication.ts'
 import { subjectAccessReview } from './authorization.ts'
+import { persistentVolumeClaim } from './claim.ts'
 import { lease } from './coordination.ts'
 import { configMap, event, namespace, secret, serviceAccount } from './core.ts'
 import { endpointSlice } from './discovery.ts'
 import { apiResourceList, deleteOptions, listMeta, partialObjectMetadata, status } from './meta.ts'
 import { node } from './node.ts'
 import { listOf, type MessageSchema } from './notation.ts'
+import { persistentVolume } from './persistent-volume.ts'
 import { pod } from './pod.ts'
 import { runtimeClass } from './runtime-class.ts'
 import { endpoints, service } from './service.ts'
-import { csiDriver, csiNode } from './storage.ts'
+import { csiDriver, csiNode, volumeAttachment } from './storage.ts'
 
 export type { Field, FieldType, MessageSchema } from './notation.ts'
 
-const core = [pod, node, service, endpoints, configMap, secret, event, namespace, serviceAccount]
+const core = [
+  pod,
+  node,
+  service,
+  endpoints,
+  configMap,
+  secret,
+  event,
+  namespace,
+  serviceAccount,
+  persistentVolumeClaim,
+  persistentVolume,
+]
 
 const withLists = (schemas: readonly MessageSchema[]): readonly MessageSchema[] =>
   schemas.flatMap((schema) => [schema, listOf(listMeta, schema)])
@@ -27,7 +41,7 @@ const kinds: Readonly<Record<string, readonly MessageSchema[]>> = {
   'meta.k8s.io/v1beta1': withLists([partialObjectMetadata]),
   'discovery.k8s.io/v1': withLists([endpointSlice]),
   'coordination.k8s.io/v1': withLists([lease]),
-  'storage.k8s.io/v1': withLists([csiNode, csiDriver]),
+  'storage.k8s.io/v1': withLists([csiNode, csiDriver, volumeAttachment]),
   'node.k8s.io/v1': withLists([runtimeClass]),
   'authentication.k8s.io/v1': [tokenRequest, tokenReview],
   'authorization.k8s.io/v1': [subjectAccessReview],

@@ -1,5 +1,18 @@
 import { objectMeta } from './meta.ts'
-import { bool, int32, int64, list, message, of, optional, shown, string } from './notation.ts'
+import {
+  bool,
+  int32,
+  int64,
+  list,
+  map,
+  message,
+  of,
+  optional,
+  shown,
+  string,
+  time,
+} from './notation.ts'
+import { persistentVolumeSpec } from './persistent-volume.ts'
 
 // kubernetes/api storage/v1
 
@@ -45,4 +58,34 @@ const csiDriverSpec = message('CSIDriverSpec', {
 export const csiDriver = message('CSIDriver', {
   metadata: of(1, objectMeta),
   spec: of(2, csiDriverSpec),
+})
+
+const volumeAttachmentSource = message('VolumeAttachmentSource', {
+  persistentVolumeName: optional(string(1)),
+  inlineVolumeSpec: optional(of(2, persistentVolumeSpec)),
+})
+
+const volumeAttachmentSpec = message('VolumeAttachmentSpec', {
+  attacher: shown(string(1)),
+  source: of(2, volumeAttachmentSource),
+  nodeName: shown(string(3)),
+})
+
+const volumeError = message('VolumeError', {
+  time: time(1),
+  message: string(2),
+  errorCode: optional(int32(3)),
+})
+
+const volumeAttachmentStatus = message('VolumeAttachmentStatus', {
+  attached: shown(bool(1)),
+  attachmentMetadata: map(string(2)),
+  attachError: optional(of(3, volumeError)),
+  detachError: optional(of(4, volumeError)),
+})
+
+export const volumeAttachment = message('VolumeAttachment', {
+  metadata: of(1, objectMeta),
+  spec: of(2, volumeAttachmentSpec),
+  status: of(3, volumeAttachmentStatus),
 })

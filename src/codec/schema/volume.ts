@@ -145,7 +145,7 @@ const volumeResourceRequirements = message('VolumeResourceRequirements', {
   requests: map(quantity(2)),
 })
 
-const persistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
+export const persistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
   accessModes: list(string(1)),
   selector: optional(of(4, labelSelector)),
   resources: of(2, volumeResourceRequirements),

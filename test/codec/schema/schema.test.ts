@@ -5,13 +5,14 @@ import { parseApiVersion, type GVK } from '../../../src/kube/gvk.ts'
 const gvk = (apiVersion: string, kind: string): GVK => ({ ...parseApiVersion(apiVersion), kind })
 
 const listed = [
-  ...'Pod Node Service Endpoints ConfigMap Secret Event Namespace ServiceAccount'
+  ...'Pod Node Service Endpoints ConfigMap Secret Event Namespace ServiceAccount PersistentVolumeClaim PersistentVolume'
     .split(' ')
     .map((kind) => gvk('v1', kind)),
   gvk('discovery.k8s.io/v1', 'EndpointSlice'),
   gvk('coordination.k8s.io/v1', 'Lease'),
   gvk('storage.k8s.io/v1', 'CSINode'),
   gvk('storage.k8s.io/v1', 'CSIDriver'),
+  gvk('storage.k8s.io/v1', 'VolumeAttachment'),
   gvk('node.k8s.io/v1', 'RuntimeClass'),
   gvk('meta.k8s.io/v1', 'PartialObjectMetadata'),
 ]
