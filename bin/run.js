@@ -57,6 +57,7 @@ const jobs = {
   fuzz: () => run(node, [join(root, 'test', 'fuzz', 'main.ts'), ...args]),
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
+  cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
   build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
 }
 if (!Object.hasOwn(jobs, job)) {

@@ -15,6 +15,7 @@ export interface KubeObject {
   readonly kind?: string
   readonly metadata: {
     readonly name: string
+    readonly namespace?: string
     readonly uid?: string
     readonly resourceVersion?: string
   }
@@ -62,13 +63,18 @@ export class ApiClient {
     return this.send('POST', path, JSON.stringify(object))
   }
 
-  send(method: string, path: string, body?: string): Promise<Answer> {
+  send(
+    method: string,
+    path: string,
+    body?: string,
+    contentType = 'application/json',
+  ): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const options = {
       method,
       headers: {
         accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(body !== undefined && { 'content-type': contentType }),
       },
       timeout: 10_000,
     }

@@ -1,0 +1,175 @@
+// Reflectors of client-go against whatever API server a kubeconfig names: what informers of kubelets, kube-proxies and controllers
+// hold, and how they came by it. Told "show" on standard input, it writes one line of JSON; told "stop", or at its end, it goes.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// What one reflector reads.
+type followed struct {
+	resource string
+	selector fields.Selector
+	store    cache.Store
+	// Requests for a whole collection (a list, or a WatchList), and watches that went on from a version.
+	lists, watchLists, watches atomic.Int64
+	reflector                  *cache.Reflector
+}
+
+type shown struct {
+	// Resource version by namespace and name.
+	Objects         map[string]string `json:"objects"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Lists           int64             `json:"lists"`
+	WatchLists      int64             `json:"watchLists"`
+	Watches         int64             `json:"watches"`
+}
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "the API server to follow")
+	agent := flag.String("user-agent", "kubelet/v1.35.0 (linux/amd64) kubernetes/reflector", "the component to be")
+	encoding := flag.String("encoding", "protobuf", "protobuf or json")
+	what := flag.String("follow", "pods,configmaps,secrets,services,endpointslices",
+		"resources, comma-separated; each may be followed by ? and a field selector")
+	flag.Parse()
+	if err := run(*kubeconfig, *agent, *encoding, *what); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(kubeconfig, agent, encoding, what string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = agent
+	config.QPS = -1
+	config.ContentType = runtime.ContentTypeJSON
+	if encoding == "protobuf" {
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+		config.ContentType = runtime.ContentTypeProtobuf
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	all := map[string]*followed{}
+	for _, each := range strings.Split(what, ",") {
+		resource, text, _ := strings.Cut(each, "?")
+		selector, err := fields.ParseSelector(text)
+		if err != nil {
+			return err
+		}
+		one, err := follow(clients, resource, selector)
+		if err != nil {
+			return err
+		}
+		all[each] = one
+		go one.reflector.Run(stop)
+	}
+	return obey(all)
+}
+
+func follow(clients *kubernetes.Clientset, resource string, selector fields.Selector) (*followed, error) {
+	client, expected, err := serving(clients, resource)
+	if err != nil {
+		return nil, err
+	}
+	one := &followed{resource: resource, selector: selector, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+	source := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, selector)
+	counted := &cache.ListWatch{
+		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+			one.lists.Add(1)
+			return source.List(options)
+		},
+		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+			if options.SendInitialEvents != nil && *options.SendInitialEvents {
+				one.watchLists.Add(1)
+			} else {
+				one.watches.Add(1)
+			}
+			return source.Watch(options)
+		},
+	}
+	one.reflector = cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(counted, clients), expected, one.store,
+		cache.ReflectorOptions{Name: resource, MinWatchTimeout: time.Minute},
+	)
+	return one, nil
+}
+
+func serving(clients *kubernetes.Clientset, resource string) (rest.Interface, runtime.Object, error) {
+	switch resource {
+	case "pods":
+		return clients.CoreV1().RESTClient(), &corev1.Pod{}, nil
+	case "configmaps":
+		return clients.CoreV1().RESTClient(), &corev1.ConfigMap{}, nil
+	case "secrets":
+		return clients.CoreV1().RESTClient(), &corev1.Secret{}, nil
+	case "services":
+		return clients.CoreV1().RESTClient(), &corev1.Service{}, nil
+	case "endpointslices":
+		return clients.DiscoveryV1().RESTClient(), &discoveryv1.EndpointSlice{}, nil
+	}
+	return nil, nil, fmt.Errorf("no reflector for %q", resource)
+}
+
+func obey(all map[string]*followed) error {
+	orders := bufio.NewScanner(os.Stdin)
+	for orders.Scan() {
+		switch orders.Text() {
+		case "show":
+			if err := show(all); err != nil {
+				return err
+			}
+		case "stop":
+			return nil
+		}
+	}
+	return orders.Err()
+}
+
+func show(all map[string]*followed) error {
+	line := map[string]shown{}
+	for name, one := range all {
+		objects := map[string]string{}
+		for _, held := range one.store.List() {
+			object, err := meta.Accessor(held)
+			if err != nil {
+				return err
+			}
+			objects[object.GetNamespace()+"/"+object.GetName()] = object.GetResourceVersion()
+		}
+		line[name] = shown{
+			Objects:         objects,
+			ResourceVersion: one.reflector.LastSyncResourceVersion(),
+			Lists:           one.lists.Load(),
+			WatchLists:      one.watchLists.Load(),
+			Watches:         one.watches.Load(),
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(line)
+}

@@ -1,0 +1,27 @@
+import t from 'tap'
+import { findBinaries } from '../kit/cluster/binaries.ts'
+import { noControlPlane } from '../kit/control-plane.ts'
+import { sufferCuts } from './cuts.ts'
+
+t.setTimeout(600_000) // the first time client-go is compiled
+
+const go = findBinaries(['go'])
+const skip = noControlPlane() ?? ('missing' in go ? go.missing : false)
+
+/** Each kind of cut once; bench/README.md has the figures of a hundred. */
+const rounds = 5
+
+void t.test(
+  "client-go's own reflectors hold what the API server holds after every cut, without listing anew",
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const converged = await sufferCuts(t, rounds)
+    if ('missing' in converged) {
+      t.comment(`not run: ${converged.missing}`)
+      return
+    }
+    t.strictSame(converged.differences, [])
+    t.equal(converged.reflectors, 20, 'five resources, two encodings, with WatchList and without')
+    t.equal(converged.needless, 0, 'every watch goes on from its version')
+  },
+)

@@ -1,0 +1,99 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { promisify } from 'node:util'
+import { findBinaries } from '../kit/cluster/binaries.ts'
+import type { Workspace } from '../kit/cluster/workspace.ts'
+
+const sources = join(import.meta.dirname, 'reflector')
+
+/** What one of client-go's reflectors holds, and how it came by it. */
+export interface Held {
+  /** Resource version by `namespace/name`. */
+  readonly objects: Readonly<Record<string, string>>
+  readonly resourceVersion: string
+  /** Requests for all of a collection, by list and by WatchList. */
+  readonly lists: number
+  readonly watchLists: number
+  /** Watches that went on from a version. */
+  readonly watches: number
+}
+
+/**
+ * Compiles the program of client-go's reflectors into the workspace. Returns the reason why that cannot be done here: no Go, or no way to
+ * the modules it is made of; throws where the program itself is wrong.
+ */
+export async function compileReflector(
+  workspace: Workspace,
+): Promise<{ readonly program: string } | { readonly missing: string }> {
+  const found = findBinaries(['go'])
+  if ('missing' in found) return found
+  const program = workspace.file('reflector')
+  const go = (...args: string[]): Promise<unknown> =>
+    promisify(execFile)(found.paths.go, args, { cwd: sources, timeout: 300_000 })
+  try {
+    await go('mod', 'download')
+  } catch (error) {
+    return { missing: `the modules of client-go cannot be had: ${String(error).slice(0, 300)}` }
+  }
+  await go('build', '-buildvcs=false', '-o', program, '.')
+  return { program }
+}
+
+export interface ReflectorsOptions {
+  readonly program: string
+  readonly kubeconfig: string
+  readonly encoding: 'json' | 'protobuf'
+  /** Whether they begin with a WatchList, as from client-go 0.35 on, or with a list. */
+  readonly watchList: boolean
+  /** Resources, each with a field selector after `?` where it has one. */
+  readonly follow: readonly string[]
+}
+
+/** A program with a reflector for each of some resources; its log lies in the workspace. */
+export class Reflectors {
+  readonly #child: ChildProcess
+  readonly #lines: AsyncIterator<string>
+  readonly #reader: Interface
+
+  constructor(workspace: Workspace, { program, ...options }: ReflectorsOptions) {
+    const name = `reflectors-${options.encoding}-${options.watchList ? 'watchlist' : 'list'}`
+    const log = openSync(workspace.file(`${name}.log`), 'a')
+    const child = spawn(
+      program,
+      [
+        `--kubeconfig=${options.kubeconfig}`,
+        `--encoding=${options.encoding}`,
+        `--follow=${options.follow.join(',')}`,
+      ],
+      {
+        stdio: ['pipe', 'pipe', log],
+        env: { ...process.env, KUBE_FEATURE_WatchListClient: String(options.watchList) },
+      },
+    )
+    closeSync(log)
+    this.#child = child
+    if (!child.stdout) throw new Error('the program has no output')
+    this.#reader = createInterface({ input: child.stdout })
+    this.#lines = this.#reader[Symbol.asyncIterator]()
+  }
+
+  /** What each holds now, by resource as it was named. */
+  async show(): Promise<Readonly<Record<string, Held>>> {
+    this.#child.stdin?.write('show\n')
+    const line = await this.#lines.next()
+    if (line.done === true) throw new Error('the reflectors have ended')
+    return JSON.parse(line.value) as Record<string, Held>
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const gone = once(this.#child, 'exit')
+      this.#child.kill('SIGKILL')
+      await gone
+    }
+    this.#reader.close()
+  }
+}
