@@ -1,13 +1,18 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
-import type { NonResourceRequest, ResourceRequest } from '../request/request-info.ts'
+import {
+  isTokenRequest,
+  type NonResourceRequest,
+  type ResourceRequest,
+} from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
-/** What can be kept of an exchange: an object, a collection by list or watch, or a document. */
+/** What can be kept of an exchange: an object, a collection by list or watch, a document, or a token by the request for it. */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
+  | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
 
 /** Resources that only the cloud may answer for: a stored certificate signing request is of no use to a kubelet that waits for its certificate. */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
@@ -16,9 +21,13 @@ const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/|$)/
 
 /** What can be kept of the answer to `exchange`; `undefined`: nothing. */
 export function recordable(exchange: Exchange): Recordable | undefined {
-  if (exchange.method !== 'GET' || exchange.upgrade) return undefined
-  if (impersonates(exchange.headers)) return undefined
-  const { info } = exchange
+  if (exchange.upgrade || impersonates(exchange.headers)) return undefined
+  const { info, content } = exchange
+  if (isTokenRequest(info)) {
+    const isKept = content !== undefined && exchange.forms.length > 0 && !info.query.has('dryRun')
+    return isKept && !isIndented(exchange) ? { kind: 'token', info, content } : undefined
+  }
+  if (exchange.method !== 'GET') return undefined
   if (!info.isResource) return isDocument(info) ? { kind: 'document' } : undefined
   if (exchange.forms.length === 0 || info.subresource !== undefined || isIndented(exchange)) {
     return undefined

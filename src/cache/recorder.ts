@@ -16,6 +16,7 @@ import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
 import { recordable, type Recordable } from './policy.ts'
 import { shapeOf, tellsShape } from './shape.ts'
+import { tokenToKeep, type KeptToken } from './token.ts'
 import { RecordedWatch } from './watch.ts'
 
 /** What the recorder reports. None of it keeps an answer from its client. */
@@ -87,6 +88,7 @@ export class Recorder {
     if (reply.status === 404 && what.kind === 'object') {
       return this.#absence(exchange, what.info, reply)
     }
+    if (what.kind === 'token') return this.#token(exchange, what, reply)
     if (reply.status !== 200) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
@@ -155,6 +157,29 @@ export class Recorder {
       this.#store.putDocument(documentKey(exchange), { contentType, body }),
     )
     return asItCame
+  }
+
+  async #token(
+    exchange: Exchange,
+    what: Extract<Wanted, { readonly kind: 'token' }>,
+    reply: BytesReply,
+  ): Promise<Reply> {
+    const encoding = encodingOf(reply.headers.get('content-type'))
+    if (reply.status !== 201 || encoding === undefined) return reply
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    let token: KeptToken | undefined
+    try {
+      token = tokenToKeep(exchange, what, { encoding, body: whole.body })
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+    }
+    if (token) {
+      const { key, gvk, object } = token
+      await this.#keep('token', this.#store.put(key, gvk, object))
+    }
+    return whole.asItCame
   }
 
   /**

@@ -76,6 +76,8 @@ export interface Exchange extends Incoming {
   readonly claim?: Claim
   /** The forms the client takes, most wanted first; empty where none is read here. */
   readonly forms: readonly Form[]
+  /** The whole body, where the answer is kept or given by what it says; `body` has been read then, and this is sent in its place. */
+  readonly content?: Buffer
 }
 
 /** Where an answer came from: for traces and metrics. */

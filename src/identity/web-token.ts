@@ -1,4 +1,5 @@
-import type { Json, JsonObject } from '../kube/json.ts'
+import { isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { claimsOf, momentOf } from '../kube/web-token.ts'
 import { serviceAccount, type Identity } from '../request/identity.ts'
 
 /** The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds since the epoch. */
@@ -18,11 +19,11 @@ export interface WebToken {
 
 /** `undefined` for a token of another kind. */
 export function readWebToken(token: string): WebToken | undefined {
-  const parts = token.split('.')
-  const [head = '', body = '', signature = ''] = parts
-  const [header, claims] = [objectIn(head), objectIn(body)]
-  if (parts.length !== 3 || !header || !claims) return undefined
+  const read = claimsOf(token)
+  if (!read) return undefined
+  const { header, claims } = read
   const { aud } = claims
+  const [head = '', body = '', signature = ''] = token.split('.')
   return {
     signed: `${head}.${body}`,
     signature: Buffer.from(signature, 'base64url'),
@@ -30,8 +31,8 @@ export function readWebToken(token: string): WebToken | undefined {
     keyId: textOf(header['kid']) ?? '',
     issuer: textOf(claims['iss']) ?? '',
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
-    expiresAt: msOf(claims['exp']),
-    notBefore: msOf(claims['nbf']),
+    expiresAt: momentOf(claims['exp']),
+    notBefore: momentOf(claims['nbf']),
     account: accountIn(claims),
   }
 }
@@ -48,21 +49,8 @@ function accountIn(claims: JsonObject): Identity | undefined {
   return serviceAccount({ namespace, name, uid })
 }
 
-function objectIn(part: string): JsonObject | undefined {
-  try {
-    return objectOf(JSON.parse(Buffer.from(part, 'base64url').toString()) as Json)
-  } catch {
-    return undefined
-  }
-}
-
 const objectOf = (value: Json | undefined): JsonObject | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : undefined
+  isObject(value) ? value : undefined
 
 const textOf = (value: Json | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
-
-const msOf = (value: Json | undefined): number | undefined =>
-  typeof value === 'number' ? value * 1000 : undefined

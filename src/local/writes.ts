@@ -1,26 +1,20 @@
-import { asBuffer, joined } from '../base/bytes.ts'
-import { readObject } from '../codec/object.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
 import type { GVR } from '../kube/gvk.ts'
-import { encodingOf, mediaType, type Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
+import { mediaType } from '../kube/media-type.ts'
 import {
   alreadyExists,
   badRequest,
   notFound,
-  requestEntityTooLarge,
   serviceUnavailable,
   StatusError,
-  unsupportedMediaType,
 } from '../kube/status.ts'
 import { objectForm } from '../request/form.ts'
-import type { ResourceRequest } from '../request/request-info.ts'
+import { isTokenRequest, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
 import { answerHeaders, localObject, neverCached } from './answers.ts'
-
-/** The largest body of a write that is answered here: the API server's own limit. */
-const bodyBytes = 3 * 1024 * 1024
+import { bodyOf, sent, type Sent } from './sent.ts'
+import { replayedToken } from './tokens.ts'
 
 /** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
 type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
@@ -58,6 +52,7 @@ export async function localWrite(
   info: ResourceRequest,
   facts: Facts,
 ): Promise<Reply> {
+  if (isTokenRequest(info)) return replayedToken(exchange, info, facts)
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
   const answer = answers[`${info.verb} ${resourceOf(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
@@ -137,42 +132,4 @@ function heartbeat(status: number): Answer {
     if (info.namespace !== 'kube-node-lease' || name !== nodeName) throw neverCached()
     return echoed(exchange, lease, status)
   }
-}
-
-interface Sent {
-  readonly encoding: Encoding
-  readonly body: Buffer
-  readonly object: ApiObject
-}
-
-/** The object in the body of a request. Throws what the API server answers to a body that is none. */
-async function sent(exchange: Exchange): Promise<Sent> {
-  const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
-  if (encoding === undefined) {
-    throw new StatusError(
-      unsupportedMediaType(
-        'the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf',
-      ),
-    )
-  }
-  const body = await bodyOf(exchange)
-  try {
-    return { encoding, body, object: readObject(encoding, 'object', body).object }
-  } catch (cause) {
-    throw new StatusError(badRequest('the object provided is unrecognized'), { cause })
-  }
-}
-
-async function bodyOf({ body }: Exchange): Promise<Buffer> {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of body ?? []) {
-    const chunk = asBuffer(part as Uint8Array)
-    bytes += chunk.byteLength
-    if (bytes > bodyBytes) {
-      throw new StatusError(requestEntityTooLarge(`limit is ${bodyBytes}`))
-    }
-    parts.push(chunk)
-  }
-  return joined(parts)
 }

@@ -149,7 +149,7 @@ export const metricTable = {
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',
-    help: 'What was recorded: objects, lists, documents, and, as watch, commits of events (one may hold many).',
+    help: 'What was recorded: objects, lists, documents, tokens, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
   },
   malformed: {

@@ -3,9 +3,16 @@ import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import type { Cloud } from '../remote/cloud.ts'
-import { discard, Unreachable, type Forward, type ForwardOptions } from '../remote/forward.ts'
+import {
+  discard,
+  isSpent,
+  Unreachable,
+  type Forward,
+  type ForwardOptions,
+} from '../remote/forward.ts'
 import type { Upgrade } from '../remote/upgrade.ts'
 import { nobody } from '../request/identity.ts'
+import { isTokenRequest } from '../request/request-info.ts'
 import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
 export interface DispatchParts {
@@ -33,12 +40,12 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     } catch (error) {
       const failed = error instanceof Unreachable || error instanceof BrokenAnswer
       if (!failed || exchange.signal.aborted) throw error
-      // An API server may have acted on what was sent: only a read can be answered a second time.
+      // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
       const sent = error instanceof BrokenAnswer || error.sent
-      if (sent && exchange.method !== 'GET') throw error
+      if (sent && exchange.method !== 'GET' && !isTokenRequest(exchange.info)) throw error
       if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
         // What was already read of a body cannot be sent again.
-        if (exchange.body?.readableDidRead) throw error
+        if (isSpent(exchange)) throw error
         return askTwice(exchange, parts)
       }
       parts.onDiverted()
@@ -47,7 +54,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   }
 }
 
-/** Asks a second time where the answer broke off while it was recorded: only answers to reads are recorded, and a read may be repeated. */
+/** Asks a second time where the answer broke off while it was recorded: only answers to reads and token requests are recorded, which may be repeated. */
 async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await askCloud(exchange, parts)

@@ -5,6 +5,7 @@ import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Forward } from '../remote/forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
+import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
@@ -59,6 +60,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withRescue(parts.onUnforeseen)) // turns failures into a Status in that form
     .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // sheds before anything is queued
     .through(memory.shedding) // sheds before memory runs out
+    .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
     .through(withFilters(parts.filters)) // over cloud and cache alike, so that both answers are filtered the same
     .to(dispatcher({ ...parts.dispatch, forward }))

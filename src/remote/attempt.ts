@@ -85,7 +85,7 @@ export function attempt(
           method: exchange.method,
           path: url,
           headers: [...headers.raw],
-          body: exchange.body ? lentBody(exchange.body) : null,
+          body: exchange.content ?? (exchange.body ? lentBody(exchange.body) : null),
           long: isWatch(exchange.info),
         },
         handler,

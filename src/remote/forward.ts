@@ -88,13 +88,17 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         options.onOutcome(upstream.origin, 'failed')
         upstream.failed(began)
         if (!repeatable && error.sent) break
-        if (exchange.body?.readableDidRead) break
+        if (isSpent(exchange)) break
       }
     }
     if (fallback) return fallback.reply
     throw new Unreachable(sent, failure)
   }
 }
+
+/** Whether what was already read of the body cannot be sent again. */
+export const isSpent = ({ body, content }: Exchange): boolean =>
+  content === undefined && body?.readableDidRead === true
 
 /** Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which also tells of failures in a Status. */
 const isGateways = ({ status, headers }: BytesReply): boolean =>

@@ -148,6 +148,16 @@ export function namedBySelector(info: ResourceRequest): string | undefined {
   return match?.[1]
 }
 
+type TokenPost = ResourceRequest & { readonly verb: 'create'; readonly subresource: 'token' }
+
+/** A request for a token of a service account: a write by its verb, of which nothing stays but the answer. */
+export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
+  info.isResource &&
+  info.verb === 'create' &&
+  info.gvr.group === '' &&
+  info.gvr.resource === 'serviceaccounts' &&
+  info.subresource === 'token'
+
 /** A request to watch a resource; the verb alone does not say it, since that of another request is its method, whatever word that is. */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 

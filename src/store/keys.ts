@@ -1,7 +1,9 @@
+import type { TokenSpec } from '../codec/token-request.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../kube/selectors.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
+import { keptTokens, tokenName } from './token-name.ts'
 import type { CollectionKey, DocumentKey, ObjectKey } from './store.ts'
 
 /** The selectors of a list or watch, in one spelling for what means the same. Throws `MalformedSelector`. */
@@ -40,6 +42,21 @@ export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form)
     gvr: info.gvr,
     namespace: info.namespace ?? '',
     name: info.name ?? '',
+  }
+}
+
+/** The key of the answer to a token request. */
+export function tokenKey(
+  exchange: Exchange,
+  info: ResourceRequest,
+  form: Form,
+  spec: TokenSpec,
+): ObjectKey {
+  return {
+    audience: { identity: exchange.identity, form: form.key },
+    gvr: keptTokens,
+    namespace: info.namespace ?? '',
+    name: tokenName({ serviceAccount: info.name ?? '', ...spec }),
   }
 }
 

@@ -12,6 +12,7 @@ export const services = core('services')
 const nodes = core('nodes')
 export const configMaps = core('configmaps')
 export const secrets = core('secrets')
+export const serviceAccounts = core('serviceaccounts')
 export const csiNodes: GVR = { group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }
 
 /** Where the pods of the node are, as its kubelet asks for them. */

@@ -1,0 +1,54 @@
+import type { GVK } from '../kube/gvk.ts'
+import type { Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
+import { cursorOf } from './cursor.ts'
+
+/** What the spec of a TokenRequest asks for. */
+export interface TokenSpec {
+  /** Empty: the API server's own. */
+  readonly audiences: readonly string[]
+  /** Absent: an hour, the API's default. */
+  readonly expirationSeconds: number | undefined
+  /** The object the token lives with, as a rule a pod. */
+  readonly boundObject:
+    { readonly kind: string; readonly name: string; readonly uid: string } | undefined
+}
+
+/** What an object is read with. */
+interface Read {
+  readonly encoding: Encoding
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+const isTokenRequest = ({ group, kind }: GVK): boolean =>
+  group === 'authentication.k8s.io' && kind === 'TokenRequest'
+
+/** What a TokenRequest asks for; `undefined` for an object of another kind. Throws `MalformedBody`. */
+export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefined {
+  if (!isTokenRequest(gvk)) return undefined
+  const cursor = cursorOf(encoding, gvk, object)
+  const text = (...path: (string | number)[]): string => {
+    const value = cursor.value(['spec', ...path])
+    return typeof value === 'string' ? value : ''
+  }
+  const seconds = cursor.value(['spec', 'expirationSeconds'])
+  const kind = text('boundObjectRef', 'kind')
+  return {
+    audiences: Array.from({ length: cursor.count(['spec', 'audiences']) }, (_, at) =>
+      text('audiences', at),
+    ),
+    expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
+    boundObject:
+      kind === ''
+        ? undefined
+        : { kind, name: text('boundObjectRef', 'name'), uid: text('boundObjectRef', 'uid') },
+  }
+}
+
+/** The token in the answer to a TokenRequest; '' where there is none. Throws `MalformedBody`. */
+export function tokenIn({ encoding, gvk, object }: Read): string {
+  if (!isTokenRequest(gvk)) return ''
+  const token = cursorOf(encoding, gvk, object).value(['status', 'token'])
+  return typeof token === 'string' ? token : ''
+}

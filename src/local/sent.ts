@@ -1,0 +1,57 @@
+import { asBuffer, joined } from '../base/bytes.ts'
+import { readObject } from '../codec/object.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { GVK } from '../kube/gvk.ts'
+import { encodingOf, type Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
+import {
+  badRequest,
+  requestEntityTooLarge,
+  StatusError,
+  unsupportedMediaType,
+} from '../kube/status.ts'
+
+/** The largest body of a write that is answered here: the API server's own limit. */
+const bodyBytes = 3 * 1024 * 1024
+
+/** An object that a request brought. */
+export interface Sent {
+  readonly encoding: Encoding
+  readonly body: Buffer
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+/** The object in the body of a request. Throws what the API server answers to a body that is none. */
+export async function sent(exchange: Exchange): Promise<Sent> {
+  const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+  if (encoding === undefined) {
+    throw new StatusError(
+      unsupportedMediaType(
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf',
+      ),
+    )
+  }
+  const body = await bodyOf(exchange)
+  try {
+    return { encoding, body, ...readObject(encoding, 'object', body) }
+  } catch (cause) {
+    throw new StatusError(badRequest('the object provided is unrecognized'), { cause })
+  }
+}
+
+/** The whole body of a request. Throws 413 where it is too large. */
+export async function bodyOf({ body, content }: Exchange): Promise<Buffer> {
+  if (content) return content
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of body ?? []) {
+    const chunk = asBuffer(part as Uint8Array)
+    bytes += chunk.byteLength
+    if (bytes > bodyBytes) {
+      throw new StatusError(requestEntityTooLarge(`limit is ${bodyBytes}`))
+    }
+    parts.push(chunk)
+  }
+  return joined(parts)
+}

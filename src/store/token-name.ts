@@ -1,0 +1,32 @@
+import type { TokenSpec } from '../codec/token-request.ts'
+import type { GVR } from '../kube/gvk.ts'
+
+/** Under which the answers to token requests are kept, in the namespace of the service account; sealed (`sqlite/seal.ts`). */
+export const keptTokens: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
+
+/** All that the answer to a token request depends on, but the namespace. */
+export interface AskedToken extends TokenSpec {
+  readonly serviceAccount: string
+}
+
+const defaultSeconds = 3600
+
+/**
+ * The name under which the answer to a token request is kept: the same for requests that mean the same. It says nothing of the token, and
+ * may be shown.
+ */
+export function tokenName({
+  serviceAccount,
+  audiences,
+  expirationSeconds = defaultSeconds,
+  boundObject,
+}: AskedToken): string {
+  // An object is another when its uid is another, whatever its name.
+  const bound = boundObject ? [boundObject.kind, boundObject.uid || boundObject.name] : []
+  return JSON.stringify([
+    serviceAccount,
+    bound,
+    expirationSeconds,
+    [...new Set(audiences)].toSorted(),
+  ])
+}

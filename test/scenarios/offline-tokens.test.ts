@@ -1,0 +1,176 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { at, objectOf, type Client } from '../kit/client.ts'
+import { serviceAccounts } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const tokens = '/api/v1/namespaces/default/serviceaccounts/robot/token'
+
+interface Wish {
+  readonly audiences?: readonly string[]
+  readonly seconds?: number
+  readonly pod?: string
+}
+
+const request = ({ audiences = ['vault'], seconds = 3607, pod }: Wish = {}): JsonObject => ({
+  kind: 'TokenRequest',
+  apiVersion: 'authentication.k8s.io/v1',
+  metadata: {},
+  spec: {
+    audiences,
+    expirationSeconds: seconds,
+    ...(pod !== undefined && {
+      boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'a', uid: pod },
+    }),
+  },
+})
+
+const ask = (client: Client, wish?: Wish, path = tokens) =>
+  client.send(path, { method: 'POST', body: request(wish) })
+
+const uidOf = ({ sandbox }: CloudServer, pod: string): string =>
+  sandbox.get({ group: '', version: 'v1', resource: 'pods' }, pod, 'default')?.metadata.uid ?? ''
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`the last token is given again while the cloud is gone: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = (): Client => hub.as('kubelet', { encoding })
+    const wish = { pod: uidOf(cloud, 'a') }
+    await ask(kubelet(), wish)
+    const last = await ask(kubelet(), wish)
+    t.equal(last.status, 201)
+    await cloud.unplug()
+    await hub.restart()
+    await hub.offline()
+
+    await t.test('in the bytes it came in', async (t) => {
+      const again = await ask(kubelet(), wish)
+      t.equal(again.status, 201)
+      t.strictSame(again.body, last.body)
+      t.equal(again.headers['content-type'], last.headers['content-type'])
+    })
+
+    await t.test('for the same and nothing else', async (t) => {
+      const others: readonly [what: string, Wish, string?][] = [
+        ['another audience', { ...wish, audiences: ['else'] }],
+        ['another life', { ...wish, seconds: 7200 }],
+        ['another pod', { pod: 'f3' }],
+        ['no pod', {}],
+        ['another account', wish, tokens.replace('robot', 'other')],
+        ['another namespace', wish, tokens.replace('default', 'other')],
+      ]
+      for (const [what, other, path] of others) {
+        const answer = await ask(kubelet(), other, path)
+        t.equal(answer.status, 503, what)
+        t.equal(answer.headers['retry-after'], undefined)
+      }
+    })
+
+    await t.test('and nowhere told', async (t) => {
+      const token = at(objectOf(last), 'status', 'token') as string
+      const { body } = await hub.ops.get('/metrics')
+      t.notOk(body.includes(token))
+      t.notOk(hub.lines.some((line) => line.includes(token)))
+      for (const file of filesIn(hub.rootDir)) t.notOk(readFileSync(file).includes(token), file)
+    })
+  })
+}
+
+function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true }).map((name) => join(folder, `${name}`))
+  return entries.filter((path) => statSync(path).isFile())
+}
+
+void t.test('nobody is given a token that another asked for', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
+  const flags = ['--cache-components=*']
+  const hub = await startTestHub(t, { upstreams: [cloud], flags })
+  const somebody = hub.as('vault', { token: cloud.sandbox.token('somebody') })
+  const other = hub.as('vault', { token: cloud.sandbox.token('another') })
+  const given = await ask(somebody)
+  t.equal(given.status, 201)
+  await other.get('/version')
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame((await ask(somebody)).body, given.body)
+  t.equal((await ask(other)).status, 503)
+  t.equal((await ask(hub.as('kubelet'))).status, 503)
+})
+
+void t.test('a long request passes, and its answer is not kept', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const wish = { audiences: ['x'.repeat(70_000)] }
+  t.equal((await ask(hub.as('kubelet'), wish)).status, 201)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await ask(hub.as('kubelet'), wish)).status, 503)
+})
+
+/** An API server that gives out what it is told to. */
+async function issuer(t: Teardown, answer: () => JsonObject): Promise<{ url: string } & Server> {
+  const server = createServer((asked, response) => {
+    if (asked.method !== 'POST') return void response.end('ok')
+    asked.resume().on('end', () => {
+      response.writeHead(201, { 'Content-Type': 'application/json', 'Audit-Id': '1' })
+      response.end(`${JSON.stringify(answer())}\n`)
+    })
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return Object.assign(server, { url: `http://127.0.0.1:${port}` })
+}
+
+const day = 86_400
+const part = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** An answer whose token begins and ends so many seconds from now, and which itself tells another end. */
+function answerOf(begins: number, ends: number, told: number): JsonObject {
+  const seconds = Math.floor(Date.now() / 1000)
+  const claims = { iat: seconds + begins, nbf: seconds + begins, exp: seconds + ends }
+  return {
+    ...request(),
+    status: {
+      token: `${part({ alg: 'RS256' })}.${part(claims)}.c2lnbmF0dXJl`,
+      expirationTimestamp: new Date((seconds + told) * 1000).toISOString().replace(/\.\d+/, ''),
+    },
+  }
+}
+
+const lives: readonly [what: string, answer: JsonObject, status: number][] = [
+  ['it has expired, whatever the answer said', answerOf(-2 * day, -1, day), 503],
+  ['it lives on after the hour that the answer spoke of', answerOf(-day, 300 * day, -day), 201],
+  ['the clock of the node is behind', answerOf(9000 * day, 9001 * day, 9001 * day), 201],
+  ['it is no token that says how long it lives', { ...request(), status: { token: 'a' } }, 503],
+  ['there is none', { ...request(), status: {} }, 503],
+  ['the answer is something else', { kind: 'Node', apiVersion: 'v1', metadata: {} }, 503],
+]
+
+for (const [what, answer, status] of lives) {
+  void t.test(`a token whose time is its own: ${what}`, async (t) => {
+    const cloud = await issuer(t, () => answer)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    t.equal((await ask(kubelet)).status, 201)
+    cloud.close()
+    cloud.closeAllConnections()
+    await hub.offline()
+    t.equal((await ask(kubelet)).status, status)
+  })
+}
