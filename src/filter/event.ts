@@ -1,17 +1,12 @@
-import { atVersion } from '../codec/edit.ts'
-import type { ObjectEvent, WatchEvent } from '../codec/watch.ts'
+import { shownEvent } from '../codec/shown-event.ts'
+import type { WatchEvent } from '../codec/watch.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
 import type { Chain } from './chain.ts'
 
 /**
  * What a component is shown of an event, which depends on what it was shown of the object before, as in the API server's own selectors
- * (apiserver pkg/storage/cacher): newly shown is ADDED, no longer shown is DELETED, with what it was last shown of the object, at the
- * version of the change. `undefined`: nothing. Bookmarks and errors pass. The event and its frame stay the same where nothing changes.
- *
- * Where what was before is not known, the event's type tells: an ADDED was not there before, so it need not be taken back; after any
- * other a DELETED is due, which does no harm to whoever was never shown the object.
+ * (apiserver pkg/storage/cacher): see `shownEvent`. `undefined`: nothing. Bookmarks and errors pass.
  */
 export function judgeEvent(
   chain: Chain,
@@ -20,21 +15,5 @@ export function judgeEvent(
   event: WatchEvent,
 ): WatchEvent | undefined {
   if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
-  const look = (object: ApiObject) => chain.look(gvk, encoding, object)
-  const before = event.previous && look(event.previous)
-  const wasWithheld = event.previous !== undefined && before === undefined
-  const shown = look(event.object)
-  if (event.type === 'DELETED' || shown === undefined) {
-    if (wasWithheld || (event.type === 'ADDED' && before === undefined)) return undefined
-    if (shown) return unlessSame(event, 'DELETED', shown)
-    const { resourceVersion } = event.object
-    // Whoever holds the object needs to see all of it go, ports and all, so that nothing of it is left behind.
-    const last = before ? atVersion(encoding, gvk, before, resourceVersion) : event.object
-    return unlessSame(event, 'DELETED', last)
-  }
-  return unlessSame(event, wasWithheld ? 'ADDED' : event.type, shown)
-}
-
-function unlessSame(event: ObjectEvent, type: ObjectEvent['type'], object: ApiObject): ObjectEvent {
-  return type === event.type && object === event.object ? event : { type, object }
+  return shownEvent(gvk, encoding, event, (object) => chain.look(gvk, encoding, object))
 }

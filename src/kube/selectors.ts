@@ -39,17 +39,13 @@ export function parseLabelSelector(text: string): LabelSelector {
   return requirements.toSorted((a, b) => order(a.key, b.key))
 }
 
-/** Whether an object with these labels is selected. */
+/** Whether an object is selected whose labels `read` looks up by key. */
 export const matchesLabels = (
   selector: LabelSelector,
-  labels: Readonly<Record<string, string>> | undefined,
-): boolean => selector.every((requirement) => holds(requirement, labels))
+  read: (key: string) => string | undefined,
+): boolean => selector.every((requirement) => holds(requirement, read(requirement.key)))
 
-function holds(
-  { key, operator, values }: LabelRequirement,
-  labels: Readonly<Record<string, string>> | undefined,
-): boolean {
-  const value = labels && Object.hasOwn(labels, key) ? labels[key] : undefined
+function holds({ operator, values }: LabelRequirement, value: string | undefined): boolean {
   switch (operator) {
     case 'exists':
       return value !== undefined

@@ -1,4 +1,5 @@
 import { apiVersionOf, type GVK, type GVR } from '../kube/gvk.ts'
+import { selectableKind } from '../kube/selectable-fields.ts'
 
 export interface Subresource {
   readonly name: string
@@ -58,8 +59,9 @@ type Entry = Partial<Omit<Kind, 'gvr' | 'kind' | 'custom'>>
 
 function kind(apiVersion: string, name: string, resource: string, entry: Entry = {}): Kind {
   const [version = '', group = ''] = apiVersion.split('/').toReversed()
+  const gvr = { group, version, resource }
   return {
-    gvr: { group, version, resource },
+    gvr,
     kind: name,
     singular: name.toLowerCase(),
     namespaced: false,
@@ -67,7 +69,7 @@ function kind(apiVersion: string, name: string, resource: string, entry: Entry =
     shortNames: [],
     categories: [],
     subresources: [],
-    fields: [],
+    fields: [...(selectableKind(gvr)?.fields.keys() ?? [])],
     custom: false,
     ...entry,
   }
@@ -92,7 +94,6 @@ const podSubresources: readonly Subresource[] = [
 
 const apps = { namespaced: true, categories: ['all'] }
 
-/** Field selectors as pkg/apis/core/v1/conversion.go and the registries of kube-apiserver 1.35 allow them. */
 export const builtinKinds: readonly Kind[] = [
   kind('v1', 'ConfigMap', 'configmaps', {
     namespaced: true,
@@ -109,31 +110,16 @@ export const builtinKinds: readonly Kind[] = [
     namespaced: true,
     shortNames: ['ev'],
     storageVersionHash: 'r2yiGXH7wu8=',
-    fields: [
-      'involvedObject.kind',
-      'involvedObject.namespace',
-      'involvedObject.name',
-      'involvedObject.uid',
-      'involvedObject.apiVersion',
-      'involvedObject.resourceVersion',
-      'involvedObject.fieldPath',
-      'reason',
-      'reportingComponent',
-      'source',
-      'type',
-    ],
   }),
   kind('v1', 'Namespace', 'namespaces', {
     verbs: allVerbs.filter((verb) => verb !== 'deletecollection'),
     shortNames: ['ns'],
     storageVersionHash: 'Q3oi5N2YM8M=',
-    fields: ['status.phase'],
     subresources: [{ name: 'finalize', verbs: ['update'] }, status],
   }),
   kind('v1', 'Node', 'nodes', {
     shortNames: ['no'],
     storageVersionHash: 'XwShjMxG9Fs=',
-    fields: ['spec.unschedulable'],
     subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: proxyVerbs }, status],
   }),
   kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', {
@@ -152,23 +138,11 @@ export const builtinKinds: readonly Kind[] = [
     shortNames: ['po'],
     categories: ['all'],
     storageVersionHash: 'xPOwRZ+Yhw8=',
-    fields: [
-      'spec.nodeName',
-      'spec.restartPolicy',
-      'spec.schedulerName',
-      'spec.serviceAccountName',
-      'spec.hostNetwork',
-      'status.phase',
-      'status.podIP',
-      'status.podIPs',
-      'status.nominatedNodeName',
-    ],
     subresources: podSubresources,
   }),
   kind('v1', 'Secret', 'secrets', {
     namespaced: true,
     storageVersionHash: 'S6u1pOWzb84=',
-    fields: ['type'],
   }),
   kind('v1', 'ServiceAccount', 'serviceaccounts', {
     namespaced: true,
@@ -189,7 +163,6 @@ export const builtinKinds: readonly Kind[] = [
     shortNames: ['svc'],
     categories: ['all'],
     storageVersionHash: '0/CO1lhkEBI=',
-    fields: ['spec.clusterIP', 'spec.type'],
     subresources: [{ name: 'proxy', kind: 'ServiceProxyOptions', verbs: proxyVerbs }, status],
   }),
   kind('apps/v1', 'DaemonSet', 'daemonsets', {
@@ -205,7 +178,6 @@ export const builtinKinds: readonly Kind[] = [
   kind('apps/v1', 'ReplicaSet', 'replicasets', {
     ...apps,
     shortNames: ['rs'],
-    fields: ['status.replicas'],
     subresources: [scale, status],
   }),
   review('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews'),
@@ -214,7 +186,6 @@ export const builtinKinds: readonly Kind[] = [
   review('authorization.k8s.io/v1', 'SubjectAccessReview', 'subjectaccessreviews'),
   kind('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests', {
     shortNames: ['csr'],
-    fields: ['spec.signerName'],
     subresources: [{ name: 'approval', verbs: statusVerbs }, status],
   }),
   kind('storage.k8s.io/v1', 'CSIDriver', 'csidrivers'),

@@ -1,4 +1,5 @@
 import { badRequest, StatusError } from '../kube/status.ts'
+import { selectableKind, selectableValue } from '../kube/selectable-fields.ts'
 import {
   MalformedSelector,
   matchesFields,
@@ -7,7 +8,7 @@ import {
   parseLabelSelector,
 } from '../kube/selectors.ts'
 import type { Kind } from './kinds.ts'
-import { listAt, at, textAt, type KubeObject } from './object.ts'
+import { at, type KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'
 
 /** What of a kind a request is about. */
@@ -31,8 +32,8 @@ export function selectionOf(
     selective: labels.length > 0 || fields.length > 0,
     selects: (object) =>
       (namespace === undefined || object.metadata.namespace === namespace) &&
-      matchesLabels(labels, labelsOf(object)) &&
-      matchesFields(fields, (path) => readField(object, path)),
+      matchesLabels(labels, labelReader(object)) &&
+      matchesFields(fields, (field) => readField(kind, object, field)),
   }
 }
 
@@ -53,32 +54,32 @@ function parse(
   }
 }
 
+function labelReader(object: KubeObject): (key: string) => string | undefined {
+  const labels = labelsOf(object)
+  return (key) => (labels && Object.hasOwn(labels, key) ? labels[key] : undefined)
+}
+
 function checkField(kind: Kind, field: string): void {
   if (field === 'metadata.name') return
-  if (field === 'metadata.namespace' && (kind.namespaced || !kind.custom)) return
+  const known = selectableKind(kind.gvr)
+  const byNamespace = kind.namespaced || (known?.byNamespace ?? !kind.custom)
+  if (field === 'metadata.namespace' && byNamespace) return
   if (kind.fields.includes(field)) return
   // Kinds without fields of their own fall to apimachinery pkg/runtime/conversion.go, which words it otherwise.
   const message =
-    kind.fields.length > 0 || kind.custom
+    known || kind.custom
       ? `field label not supported: ${field}`
       : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
   throw new StatusError(badRequest(message))
 }
 
-function readField(object: KubeObject, path: string): string | undefined {
-  if (path === 'spec.unschedulable' || path === 'spec.hostNetwork') {
-    return String(at(object, ...path.split('.')) === true)
+function readField(kind: Kind, object: KubeObject, field: string): string | undefined {
+  const known = selectableKind(kind.gvr)?.fields.get(field)
+  const read = (path: readonly string[]): string | number | boolean | undefined => {
+    const value = at(object, ...path)
+    return value === null || typeof value === 'object' ? undefined : value
   }
-  if (path === 'status.podIPs') {
-    return listAt(object, 'status', 'podIPs')
-      .map((entry) => textAt(entry, 'ip') ?? '')
-      .join(',')
-  }
-  if (object.kind === 'Event' && path === 'source') {
-    return textAt(object, 'source', 'component') || textAt(object, 'reportingComponent')
-  }
-  const value = at(object, ...path.split('.'))
-  return value === undefined || value === null || typeof value === 'object'
-    ? undefined
-    : String(value)
+  if (known) return selectableValue(known, read)
+  const value = read(field.split('.'))
+  return value === undefined ? undefined : String(value)
 }

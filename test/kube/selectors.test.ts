@@ -10,7 +10,9 @@ import {
 } from '../../src/kube/selectors.ts'
 
 const selects = (selector: string, labels?: Record<string, string>): boolean =>
-  matchesLabels(parseLabelSelector(selector), labels)
+  matchesLabels(parseLabelSelector(selector), (key) =>
+    labels && Object.hasOwn(labels, key) ? labels[key] : undefined,
+  )
 
 const picks = (selector: string, fields: Record<string, string>): boolean =>
   matchesFields(parseFieldSelector(selector), (path) => fields[path])

@@ -32,7 +32,7 @@ export const secret = message('Secret', {
   type: string(3),
 })
 
-const eventSource = message('EventSource', {
+export const eventSource = message('EventSource', {
   component: string(1),
   host: string(2),
 })

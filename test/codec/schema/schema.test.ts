@@ -9,6 +9,7 @@ const listed = [
     .split(' ')
     .map((kind) => gvk('v1', kind)),
   gvk('discovery.k8s.io/v1', 'EndpointSlice'),
+  gvk('events.k8s.io/v1', 'Event'),
   gvk('coordination.k8s.io/v1', 'Lease'),
   gvk('storage.k8s.io/v1', 'CSINode'),
   gvk('storage.k8s.io/v1', 'CSIDriver'),
