@@ -1,10 +1,4 @@
-import { HeaderList } from '../exchange/headers.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
-import { turn } from '../base/clock.ts'
-import { listHead, listTail } from '../codec/render.ts'
-import type { ApiObject } from '../kube/object.ts'
-import { mediaType } from '../kube/media-type.ts'
-import type { GVK } from '../kube/gvk.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import {
   expired,
@@ -16,11 +10,8 @@ import {
 import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
+import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
-
-/** Headers that the API server sends with every answer. */
-export const answerHeaders = (contentType: string): HeaderList =>
-  new HeaderList(['Cache-Control', 'no-cache, private', 'Content-Type', contentType])
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
@@ -41,21 +32,11 @@ export function localObject(
   for (const form of exchange.forms) {
     const found = store.get(objectKey(exchange, info, form))
     if (found === 'absent') absent = true
-    else if (found) return objectReply(form, found.gvk, found.object)
+    else if (found) return objectReply(form, found)
   }
   if (absent) throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
   throw neverCached()
 }
-
-const objectReply = (form: Form, gvk: GVK, object: ApiObject): ObjectReply => ({
-  kind: 'object',
-  from: 'cache',
-  status: 200,
-  headers: answerHeaders(mediaType(form.encoding)),
-  form,
-  gvk,
-  object,
-})
 
 /** The first of the client's forms in which the collection was listed. */
 export function storedCollection(
@@ -88,34 +69,7 @@ export function localList(
   const { form, stored } = found
   // It is the version of objects that are still being written, too.
   refuseOtherVersions(info, stored.resourceVersion)
-  const meta = { resourceVersion: stored.resourceVersion, continue: '' }
-  const { gvk, extra } = stored
-  // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is read as it is sent.
-  const batches = form.encoding === 'protobuf' ? [...stored.batches] : stored.batches
-  const objects = Array.isArray(batches) ? batches.flat() : []
-  return {
-    kind: 'list',
-    from: 'cache',
-    status: 200,
-    headers: answerHeaders(mediaType(form.encoding)),
-    form,
-    list: {
-      gvk,
-      head: [listHead(form.encoding, form.shape, gvk, meta, extra, objects)],
-      batches: inTurn(batches),
-      end: () => Promise.resolve({ meta, extra, tail: [listTail(form.encoding)] }),
-    },
-  }
-}
-
-/** Lets other requests be served between two runs of a long list. */
-async function* inTurn(
-  batches: Iterable<readonly ApiObject[]>,
-): AsyncGenerator<{ objects: readonly ApiObject[] }> {
-  for (const objects of batches) {
-    yield { objects }
-    await turn()
-  }
+  return listReply(form, stored)
 }
 
 function refuseOtherVersions({ query }: ResourceRequest, stored: string): void {

@@ -8,7 +8,8 @@ import { claimsOf, momentOf } from '../kube/web-token.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { tokenKey } from '../store/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { answerHeaders, neverCached } from './answers.ts'
+import { answerHeaders } from '../store/answers.ts'
+import { neverCached } from './answers.ts'
 import { sent } from './sent.ts'
 
 /**

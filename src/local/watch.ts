@@ -8,7 +8,8 @@ import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
-import { answerHeaders, neverCached, storedCollection } from './answers.ts'
+import { answerHeaders } from '../store/answers.ts'
+import { neverCached, storedCollection } from './answers.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {
