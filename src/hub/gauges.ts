@@ -4,6 +4,7 @@ import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { Serving } from '../server/serving.ts'
+import type { DiskWork } from '../store/sqlite/disk-work.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -21,15 +22,28 @@ export interface Measured {
 /** Sets the gauges anew whenever metrics are read. */
 export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
   const { config, connections, serving, store, health } = measured
+  const reportDiskWork = diskWorkReport(metrics, store)
   metrics.onRead(() => {
     showUpstreams(metrics, measured)
     showExpiry(metrics, 'client', connections.certificate)
     showExpiry(metrics, 'serving', serving.current.certificate)
+    reportDiskWork()
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))
     metrics.unfitCollections.set(store.unfitCollections)
     metrics.yurthubErrorKeys.set(store.unfitCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
+}
+
+/** Brings the counters up to what the store has counted. */
+function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
+  let reported: DiskWork = { bytes: 0, syncs: 0 }
+  return () => {
+    const { diskWork } = store
+    metrics.storeDiskBytes.add(diskWork.bytes - reported.bytes)
+    metrics.storeSyncs.add(diskWork.syncs - reported.syncs)
+    reported = diskWork
+  }
 }
 
 /** Shows the present upstreams only: addresses may change while the hub runs. */

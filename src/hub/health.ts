@@ -9,6 +9,7 @@ import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
+  #setAside: string | undefined
 
   /** Why the store's last write failed; `undefined` if it did not. */
   get storeFailure(): string | undefined {
@@ -21,6 +22,12 @@ export class Health {
 
   storeWrote(): void {
     this.#storeFailure = undefined
+  }
+
+  /** Shown until the hub is started again: what the node could have been told offline is not there any more. */
+  storeSetAside(): void {
+    const at = new Date(now()).toISOString()
+    this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
   }
 
   configUnusable(mistakes: readonly string[]): void {
@@ -52,7 +59,7 @@ export class Health {
     return [
       spellRemark(cloud),
       ...cloud.upstreams.map(upstreamRemark),
-      ...(this.#unusableConfig === undefined ? [] : [this.#unusableConfig]),
+      ...[this.#setAside, this.#unusableConfig].filter((remark) => remark !== undefined),
     ]
   }
 }

@@ -31,6 +31,11 @@ export const storeOf = (
         health.storeFailed(err.message)
         metrics.storeFailures.add()
       }
+      if (kind === 'damaged') metrics.storeDamaged.add()
+      if (kind === 'set-aside') {
+        health.storeSetAside()
+        metrics.storeSetAside.add()
+      }
       log.error({ err, kind }, 'the store failed')
     },
     onCommitted: (bytes) => {

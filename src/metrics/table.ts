@@ -140,6 +140,30 @@ export const metricTable = {
     help: 'Bytes of objects and documents written to the store.',
     labels: [],
   },
+  storeDiskBytes: {
+    name: 'nodehub_store_disk_bytes_total',
+    type: 'counter',
+    help: 'Bytes that the store wrote to its files: pages of the database, its log, and what checkpoints copy from one to the other. 0 where the kernel does not count them.',
+    labels: [],
+  },
+  storeSyncs: {
+    name: 'nodehub_store_syncs_total',
+    type: 'counter',
+    help: 'Times that the store waited until the disk had what was written: once for a commit that is to outlive a power cut, twice for a checkpoint, once for a log begun anew.',
+    labels: [],
+  },
+  storeDamaged: {
+    name: 'nodehub_store_damaged_total',
+    type: 'counter',
+    help: 'Stored objects and documents that were found damaged and set apart, until the cloud tells them again.',
+    labels: [],
+  },
+  storeSetAside: {
+    name: 'nodehub_store_set_aside_total',
+    type: 'counter',
+    help: 'Databases that could not be used as a whole and were set aside, so that the cache began empty.',
+    labels: [],
+  },
   filterErrors: {
     name: 'nodehub_filter_errors_total',
     type: 'counter',

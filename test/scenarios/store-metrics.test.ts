@@ -1,5 +1,5 @@
 import t from 'tap'
-import { statSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { podsOfNode } from '../kit/cloud.ts'
@@ -47,3 +47,31 @@ void t.test('a store that fails is not well because an answer was stored before'
   await kubelet.get('/api/v1/namespaces/default/pods/a')
   t.equal((await hub.ops.get('/readyz')).status, 200)
 })
+
+void t.test('what the store writes to its files, and waits for, is counted', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const before = await hub.metric('nodehub_store_syncs_total')
+  await hub.as('kubelet').list(podsOfNode)
+  const log = statSync(join(hub.config.cachePath, 'objects.db-wal')).size
+  t.ok((await hub.metric('nodehub_store_disk_bytes_total')) >= log, 'all of the log, at least')
+  t.ok((await hub.metric('nodehub_store_syncs_total')) > before, 'a list is to outlive a power cut')
+})
+
+void t.test(
+  'a database that cannot be used is set aside and said until the next start',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.stop()
+    writeFileSync(join(hub.config.cachePath, 'objects.db'), 'no database'.repeat(1000))
+    await hub.start()
+    const text = async (): Promise<string> => (await hub.ops.get('/readyz?verbose')).body.toString()
+    t.match(await text(), /^\[ \]cache begun empty at /m)
+    t.equal(await hub.metric('nodehub_store_set_aside_total'), 1)
+    await hub.restart()
+    t.notMatch(await text(), /cache begun empty/)
+  },
+)

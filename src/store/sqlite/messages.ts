@@ -2,6 +2,7 @@ import { lengthOf } from '../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
+import type { SharedDiskWork } from './disk-work.ts'
 
 /** Audience and GVR: identity, form, group, version, resource. */
 export type ScopeKey = readonly [string, string, string, string, string]
@@ -209,6 +210,8 @@ export interface WriterOptions {
   readonly path: string
   readonly sealingKey: Uint8Array
   readonly maxBytes: number | undefined
+  /** Where the writer counts what it does to the disk. */
+  readonly diskWork: SharedDiskWork
 }
 
 /** What the writer says first. */

@@ -126,8 +126,8 @@ export class Objects {
   /** `undefined` when it is damaged. */
   read(key: ScopeKey, held: Held): ApiObject | undefined {
     const row = this.#sql.read.get(held.id)
-    if (!row) return undefined
-    const body = { checksum: Number(row[0]), bytes: row[1] as Uint8Array }
+    if (!(row?.[1] instanceof Uint8Array)) return undefined
+    const body = { checksum: Number(row[0]), bytes: row[1] }
     const bytes = fromBody(this.#seal, key, held, body)
     const { namespace, name, uid, resourceVersion } = held
     return bytes && { namespace, name, uid, resourceVersion, bytes }

@@ -14,6 +14,7 @@ import { elapsed, now, sleep } from '../../base/clock.ts'
 import { makeFolder } from '../../base/folder.ts'
 import { keptKey } from '../../base/kept-key.ts'
 import { StoreFailure } from '../store.ts'
+import { sharedDiskWork } from './disk-work.ts'
 import { lock, Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { Reads } from './reads.ts'
@@ -68,7 +69,7 @@ async function openHeld(
 ): Promise<SqliteStore> {
   const path = join(directory, file)
   const sealingKey = prepare(directory, keyFile)
-  const options: WriterOptions = { path, sealingKey, maxBytes }
+  const options: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
   let opened = await startWriter(options)
   if (!opened.ok && opened.unusable) {
     report('set-aside', new StoreFailure('the database cannot be used', { cause: opened.message }))

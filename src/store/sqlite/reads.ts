@@ -149,14 +149,18 @@ export class Reads {
 
   /** `undefined` where it is damaged or gone. */
   #read(scope: ScopeKey, stored: Stored, row: Row | undefined): Uint8Array | undefined {
-    const body = row && { checksum: Number(row[1]), bytes: row[2] as Uint8Array }
-    return body && fromBody(this.#seal, scope, stored, body)
+    // Of a damaged row not even the types are what they were.
+    if (!(row?.[2] instanceof Uint8Array)) return undefined
+    return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
   }
 
-  document(key: readonly [string, string, string]): StoredDocument | undefined {
+  document(key: readonly [string, string, string]): StoredDocument | 'damaged' | undefined {
     const row = this.#sql.document.get(...key)
-    const body = row?.[2] as Uint8Array | undefined
-    return body && crc32(body) === row?.[1] ? { contentType: String(row[0]), body } : undefined
+    if (!row) return undefined
+    const body = row[2]
+    return body instanceof Uint8Array && crc32(body) === row[1]
+      ? { contentType: String(row[0]), body }
+      : 'damaged'
   }
 
   /** Identities nobody used for so long that they are to be forgotten. */

@@ -19,6 +19,7 @@ import {
 import { addressOf, scopeOf } from './address.ts'
 import { changesOf, type CollectionState } from './collection-state.ts'
 import { Collections } from './collections.ts'
+import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
 import { ListSnapshot } from './list-snapshot.ts'
 import {
   pack,
@@ -56,6 +57,9 @@ export interface Parts {
   readonly onCommitted: OnCommitted
 }
 
+/** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
+const mostMarks = 10_000
+
 /** Reads on this thread, writes through the queue to the other. */
 export class SqliteStore implements ObjectStore {
   readonly #writer: WriterThread
@@ -64,6 +68,7 @@ export class SqliteStore implements ObjectStore {
   readonly #snapshots: Snapshots
   readonly #held: Disposable
   readonly #report: ReportTrouble
+  readonly #diskWork: SharedDiskWork
   readonly #collections = new Collections()
   readonly #sweep: Sweep
   readonly #damaged = new Set<string>()
@@ -91,6 +96,7 @@ export class SqliteStore implements ObjectStore {
     this.#snapshots = snapshots
     this.#held = held
     this.#report = report
+    this.#diskWork = options.diskWork
     this.#sweep = new Sweep({
       write: (operation) => this.#write(operation, 0),
       idle: () => this.#read(() => reads.idleAudiences()) ?? [],
@@ -99,6 +105,11 @@ export class SqliteStore implements ObjectStore {
         this.#collections.reload(identity)
       },
     })
+  }
+
+  /** What this store has done to the disk in this run. */
+  get diskWork(): DiskWork {
+    return diskWorkOf(this.#diskWork)
   }
 
   /** How many collections are unfit because of a write in this run. */
@@ -129,7 +140,11 @@ export class SqliteStore implements ObjectStore {
 
   document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
     this.#sweep.used(identity)
-    return this.#read(() => this.#reads.document([identity, url, accept]))
+    const key = [identity, url, accept] as const
+    const found = this.#read(() => this.#reads.document(key))
+    if (found !== 'damaged') return found
+    this.#setApart(JSON.stringify(key), { document: key })
+    return undefined
   }
 
   async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
@@ -202,6 +217,7 @@ export class SqliteStore implements ObjectStore {
       { kind: 'document', key: [identity, url, accept], contentType, body: copy },
       copy.byteLength,
     )
+    this.#damaged.delete(JSON.stringify([identity, url, accept]))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -301,15 +317,18 @@ export class SqliteStore implements ObjectStore {
   /** What cannot be read is known to nobody any more, and the collections that held it know that they lack something. */
   #quarantine(scope: ScopeKey, { id, namespace, name, resourceVersion }: Damaged): void {
     const object = { id, namespace, name, resourceVersion }
-    const mark = markOf(object)
-    if (this.#damaged.has(mark)) return
-    this.#damaged.add(mark)
-    this.#report(
-      'damaged',
-      new StoreFailure('a stored object is damaged', { cause: { scope, object } }),
-    )
+    if (!this.#setApart(markOf(object), { scope, object })) return
     for (const state of this.#collections.ofScope(scope)) state.damaged()
     this.#write({ kind: 'quarantine', scope, object }, 0).catch(() => undefined)
+  }
+
+  /** Reported once. False: it was known. */
+  #setApart(mark: string, what: object): boolean {
+    if (this.#damaged.has(mark)) return false
+    if (this.#damaged.size >= mostMarks) this.#damaged.clear()
+    this.#damaged.add(mark)
+    this.#report('damaged', new StoreFailure('what is stored is damaged', { cause: what }))
+    return true
   }
 
   /** A collection missed a write: after a restart it must not be served either. */

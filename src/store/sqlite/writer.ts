@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { after } from '../../base/clock.ts'
+import { DiskMeter } from './disk-work.ts'
 import { outlivesPowerCut } from './durability.ts'
 import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
 import { Objects } from './objects.ts'
@@ -29,6 +30,7 @@ const unusable = new Set([1, 11, 26])
 
 class Writer {
   readonly #db: DatabaseSync
+  readonly #disk: DiskMeter
   readonly #objects: Objects
   readonly #writes: Writes
   #group = 0
@@ -37,16 +39,19 @@ class Writer {
   #idle: Disposable | undefined
   readonly resealed: boolean
 
-  constructor({ path, sealingKey, maxBytes }: WriterOptions) {
+  constructor({ path, sealingKey, maxBytes, diskWork }: WriterOptions) {
+    this.#disk = new DiskMeter(diskWork, pageSize)
     this.#db = new DatabaseSync(path, { timeout: 2000 })
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
        PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
        PRAGMA cache_size = -2000`,
     )
-    migrate(this.#db)
     const seal = new Seal(sealingKey)
-    this.resealed = prepareFresh(this.#db, seal)
+    this.resealed = this.#disk.opening(() => {
+      migrate(this.#db)
+      return prepareFresh(this.#db, seal)
+    })
     if (maxBytes !== undefined) {
       this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
     }
@@ -115,17 +120,19 @@ class Writer {
   }
 
   #inTransaction<T>(act: () => T): T {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      const result = act()
-      this.#db.exec('COMMIT')
-      this.#objects.committed(this.#group)
-      return result
-    } catch (cause) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      this.#objects.rolledBack()
-      throw cause
-    }
+    return this.#disk.transaction(this.#durable, () => {
+      this.#db.exec('BEGIN IMMEDIATE')
+      try {
+        const result = act()
+        this.#db.exec('COMMIT')
+        this.#objects.committed(this.#group)
+        return result
+      } catch (cause) {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+        this.#objects.rolledBack()
+        throw cause
+      }
+    })
   }
 
   #setDurable(durable: boolean): void {
@@ -145,7 +152,7 @@ class Writer {
   #checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
     try {
       this.#setDurable(true)
-      this.#db.exec(`PRAGMA wal_checkpoint(${mode})`)
+      this.#disk.checkpoint(() => this.#db.exec(`PRAGMA wal_checkpoint(${mode})`))
       this.#logged = 0
     } catch {
       // The log still has everything; the next one tries again.
@@ -157,6 +164,7 @@ class Writer {
     this.#giveRoom(this.#group)
     this.#checkpoint('TRUNCATE')
     this.#db.close()
+    this.#disk.close()
   }
 }
 
