@@ -2,13 +2,13 @@ import { asBuffer } from '../base/bytes.ts'
 import { schemaOf, type MessageSchema } from '../codec/schema/schema.ts'
 import { apiVersionOf, parseApiVersion, type GVK } from '../kube/gvk.ts'
 import type { JsonObject } from '../kube/json.ts'
-import { MessageReader } from './protobuf-decode.ts'
-import { writeMessage } from './protobuf-encode.ts'
-import { ProtobufError } from './protobuf-error.ts'
-import { readFields } from './protobuf-reader.ts'
-import { BackwardWriter } from './protobuf-writer.ts'
+import { MessageReader } from '../codec/protobuf/message/decode.ts'
+import { writeMessage } from '../codec/protobuf/message/encode.ts'
+import { ProtobufError } from '../codec/protobuf/message/error.ts'
+import { readFields } from '../codec/protobuf/message/reader.ts'
+import { BackwardWriter } from '../codec/protobuf/message/writer.ts'
 
-export { ProtobufError } from './protobuf-error.ts'
+export { ProtobufError } from '../codec/protobuf/message/error.ts'
 
 /** What every object begins with; an envelope follows (apimachinery pkg/runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0')

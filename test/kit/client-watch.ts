@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
-import { readFields } from '../../src/sandbox/protobuf-reader.ts'
+import { readFields } from '../../src/codec/protobuf/message/reader.ts'
 
 /** A watch event as a client sees it. */
 export interface Seen {

@@ -1,8 +1,8 @@
-import type { Field, MessageSchema } from '../codec/schema/schema.ts'
-import type { Json, JsonObject } from '../kube/json.ts'
-import { ProtobufError } from './protobuf-error.ts'
-import { readFields, readPacked, type WireField } from './protobuf-reader.ts'
-import { formatTime } from './protobuf-time.ts'
+import type { Field, MessageSchema } from '../../schema/schema.ts'
+import type { Json, JsonObject } from '../../../kube/json.ts'
+import { ProtobufError } from './error.ts'
+import { readFields, readPacked, type WireField } from './reader.ts'
+import { formatTime } from './time.ts'
 
 type WireValue = WireField['value']
 

@@ -1,4 +1,4 @@
-import { ProtobufError } from './protobuf-error.ts'
+import { ProtobufError } from './error.ts'
 
 /** One field as it stands in the bytes: a number for wire type 0, the bytes of its value for 1, 2 and 5. */
 export interface WireField {

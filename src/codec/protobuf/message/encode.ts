@@ -1,8 +1,8 @@
-import type { Field, MessageSchema } from '../codec/schema/schema.ts'
-import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
-import { ProtobufError } from './protobuf-error.ts'
-import { parseTime } from './protobuf-time.ts'
-import type { BackwardWriter } from './protobuf-writer.ts'
+import type { Field, MessageSchema } from '../../schema/schema.ts'
+import { isList, isObject, type Json, type JsonObject } from '../../../kube/json.ts'
+import { ProtobufError } from './error.ts'
+import { parseTime } from './time.ts'
+import type { BackwardWriter } from './writer.ts'
 
 const lengthDelimited = 2
 const eightBytes = 1

@@ -1,4 +1,4 @@
-import { ProtobufError } from './protobuf-error.ts'
+import { ProtobufError } from './error.ts'
 
 /** A moment as protobuf has it; `undefined` stands for Go's zero time, which is an empty message and `null` in JSON. */
 export interface Timestamp {
