@@ -66,7 +66,11 @@ function holds({ operator, values }: LabelRequirement, value: string | undefined
 
 /** One spelling for label selectors that mean the same. Throws `MalformedSelector`. */
 export const canonicalLabelSelector = (text: string): string =>
-  [...new Set(parseLabelSelector(text).map(spellRequirement))].toSorted(order).join(',')
+  [...labelTerms(text)].toSorted(order).join(',')
+
+/** Its requirements, each in one spelling. */
+const labelTerms = (text: string): Set<string> =>
+  new Set(parseLabelSelector(text).map(spellRequirement))
 
 function spellRequirement({ key, operator, values }: LabelRequirement): string {
   const [only = ''] = values
@@ -114,12 +118,29 @@ export const matchesFields = (
   )
 
 /** One spelling for field selectors that mean the same. Throws `MalformedSelector`. */
-export function canonicalFieldSelector(text: string): string {
-  const terms = parseFieldSelector(text).map(
-    ({ field, operator, value }) => field + operator + value.replace(/[\\,=]/g, '\\$&'),
+export const canonicalFieldSelector = (text: string): string =>
+  [...fieldTerms(text)].toSorted(order).join(',')
+
+const fieldTerms = (text: string): Set<string> =>
+  new Set(
+    parseFieldSelector(text).map(
+      ({ field, operator, value }) => field + operator + value.replace(/[\\,=]/g, '\\$&'),
+    ),
   )
-  return [...new Set(terms)].toSorted(order).join(',')
+
+/** The two selectors of a list or watch. */
+export interface SelectorPair {
+  readonly labelSelector: string
+  readonly fieldSelector: string
 }
+
+/**
+ * Whether `wider` surely selects whatever `narrower` selects: each of its requirements is one of the other's. Throws
+ * `MalformedSelector`.
+ */
+export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
+  labelTerms(wider.labelSelector).isSubsetOf(labelTerms(narrower.labelSelector)) &&
+  fieldTerms(wider.fieldSelector).isSubsetOf(fieldTerms(narrower.fieldSelector))
 
 function splitTerms(text: string): string[] {
   const terms: string[] = []

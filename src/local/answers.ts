@@ -7,11 +7,11 @@ import {
   StatusError,
   tooLargeResourceVersion,
 } from '../kube/status.ts'
-import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
+import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
-import type { ObjectStore, StoredList } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { sourceOf, storedList } from './source.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
@@ -38,38 +38,21 @@ export function localObject(
   throw neverCached()
 }
 
-/** The first of the client's forms in which the collection was listed. */
-export function storedCollection(
-  exchange: Exchange,
-  info: ResourceRequest,
-  store: ObjectStore,
-): { form: Form; stored: StoredList } | undefined {
-  for (const form of exchange.forms) {
-    const stored = store.list(collectionKey(exchange, info, form))
-    if (stored) return { form, stored }
-  }
-  return undefined
-}
-
 /** Answers a list at the newest version that the cloud gave for it; 504 where a newer one is asked for, 410 for exactly another or a further page. */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
 ): ListReply {
+  const source = sourceOf(exchange, info, store)
+  if (!source) throw neverCached()
   // A version that is not there is refused before the store is read.
-  for (const form of exchange.forms) {
-    const version = store.version(collectionKey(exchange, info, form))
-    if (version === undefined) continue
-    refuseOtherVersions(info, version)
-    break
-  }
-  const found = storedCollection(exchange, info, store)
-  if (!found) throw neverCached()
-  const { form, stored } = found
+  refuseOtherVersions(info, source.resourceVersion)
+  const stored = storedList(source, store)
+  if (!stored) throw neverCached()
   // It is the version of objects that are still being written, too.
   refuseOtherVersions(info, stored.resourceVersion)
-  return listReply(form, stored)
+  return listReply(source.form, stored)
 }
 
 function refuseOtherVersions({ query }: ResourceRequest, stored: string): void {

@@ -9,7 +9,8 @@ import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
-import { neverCached, storedCollection } from './answers.ts'
+import { neverCached } from './answers.ts'
+import { sourceOf, storedList } from './source.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {
@@ -35,9 +36,10 @@ export function localWatch(
   store: ObjectStore,
   end: WatchEnd,
 ): WatchReply {
-  const found = storedCollection(exchange, info, store)
-  if (!found) throw neverCached()
-  const { form, stored } = found
+  const source = sourceOf(exchange, info, store)
+  const stored = source && storedList(source, store)
+  if (!stored) throw neverCached()
+  const { form } = source
   const start = startOf(info, stored.resourceVersion)
   const gvk = objectKind(stored.gvk)
   return {
@@ -85,7 +87,7 @@ async function* events(
   }
   if (replays) {
     for (const objects of stored.batches) {
-      yield objects.map((object) => ({ type: 'ADDED', object }) as const)
+      if (objects.length > 0) yield objects.map((object) => ({ type: 'ADDED', object }) as const)
     }
   }
   const bookmarks = isTrue(info.query.get('allowWatchBookmarks'))

@@ -92,6 +92,10 @@ function formOf(
   return undefined
 }
 
+/** Whether an answer in this form shows of what object each of its parts is; rows of a Table do so unless their client wants none. */
+export const namesObjects = ({ shape, key }: Form): boolean =>
+  shape !== 'table' || !key.endsWith(';None')
+
 /** The whole object in an encoding, as clients that ask for no conversion get it. */
 export const objectForm = (encoding: Encoding): Form => ({
   encoding,

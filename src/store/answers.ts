@@ -49,7 +49,7 @@ async function* inTurn(
   batches: Iterable<readonly ApiObject[]>,
 ): AsyncGenerator<{ objects: readonly ApiObject[] }> {
   for (const objects of batches) {
-    yield { objects }
+    if (objects.length > 0) yield { objects }
     await turn()
   }
 }

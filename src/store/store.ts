@@ -30,6 +30,12 @@ export interface CollectionKey {
   readonly fieldSelector: string
 }
 
+/** A collection that could be answered from, without its objects. */
+export interface KnownCollection {
+  readonly key: CollectionKey
+  readonly resourceVersion: string
+}
+
 /** A document that is no API object: discovery, OpenAPI, version. */
 export interface DocumentKey {
   readonly identity: Identity
@@ -107,6 +113,11 @@ export interface ObjectStore extends AsyncDisposable {
   list(key: CollectionKey): StoredList | undefined
   /** What the list is at, with what is accepted and still being written. Reads no object. */
   version(key: CollectionKey): string | undefined
+  /**
+   * The collections of an audience and resource that `list` would answer and that lack nothing: those that have to do with `namespace`,
+   * its own and those of all namespaces; with `undefined` only these.
+   */
+  collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[]
   /** An older version than what is stored changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**

@@ -544,6 +544,40 @@ export function objectStoreContract(
     },
   )
 
+  promise(
+    'the collections that could be answered from are told, with their versions',
+    async (t, store) => {
+      const found = (namespace?: string) =>
+        store
+          .collections(collection().audience, collection().gvr, namespace)
+          .map(({ key, resourceVersion }) => [
+            key.namespace,
+            key.labelSelector,
+            key.fieldSelector,
+            resourceVersion,
+          ])
+          .toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
+      t.strictSame(found('default'), [])
+      await replace(store, collection(), head(5))
+      await replace(store, collection({ namespace: 'default', labelSelector: 'x' }), head(6))
+      await replace(store, collection({ namespace: 'other' }), head(7))
+      await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
+      await replace(store, collection({ audience: { identity: node, form: protobuf } }), head(9))
+      await store.apply(collection(), [bookmark(10)])
+      {
+        await using replacement = store.replace(collection({ labelSelector: 'given-up' }))
+        await replacement.add({ objects: [object('a', 1)] })
+      }
+      const ofAll = [
+        [undefined, '', '', '10'],
+        [undefined, '', 'metadata.name=a', '8'],
+      ]
+      t.strictSame(found(), ofAll)
+      t.strictSame(found('default'), [...ofAll, ['default', 'x', '', '6']])
+      t.strictSame(found('none'), ofAll)
+    },
+  )
+
   promise('a bookmark moves the version forward, never back', async (t, store) => {
     await replace(store, collection(), head(5), [object('a', 1)])
     await store.apply(collection(), [bookmark(10)])

@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   canonicalFieldSelector,
   canonicalLabelSelector,
+  covers,
   MalformedSelector,
   matchesFields,
   matchesLabels,
@@ -160,4 +161,20 @@ void t.test('a malformed field selector is refused in the words of the API serve
 void t.test('field selectors that mean the same have one spelling', async (t) => {
   t.equal(canonicalFieldSelector('b==2,a=1,b=2'), 'a=1,b=2')
   t.equal(canonicalFieldSelector(''), '')
+})
+
+void t.test('a selector covers those that ask for all it asks for, however spelled', async (t) => {
+  const wider = (a: string, b: string, fields: readonly [string, string] = ['', '']) =>
+    covers(
+      { labelSelector: a, fieldSelector: fields[0] },
+      { labelSelector: b, fieldSelector: fields[1] },
+    )
+  t.ok(wider('', 'app=a'))
+  t.ok(wider('', '', ['', 'metadata.name=a']))
+  t.ok(wider('app in (b,a),x', 'y, x, app in (a, b)'))
+  t.ok(wider('', '', ['a==1', 'b=2,a=1']))
+  t.notOk(wider('app=a', ''))
+  t.notOk(wider('app in (a,b)', 'app=a'), 'it would, but that is not looked for')
+  t.notOk(wider('', '', ['a=1,b=2', 'a=1']))
+  t.notOk(wider('', '', ['a=1', 'a!=1']))
 })

@@ -48,7 +48,7 @@ function open(t: Tap, url: string, leastMs = 1_800_000): Opened {
   const [recovered, client] = [new AbortController(), new AbortController()]
   const exchange = exchangeOf(url, { signal: client.signal })
   if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
-  const store = { list: stored } as unknown as ObjectStore
+  const store = { version: () => '50', list: stored } as unknown as ObjectStore
   const { events } = localWatch(exchange, exchange.info, store, {
     recovered: recovered.signal,
     leastMs,
@@ -196,7 +196,10 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
         return: () => ({ done: true as const, value: left++ }),
       }),
     }
-    const store = { list: () => ({ ...stored(), batches }) } as unknown as ObjectStore
+    const store = {
+      version: () => '50',
+      list: () => ({ ...stored(), batches }),
+    } as unknown as ObjectStore
     const { events } = localWatch(exchange, exchange.info, store, {
       recovered: signal,
       leastMs: 60_000,

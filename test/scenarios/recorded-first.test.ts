@@ -29,6 +29,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   get: (key) => store.get(key),
   list: (key) => store.list(key),
   version: (key) => store.version(key),
+  collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {
     await gate.pass()
     await store.put(key, gvk, object)

@@ -16,3 +16,16 @@ export const addressOf = (key: CollectionKey): CollectionAddress => ({
   labelSelector: key.labelSelector,
   fieldSelector: key.fieldSelector,
 })
+
+/** The reverse of `addressOf`. */
+export const keyOf = (
+  audience: Audience,
+  gvr: GVR,
+  { namespace, labelSelector, fieldSelector }: CollectionAddress,
+): CollectionKey => ({
+  audience,
+  gvr,
+  ...(namespace !== '' && { namespace }),
+  labelSelector,
+  fieldSelector,
+})

@@ -59,6 +59,11 @@ export class Reads {
         `SELECT ${headColumns} FROM collection
          WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
       ),
+      collections: prepare(
+        db,
+        `SELECT namespace, label_selector, field_selector, version FROM collection
+         WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
+      ),
       members: prepare(
         db,
         `SELECT body, namespace, name, uid, version, size FROM member
@@ -107,6 +112,26 @@ export class Reads {
       whole: whole === 1,
       holes: holes === 1,
     }
+  }
+
+  /** Those of `namespace` ('' for none) and of all, which are whole and lack nothing. */
+  collections(
+    scope: ScopeKey,
+    namespace: string,
+  ): { readonly address: CollectionAddress; readonly version: string }[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    return this.#sql.collections
+      .all(id, namespace)
+      .map(([of, labelSelector, fieldSelector, version]) => ({
+        address: {
+          scope,
+          namespace: String(of),
+          labelSelector: String(labelSelector),
+          fieldSelector: String(fieldSelector),
+        },
+        version: String(version),
+      }))
   }
 
   members(collection: number): readonly Stored[] {

@@ -2,13 +2,15 @@ import { stillThere } from '../../base/file-stamp.ts'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
-import type { GVK } from '../../kube/gvk.ts'
+import type { GVK, GVR } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import {
   StoreFailure,
   type ApplyOptions,
+  type Audience,
   type CollectionKey,
   type DocumentKey,
+  type KnownCollection,
   type ObjectKey,
   type ObjectStore,
   type Replacement,
@@ -16,7 +18,7 @@ import {
   type StoredList,
   type StoredObject,
 } from '../store.ts'
-import { addressOf, scopeOf } from './address.ts'
+import { addressOf, keyOf, scopeOf } from './address.ts'
 import { changesOf, type CollectionState } from './collection-state.ts'
 import { Collections } from './collections.ts'
 import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
@@ -135,6 +137,15 @@ export class SqliteStore implements ObjectStore {
       if (state) return state.version(this.#reads)
       const head = this.#reads.head(address)
       return head?.whole ? head.version : undefined
+    })
+  }
+
+  collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[] {
+    this.#sweep.used(audience.identity)
+    const found = this.#read(() => this.#reads.collections(scopeOf(audience, gvr), namespace ?? ''))
+    return (found ?? []).flatMap(({ address, version }) => {
+      if (!this.#collections.serves(address) || this.#collections.holes(address)) return []
+      return [{ key: keyOf(audience, gvr, address), resourceVersion: version }]
     })
   }
 

@@ -1,0 +1,92 @@
+import { objectKind } from '../codec/list.ts'
+import { selectionOf, type Selection } from '../codec/selection.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { ApiObject } from '../kube/object.ts'
+import { covers } from '../kube/selectors.ts'
+import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
+import { namesObjects, type Form } from '../request/form.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import { collectionKey } from '../store/keys.ts'
+import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
+
+/** What a list or watch is answered from: the collection it asks for, or a wider one and what of it was asked for. */
+export interface Source {
+  readonly form: Form
+  readonly key: CollectionKey
+  readonly resourceVersion: string
+  /** Absent: all of it. */
+  readonly selection?: Selection
+}
+
+/**
+ * Where the answer to a list or watch comes from: the collection that was asked for, in the first of the client's forms in which it is
+ * stored; where it never was listed, the newest of those of the same caller that surely hold all of it. `undefined`: nothing that is
+ * stored tells what is in it. Throws `MalformedSelector`.
+ */
+export function sourceOf(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+): Source | undefined {
+  for (const form of exchange.forms) {
+    const key = collectionKey(exchange, info, form)
+    const version = store.version(key)
+    if (version !== undefined) return { form, key, resourceVersion: version }
+  }
+  for (const form of exchange.forms) {
+    const source = widerSource(collectionKey(exchange, info, form), form, store)
+    if (source) return source
+  }
+  return undefined
+}
+
+function widerSource(asked: CollectionKey, form: Form, store: ObjectStore): Source | undefined {
+  if (!namesObjects(form)) return undefined
+  const selection = selectionOf(asked.gvr, asked, form)
+  if (!selection) return undefined
+  const [newest] = store
+    .collections(asked.audience, asked.gvr, asked.namespace)
+    .filter(({ key }) => covers(key, asked))
+    .toSorted(newestFirst)
+  return newest && { form, ...newest, selection }
+}
+
+/** Of versions that do not compare, none is the newer. */
+function newestFirst(a: KnownCollection, b: KnownCollection): number {
+  const [x, y] = [resourceVersion(a.resourceVersion), resourceVersion(b.resourceVersion)]
+  return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
+}
+
+/** What of the stored collection was asked for. `undefined` where it cannot be read. */
+export function storedList(
+  { form, key, selection }: Source,
+  store: ObjectStore,
+): StoredList | undefined {
+  const stored = store.list(key)
+  if (!stored || !selection) return stored
+  const gvk = objectKind(stored.gvk)
+  const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
+  return { ...stored, batches: filtered(stored.batches, selected) }
+}
+
+/** The batches without what is not selected, which may leave nothing of one. Whoever leaves early lets go of the rest. */
+function filtered(
+  batches: Iterable<readonly ApiObject[]>,
+  selected: (object: ApiObject) => boolean,
+): IterableIterator<readonly ApiObject[]> {
+  const all = batches[Symbol.iterator]()
+  return {
+    [Symbol.iterator]() {
+      return this
+    },
+    next: () => {
+      const { done, value } = all.next()
+      return done === true ? { done, value: undefined } : { value: value.filter(selected) }
+    },
+    // No generator: one that was never begun would not pass this on.
+    return: () => {
+      all.return?.()
+      return { done: true, value: undefined }
+    },
+  }
+}

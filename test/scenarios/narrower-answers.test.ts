@@ -1,0 +1,231 @@
+import t from 'tap'
+import { objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+
+const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
+
+async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
+  await cloud.unplug()
+  await hub.offline()
+}
+
+/** Pods on two nodes and in two namespaces, one of them on the host's network. */
+function fill({ sandbox }: CloudServer): void {
+  sandbox.create(namespaces, { metadata: { name: 'plant' } })
+  sandbox.create(pods, pod('a'))
+  sandbox.create(
+    pods,
+    pod('b', { metadata: { name: 'b', namespace: 'plant', labels: { x: '1' } } }),
+  )
+  sandbox.create(
+    pods,
+    pod('c', {
+      spec: { nodeName: 'edge-2', hostNetwork: true, containers: [{ name: 'm', image: 'i' }] },
+    }),
+  )
+  sandbox.create(services, service('web', '10.0.0.1'))
+  sandbox.create(services, service('headless', 'None'))
+}
+
+/** Queries that a list of all pods or services answers. */
+const narrower = [
+  '/api/v1/namespaces/plant/pods',
+  '/api/v1/namespaces/nowhere/pods',
+  '/api/v1/pods?labelSelector=app%3Da',
+  '/api/v1/pods?labelSelector=app!%3Da,!x',
+  podsOfNode,
+  `${podsOfNode}&labelSelector=x`,
+  '/api/v1/pods?fieldSelector=spec.hostNetwork%3Dfalse,status.phase!%3DFailed',
+  '/api/v1/pods?fieldSelector=metadata.name%3Da',
+  '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Da',
+  '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dnone',
+  `${allServices}?fieldSelector=spec.clusterIP!%3DNone`,
+]
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a list that was never asked for is answered from a wider one: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      fill(cloud)
+      const direct = cloud.as('tester', { encoding })
+      const inTheCloud = await Promise.all(narrower.map((path) => direct.list(path)))
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      const all = await kubelet.list('/api/v1/pods')
+      await kubelet.list(allServices)
+      await goOffline(cloud, hub)
+      for (const [at, path] of narrower.entries()) {
+        const offline = await kubelet.list(path)
+        t.strictSame(objectOf(offline.answer), objectOf(inTheCloud[at]!.answer), path)
+        t.equal(offline.resourceVersion, all.resourceVersion, 'at the version of the wider list')
+      }
+      t.equal(
+        (
+          await hub
+            .as('kubelet', { encoding: encoding === 'json' ? 'protobuf' : 'json' })
+            .get(podsOfNode)
+        ).status,
+        503,
+      )
+    },
+  )
+}
+
+void t.test('rows and metadata are answered from wider ones as far as they tell', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  for (const accept of [
+    tableAccept,
+    'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+  ]) {
+    const kubectl = hub.as('kubectl', { accept })
+    const path = '/api/v1/namespaces/plant/pods?labelSelector=x%3D1'
+    const direct = await cloud.as('kubectl', { accept }).get(path)
+    await kubectl.get('/api/v1/pods')
+    await goOffline(cloud, hub)
+    t.strictSame(objectOf(await kubectl.get(path)), objectOf(direct))
+    t.equal((await kubectl.get(podsOfNode)).status, 503, 'no row says where its pod runs')
+    await cloud.plug()
+    await hub.online()
+  }
+})
+
+/** The status of each offline answer. */
+const statuses = async (client: Client, paths: readonly string[]): Promise<number[]> =>
+  Promise.all(paths.map(async (path) => (await client.get(path)).status))
+
+void t.test('nothing is answered from what may hold less, or cannot be told', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  await kubelet.list('/api/v1/namespaces/plant/pods')
+  await kubelet.list('/api/v1/pods?labelSelector=app%20in%20(a,b)')
+  await kubelet.list(allServices)
+  await goOffline(cloud, hub)
+  const never = [
+    '/api/v1/pods',
+    '/api/v1/namespaces/default/pods',
+    '/api/v1/pods?labelSelector=app%3Da',
+    '/api/v1/pods?fieldSelector=metadata.namespace%3Dplant',
+    `${allServices}?fieldSelector=spec.nothing%3D1`,
+    `${allServices}?watch=true&fieldSelector=spec.nothing%3D1`,
+  ]
+  t.strictSame(
+    await statuses(kubelet, never),
+    never.map(() => 503),
+  )
+  const others = hub.as('kubelet', { token: cloud.sandbox.token('other') })
+  t.not((await others.get('/api/v1/namespaces/plant/pods')).status, 200, 'another was told it')
+})
+
+void t.test('of several wider lists the newest answers, and its own before any', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const own = '/api/v1/namespaces/plant/pods?labelSelector=x'
+  await kubelet.list(own)
+  await kubelet.list('/api/v1/pods')
+  cloud.sandbox.create(
+    pods,
+    pod('d', { metadata: { name: 'd', namespace: 'plant', labels: { x: '2' } } }),
+  )
+  await kubelet.list('/api/v1/namespaces/plant/pods')
+  await goOffline(cloud, hub)
+  t.strictSame((await kubelet.list(own)).names, ['plant/b'])
+  t.strictSame((await kubelet.list('/api/v1/namespaces/plant/pods?labelSelector=x%3D2')).names, [
+    'plant/d',
+  ])
+})
+
+void t.test(
+  'F13: a list that has become empty in the cloud is empty offline, and one that failed is as it was',
+  async (t) => {
+    const cloud = await startCloud(t)
+    fill(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const before = await kubelet.list(allServices)
+    {
+      using _failing = cloud.sandbox.faults.fail(500, ({ path }) => path === allServices)
+      t.equal((await kubelet.get(allServices)).status, 500)
+    }
+    await goOffline(cloud, hub)
+    t.strictSame((await kubelet.list(allServices)).names, before.names)
+    await cloud.plug()
+    await hub.online()
+    for (const name of ['web', 'headless']) cloud.sandbox.delete(services, name, 'default')
+    const after = await kubelet.list(allServices)
+    await goOffline(cloud, hub)
+    const offline = await kubelet.list(allServices)
+    t.strictSame(offline.answer.body, after.answer.body, 'it is what the cloud said')
+  },
+)
+
+void t.test(
+  'a WatchList and a watch of less than was listed show what was asked for',
+  async (t) => {
+    const cloud = await startCloud(t)
+    fill(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const { resourceVersion } = await kubelet.list('/api/v1/pods')
+    await goOffline(cloud, hub)
+    const list = await kubelet.watch(podsOfNode, {
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+      allowWatchBookmarks: 'true',
+    })
+    const first = [await list.next(), await list.next(), await list.next()]
+    t.match(first, [
+      { type: 'ADDED', object: { metadata: { name: 'a' } } },
+      { type: 'ADDED', object: { metadata: { name: 'b' } } },
+      {
+        type: 'BOOKMARK',
+        object: {
+          metadata: { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } },
+        },
+      },
+    ])
+    const none = await kubelet.watch('/api/v1/namespaces/nowhere/pods', {
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+      allowWatchBookmarks: 'true',
+    })
+    t.match(await none.next(), { type: 'BOOKMARK', object: { metadata: { resourceVersion } } })
+  },
+)
+
+void t.test(
+  'F6: one name in two groups, two versions and two selectors is two things',
+  async (t) => {
+    const cloud = await startCloud(t)
+    fill(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const paths = [
+      '/api/v1/namespaces/default/events',
+      '/apis/discovery.k8s.io/v1/endpointslices',
+      '/api/v1/endpoints',
+      '/api/v1/pods?labelSelector=app%3Da',
+      '/api/v1/pods?labelSelector=x%3D1',
+      '/api/v1/pods?fieldSelector=spec.nodeName%3Dedge-2',
+    ]
+    const online = await Promise.all(paths.map((path) => kubelet.get(path)))
+    await goOffline(cloud, hub)
+    for (const [at, path] of paths.entries()) {
+      t.strictSame(objectOf(await kubelet.get(path)), objectOf(online[at]!), path)
+    }
+    t.strictSame(
+      await statuses(kubelet, [
+        '/apis/events.k8s.io/v1/namespaces/default/events',
+        '/api/v1/endpointslices',
+      ]),
+      [503, 503],
+    )
+  },
+)
