@@ -12,6 +12,7 @@ import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
+import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketOf, type OpenSocket } from './hub/proxies.ts'
 import { storeOf } from './hub/store.ts'
 import { Proofs } from './identity/proofs.ts'
@@ -74,6 +75,8 @@ export async function startHub(
   const health = new Health()
   makeFolder(config.rootDir, 0o700)
 
+  const keys = await nodeKeys(config)
+
   const credentials = loadCredentials(config.credentials)
   const serving = parts.use(servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
@@ -95,7 +98,7 @@ export async function startHub(
     await turn()
   }
   const takenOver = turn !== undefined
-  const store = unshared.use(await storeOf(config, { metrics, health, log, takenOver }))
+  const store = unshared.use(await storeOf(config, { keys, metrics, health, log, takenOver }))
   const filters = new EnabledFilters(config, metrics, log)
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
@@ -111,6 +114,7 @@ export async function startHub(
     connections,
     store,
     proofs,
+    keys,
     filters,
     stopping: stopping.signal,
     metrics,

@@ -11,6 +11,7 @@ import { configOf, type HubConfig } from './hub-config.ts'
 import type { Option } from './option.ts'
 import { optionList, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
+import { storeKeySource, type StoreKeySource } from './store-key.ts'
 import { objectName, shown } from './value.ts'
 
 export type { HubConfig, LogLevel } from './hub-config.ts'
@@ -65,6 +66,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentials = credentialFiles(values)
   const assigned = assignSockets(passed, values)
+  const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
     ...assigned.mistakes,
     ...contradictions(values, (name) => given.some((source) => source.settings.has(name))),
@@ -73,7 +75,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   if (mistakes.length > 0) return { mistakes }
   notes.push(...assigned.notes, ...remarks(settings), ...observations(values, credentials))
   const { sockets } = assigned
-  return { config: configOf(values, { nodeName, credentials, sockets }), notes, settings }
+  return { config: configOf(values, { nodeName, credentials, sockets, storeKey }), notes, settings }
 }
 
 /** The node's name: as given, else the host's name, which must be a valid one, too. */
@@ -90,6 +92,26 @@ function nodeNameOf(
   const parsed = objectName.parse(text)
   if ('wrong' in parsed) mistakes.push(`${origin}: ${JSON.stringify(text)} ${parsed.wrong}`)
   return text
+}
+
+/** A credential must be there: it is made before the hub is started. Whether it is a key shows when it is used. */
+function storeKeyOf(
+  { 'store-key-credential': credential, 'store-key-command': command }: Values,
+  directory: string | undefined,
+  readFile: ReadFile,
+  mistakes: string[],
+): StoreKeySource {
+  const source = storeKeySource({ credential, command }, directory)
+  if ('wrong' in source) {
+    mistakes.push(source.wrong)
+    return { kind: 'own' }
+  }
+  try {
+    if (source.kind === 'credential') contentOf(source.file, readFile)
+  } catch (cause) {
+    mistakes.push(`--store-key-credential=${credential}: ${messageOf(cause)}`)
+  }
+  return source
 }
 
 function fileNamedBy(flags: GivenBy, environment: GivenBy, readFile: ReadFile): GivenBy {

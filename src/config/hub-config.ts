@@ -3,6 +3,7 @@ import type { GVR } from '../kube/gvk.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { poolScopeDefaults, type Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
+import type { StoreKeySource } from './store-key.ts'
 
 /** The whole configuration, parsed once. Frozen; times are in milliseconds. */
 export interface HubConfig {
@@ -23,6 +24,7 @@ export interface HubConfig {
   readonly anonymousLoopback: Values['anonymous-loopback']
   readonly rootDir: string
   readonly cachePath: string
+  readonly storeKey: StoreKeySource
   readonly workingMode: Values['working-mode']
   readonly lbMode: Values['lb-mode']
   readonly upstreamCompression: boolean
@@ -76,10 +78,14 @@ export interface Found {
   readonly nodeName: string
   readonly credentials: CredentialFiles
   readonly sockets: SocketsByListener
+  readonly storeKey: StoreKeySource
 }
 
 /** The configuration as the parts of the hub take it, from settings that were parsed and checked. */
-export function configOf(values: Values, { nodeName, credentials, sockets }: Found): HubConfig {
+export function configOf(
+  values: Values,
+  { nodeName, credentials, sockets, storeKey }: Found,
+): HubConfig {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
   const securePort = values['proxy-secure-port']
@@ -100,6 +106,7 @@ export function configOf(values: Values, { nodeName, credentials, sockets }: Fou
     anonymousLoopback: values['anonymous-loopback'],
     rootDir: values['root-dir'],
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
+    storeKey,
     workingMode: values['working-mode'],
     lbMode: values['lb-mode'],
     upstreamCompression: values['upstream-compression'],

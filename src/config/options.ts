@@ -1,5 +1,6 @@
 import type { GVR } from '../kube/gvk.ts'
 import { later, laterUnless, option, type Option } from './option.ts'
+import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
@@ -247,6 +248,19 @@ export const options = {
     help: 'The store.',
     default: undefined,
     defaultShown: '<root-dir>/cache',
+  }),
+  'store-key-credential': option({
+    type: is.optional(credentialName),
+    group: 'Cache',
+    help: 'The key that secrets and tokens are sealed with in the store, as a systemd credential of this name (LoadCredential=, LoadCredentialEncrypted=). Any 32 bytes or more.',
+    default: undefined,
+    defaultShown: 'a key of its own in <root-dir>',
+  }),
+  'store-key-command': option({
+    type: is.optional(program),
+    group: 'Cache',
+    help: 'The same, as what this program prints. It is run at each start, without arguments, for at most 30 seconds.',
+    default: undefined,
   }),
   'cache-components': option({
     type: is.listOf(is.text('COMPONENT')),

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { keptKey } from '../base/kept-key.ts'
 import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
@@ -22,6 +21,7 @@ import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 import { memoryLimit } from './memory.ts'
 import { ownHosts } from './names.ts'
+import type { NodeKeys } from './node-key.ts'
 import { recorderOf } from './recorder.ts'
 
 export interface DataPathParts {
@@ -30,6 +30,7 @@ export interface DataPathParts {
   readonly connections: Connections
   readonly store: ObjectStore
   readonly proofs: Proofs
+  readonly keys: NodeKeys
   readonly filters: EnabledFilters
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
@@ -51,7 +52,7 @@ export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
       get anonymousLoopback() {
         return inForce().anonymousLoopback
       },
-      claims: new Claims(keptKey(join(config.rootDir, 'token.key')), proofs, clusterKeys),
+      claims: new Claims(parts.keys.tokens.reveal(), proofs, clusterKeys),
       owners: new SocketOwners(),
     },
     metrics,

@@ -1,12 +1,13 @@
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
+import type { NodeKeys } from './node-key.ts'
 
 export interface StoreSurroundings {
+  readonly keys: NodeKeys
   readonly metrics: HubMetrics
   readonly health: Health
   readonly log: Logger
@@ -19,12 +20,12 @@ const lettingGoMs = 10_000
 
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
-  { cachePath, rootDir }: HubConfig,
-  { metrics, health, log, takenOver }: StoreSurroundings,
+  { cachePath }: HubConfig,
+  { keys, metrics, health, log, takenOver }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
-    keyFile: join(rootDir, 'seal.key'),
+    sealingKey: keys.sealing.reveal(),
     ...(takenOver && { patienceMs: lettingGoMs }),
     report: (kind, err) => {
       if (kind === 'write') {

@@ -30,7 +30,7 @@ export interface Claimed {
  * or, where that cannot be told, if an API server has accepted it; never again once an API server has refused it.
  */
 export class Claims {
-  readonly #hashKey: Buffer
+  readonly #hashKey: Uint8Array
   readonly #proofs: Proofs
   readonly #keys: ClusterKeys
   readonly #known = new LRUCache<string, Known>({
@@ -40,7 +40,7 @@ export class Claims {
   })
 
   /** `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing of it. */
-  constructor(hashKey: Buffer, proofs: Proofs, keys: ClusterKeys) {
+  constructor(hashKey: Uint8Array, proofs: Proofs, keys: ClusterKeys) {
     this.#hashKey = hashKey
     this.#proofs = proofs
     this.#keys = keys

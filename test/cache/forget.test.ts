@@ -1,5 +1,6 @@
 import t from 'tap'
 import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
 import { statusBody } from '../../src/codec/render.ts'
 import type { BytesReply, Exchange, Reply } from '../../src/exchange/exchange.ts'
@@ -63,7 +64,7 @@ async function recording(
 > {
   const store = await openStore({
     directory: join(directory, 'cache'),
-    keyFile: join(directory, 'store.key'),
+    sealingKey: keptKey(join(directory, 'store.key')),
     report: () => undefined,
   })
   const failures: unknown[] = []

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
 import type { BytesReply } from '../../src/exchange/exchange.ts'
@@ -58,7 +59,7 @@ export interface Underway {
 export async function recordingIn(directory: string, comparesEvents = true) {
   const store = await openStore({
     directory: join(directory, 'cache'),
-    keyFile: join(directory, 'store.key'),
+    sealingKey: keptKey(join(directory, 'store.key')),
     report: () => undefined,
   })
   const failures: unknown[] = []

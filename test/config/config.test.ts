@@ -290,3 +290,35 @@ void t.test('every address that is none is named, and no password', async (t) =>
   }
   t.notMatch(mistake, 'secret')
 })
+
+void t.test(
+  'the key of the store is the hub’s own, a credential, or what a program prints',
+  async (t) => {
+    const sourceOf = (argv: readonly string[], others: Partial<ConfigSources> = {}) =>
+      right(argv, others).config.storeKey
+    const passed = {
+      env: { CREDENTIALS_DIRECTORY: '/run/credentials/nodehub' },
+      readFile: files({ '/run/credentials/nodehub/key': 'k' }),
+    }
+    t.strictSame(sourceOf([]), { kind: 'own' })
+    t.strictSame(sourceOf(['--store-key-credential=key'], passed), {
+      kind: 'credential',
+      file: '/run/credentials/nodehub/key',
+    })
+    t.strictSame(sourceOf(['--store-key-command=/usr/bin/unseal']), {
+      kind: 'command',
+      path: '/usr/bin/unseal',
+    })
+    t.match(wrong(['--store-key-credential=key']), [/CREDENTIALS_DIRECTORY.*LoadCredential=key/])
+    t.match(wrong(['--store-key-credential=other'], passed), [/other cannot be read: there is no/])
+    t.match(wrong(['--store-key-credential=key', '--store-key-command=/a'], passed), [
+      /one of them/,
+    ])
+    for (const bad of ['../key', 'a/b', '..']) {
+      t.match(wrong([`--store-key-credential=${bad}`], passed), [/is not the name of a credential/])
+    }
+    for (const bad of ['unseal', '/bin/sh -c true', './unseal']) {
+      t.match(wrong([`--store-key-command=${bad}`]), [/is not the absolute path of a program/])
+    }
+  },
+)

@@ -55,7 +55,7 @@ export async function startHubParts(
   const opened = parts.use(
     await openStore({
       directory: join(rootDir, 'cache'),
-      keyFile: join(rootDir, 'seal.key'),
+      sealingKey: keptKey(join(rootDir, 'seal.key')),
       report: () => undefined,
     }),
   )

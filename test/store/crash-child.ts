@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
 import { openStore } from '../../src/store/sqlite/open.ts'
 import { collection, head, object, replace, changed } from '../contracts/object-store.ts'
 
@@ -6,7 +7,7 @@ import { collection, head, object, replace, changed } from '../contracts/object-
 const [directory = '', from = '0'] = process.argv.slice(2)
 const store = await openStore({
   directory: join(directory, 'cache'),
-  keyFile: join(directory, 'store.key'),
+  sealingKey: keptKey(join(directory, 'store.key')),
   report: () => process.exit(1),
 })
 

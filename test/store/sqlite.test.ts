@@ -182,7 +182,7 @@ void t.test('with another key what was sealed is unknown, and the rest is served
     await store.put(secretKey('single'), pod, object('single', 1))
     await replace(store, collection(), head(5), [object('p', 1)])
   }
-  await using store = await open(directory, { keyFile: join(directory, 'other.key') })
+  await using store = await open(directory, { sealingKey: Buffer.alloc(32, 1) })
   t.equal(store.list(secrets), undefined)
   t.equal(store.get(secretKey('s')), undefined)
   t.equal(store.get(secretKey('single')), undefined)

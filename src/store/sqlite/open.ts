@@ -12,7 +12,6 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { elapsed, now, sleep } from '../../base/clock.ts'
 import { makeFolder } from '../../base/folder.ts'
-import { keptKey } from '../../base/kept-key.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
 import { lock, Taken } from './lock.ts'
@@ -24,10 +23,10 @@ import { SqliteStore, type ReportTrouble } from './sqlite-store.ts'
 import { startWriter } from './writer-thread.ts'
 
 export interface StoreOptions {
-  /** Made if missing, and closed to others. Everything but the key lies here. */
+  /** Made if missing, and closed to others. */
   readonly directory: string
-  /** The key that secrets are sealed with; made if missing. Beside the directory, not in it. */
-  readonly keyFile: string
+  /** The key that secrets are sealed with: 32 bytes. */
+  readonly sealingKey: Uint8Array
   /** Bytes the database may grow to; what does not fit is refused. */
   readonly maxBytes?: number
   /** How long to wait for another process that has the directory open; absent: not at all. */
@@ -64,11 +63,11 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
 }
 
 async function openHeld(
-  { directory, keyFile, maxBytes, report, onCommitted = () => undefined }: StoreOptions,
+  { directory, sealingKey, maxBytes, report, onCommitted = () => undefined }: StoreOptions,
   held: Disposable,
 ): Promise<SqliteStore> {
   const path = join(directory, file)
-  const sealingKey = prepare(directory, keyFile)
+  prepare(directory)
   const options: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
   let opened = await startWriter(options)
   if (!opened.ok && opened.unusable) {
@@ -125,10 +124,9 @@ function take(directory: string): Disposable {
   }
 }
 
-function prepare(directory: string, keyFile: string): Uint8Array {
+function prepare(directory: string): void {
   try {
     createClosed(join(directory, file))
-    return keptKey(keyFile)
   } catch (cause) {
     throw new StoreFailure('the store cannot be opened', { cause })
   }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { collection, head, listed, object, replace } from '../../contracts/object-store.ts'
 import { crasher, open, trouble } from './opened.ts'
@@ -28,8 +29,9 @@ void t.test('a directory is used by one store at a time', async (t) => {
 })
 
 void t.test('a store that could not be opened holds nothing', async (t) => {
-  const directory = t.testdir({ 'no folder': '' })
-  await t.rejects(open(directory, { keyFile: join(directory, 'no folder', 'store.key') }))
+  const directory = t.testdir({ cache: { 'objects.db': {} } })
+  await t.rejects(open(directory))
+  rmdirSync(join(directory, 'cache', 'objects.db'))
   await using _ = await open(directory)
 })
 

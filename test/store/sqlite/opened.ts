@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
+import { keptKey } from '../../../src/base/kept-key.ts'
 import type { ApiObject } from '../../../src/kube/object.ts'
 import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts'
 import type { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
@@ -13,7 +14,7 @@ export const trouble: string[] = []
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
   openStore({
     directory: join(directory, 'cache'),
-    keyFile: join(directory, 'store.key'),
+    sealingKey: keptKey(join(directory, 'store.key')),
     report: (kind) => trouble.push(kind),
     ...with_,
   })
