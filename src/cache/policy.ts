@@ -1,5 +1,6 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
 import {
   isTokenRequest,
@@ -14,6 +15,17 @@ export type Recordable =
   | { readonly kind: 'document' }
   | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
 
+/**
+ * Writes whose answer is kept as if it had been read: a kubelet makes these objects once and asks for them when it starts again, when there
+ * may be no link. Leases are renewed all the time, and are wanted only to be there.
+ */
+const writesKept = new Set([
+  'create nodes',
+  'create csinodes.storage.k8s.io',
+  'update csinodes.storage.k8s.io',
+  'create leases.coordination.k8s.io',
+])
+
 /** Resources that only the cloud may answer for: a stored certificate signing request is of no use to a kubelet that waits for its certificate. */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
@@ -27,12 +39,18 @@ export function recordable(exchange: Exchange): Recordable | undefined {
     const isKept = content !== undefined && exchange.forms.length > 0 && !info.query.has('dryRun')
     return isKept && !isIndented(exchange) ? { kind: 'token', info, content } : undefined
   }
-  if (exchange.method !== 'GET') return undefined
-  if (!info.isResource) return isDocument(info) ? { kind: 'document' } : undefined
-  if (exchange.forms.length === 0 || info.subresource !== undefined || isIndented(exchange)) {
+  if (!info.isResource) {
+    return exchange.method === 'GET' && isDocument(info) ? { kind: 'document' } : undefined
+  }
+  if (
+    exchange.method === 'HEAD' ||
+    exchange.forms.length === 0 ||
+    info.subresource !== undefined ||
+    isIndented(exchange)
+  ) {
     return undefined
   }
-  if (neverKept.has(`${info.gvr.resource}.${info.gvr.group}`)) return undefined
+  if (neverKept.has(qualifiedResource(info.gvr))) return undefined
   switch (info.verb) {
     case 'get':
       return { kind: 'object', info }
@@ -41,6 +59,11 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       // A name in the path of a list or watch (deprecated) is no part of a collection's key.
       if (info.name !== undefined) return undefined
       return selectorsAreWellFormed(info) ? { kind: info.verb, info } : undefined
+    case 'create':
+    case 'update': {
+      const isKept = writesKept.has(`${info.verb} ${qualifiedResource(info.gvr)}`)
+      return isKept && !info.query.has('dryRun') ? { kind: 'object', info } : undefined
+    }
     default:
       return undefined
   }

@@ -85,11 +85,11 @@ export class Recorder {
   /** Throws a `BrokenAnswer`. */
   async record(what: Wanted, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
-    if (reply.status === 404 && what.kind === 'object') {
+    if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
     }
     if (what.kind === 'token') return this.#token(exchange, what, reply)
-    if (reply.status !== 200) return reply
+    if (reply.status !== 200 && !(reply.status === 201 && what.kind === 'object')) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
     const [expected, ...others] = exchange.forms.filter((form) => form.encoding === encoding)
@@ -123,10 +123,10 @@ export class Recorder {
       this.#hooks.onMalformed(error, exchange)
       return asItCame
     }
-    await this.#keep(
-      'object',
-      this.#store.put(objectKey(exchange, info, form), read.gvk, read.object),
-    )
+    const { name } = read.object
+    // What is created is named in its body only, and what is read by the answer, too.
+    const key = { ...objectKey(exchange, info, form), name: info.name ?? name }
+    await this.#keep('object', this.#store.put(key, read.gvk, read.object))
     return { ...asItCame, kind: 'object', form, ...read }
   }
 

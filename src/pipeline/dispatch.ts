@@ -54,12 +54,13 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   }
 }
 
-/** Asks a second time where the answer broke off while it was recorded: only answers to reads and token requests are recorded, which may be repeated. */
+/** Asks a second time where the answer broke off while it was recorded, if what was asked changes nothing. */
 async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await askCloud(exchange, parts)
   } catch (error) {
-    if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
+    const again = exchange.method === 'GET' || isTokenRequest(exchange.info)
+    if (!(error instanceof BrokenAnswer) || exchange.signal.aborted || !again) throw error
     return askCloud(exchange, parts)
   }
 }
