@@ -1,8 +1,8 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and those above it that are missing, each with `mode`. Throws what the first one met with that cannot be made. Not left to
+ * Makes a folder and those above it that are missing, each with `mode`; they outlive a power cut, as what is synced in them is to. Throws what the first one met with that cannot be made. Not left to
  * mkdir's own `recursive`, which goes round for ever where a file system says of a folder it will not make that it is not there (/proc).
  */
 export function makeFolder(path: string, mode: number): void {
@@ -13,5 +13,19 @@ export function makeFolder(path: string, mode: number): void {
     mkdirSync(path, { mode })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  syncFolder(above)
+}
+
+/** A new name is on the disk when its folder is. Where a folder may not be opened, or its file system syncs none, that is as good as it gets. */
+function syncFolder(path: string): void {
+  let handle: number | undefined
+  try {
+    handle = openSync(path, 'r')
+    fsyncSync(handle)
+  } catch {
+    // It is there, whoever made it.
+  } finally {
+    if (handle !== undefined) closeSync(handle)
   }
 }

@@ -59,6 +59,8 @@ export class CollectionState {
   misses = false
   /** Something it should hold was found damaged; the next list heals it. */
   holes = false
+  /** A power cut may take the newest of what it was told: a list that says the same is to be written for it to stay. */
+  loose: boolean
   confirmedAt = 0
   #entries: Map<string, Entry> | undefined
   #head: CollectionVersion | undefined
@@ -67,8 +69,9 @@ export class CollectionState {
   #flips = 0
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(address: CollectionAddress) {
+  constructor(address: CollectionAddress, loose: boolean) {
     this.address = address
+    this.loose = loose
   }
 
   get size(): number {
@@ -127,6 +130,7 @@ export class CollectionState {
   /** Events were accepted; the result is to be called when it is known how that went. */
   accepted(batch: Batch): (failed: boolean) => void {
     if (!this.unfit || this.#flips > 0) this.#accepted.add(batch)
+    this.loose = !batch.changes.some(({ deleted }) => deleted)
     for (const change of this.#follows ? this.#follow(batch) : batch.changes) {
       for (const witness of this.witnesses) witness.changed(entryKey(change), change)
     }
@@ -147,6 +151,7 @@ export class CollectionState {
       witness.replacedAt(head.version)
     }
     this.#head = head
+    this.loose = false
     this.#flips += 1
     const generation = this.generation
     return (failed) => {

@@ -9,6 +9,13 @@ const keptStates = 2_000
 /** The states of the collections that were written to in this run. */
 export class Collections {
   readonly #states = new Map<string, CollectionState>()
+  /** Of what nothing is known. */
+  #loose: boolean
+
+  /** `loose`: what an earlier run wrote may not be on the disk yet. */
+  constructor(loose: boolean) {
+    this.#loose = loose
+  }
 
   known(address: CollectionAddress): CollectionState | undefined {
     return this.#states.get(JSON.stringify(address))
@@ -17,7 +24,7 @@ export class Collections {
   of(address: CollectionAddress): CollectionState {
     const text = JSON.stringify(address)
     const known = this.#states.get(text)
-    const state = known ?? new CollectionState(address)
+    const state = known ?? new CollectionState(address, this.#loose)
     this.#states.delete(text)
     this.#states.set(text, state)
     if (!known) this.trim()
@@ -63,7 +70,9 @@ export class Collections {
       if (!state.forgettable) continue
       entries -= state.size
       state.forget()
-      if (this.#states.size > keptStates && state.idle) this.#states.delete(text)
+      if (this.#states.size <= keptStates || !state.idle) continue
+      this.#states.delete(text)
+      this.#loose ||= state.loose
     }
   }
 }

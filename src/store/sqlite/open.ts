@@ -69,6 +69,7 @@ async function openHeld(
   const path = join(directory, file)
   prepare(directory)
   const options: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
+  const crashed = logLeft(path)
   let opened = await startWriter(options)
   if (!opened.ok && opened.unusable) {
     report('set-aside', new StoreFailure('the database cannot be used', { cause: opened.message }))
@@ -83,8 +84,12 @@ async function openHeld(
   const snapshots = new Snapshots()
   const { worker } = opened
   const reads = await readsOf(options, worker)
-  return new SqliteStore({ worker, options, reads, snapshots, held, report, onCommitted })
+  return new SqliteStore({ worker, options, crashed, reads, snapshots, held, report, onCommitted })
 }
+
+/** Whether an earlier run has left its log, which it does not where it ends by itself. */
+const logLeft = (path: string): boolean =>
+  (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
 /** A writer without a reader is of no use, and would keep what the next attempt needs. */
 async function readsOf({ path, sealingKey }: WriterOptions, worker: Worker): Promise<Reads> {

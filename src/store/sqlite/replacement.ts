@@ -119,7 +119,7 @@ export class StagedReplacement implements Replacement {
     }
     const next = { gvk: head.gvk, version: flip.version, extra: head.extra }
     const same = this.#stages === 0 && flip.removed.length === 0 && isSameHead(before, next)
-    if (same && !this.#state.holes) await this.#state.settled()
+    if (same && !this.#state.holes && !this.#state.loose) await this.#state.settled()
     else await this.#send(flip, next)
     this.#compare()
     this.#state.confirmedAt = Math.max(this.#state.confirmedAt, confirmedAt)

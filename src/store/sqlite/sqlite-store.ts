@@ -51,6 +51,8 @@ export interface Parts {
   readonly worker: Worker
   /** For the next one, should it end. */
   readonly options: WriterOptions
+  /** What is stored may not be on the disk yet. */
+  readonly crashed: boolean
   readonly reads: Reads
   readonly snapshots: Snapshots
   /** Keeps the directory from others; let go when all is closed. */
@@ -71,7 +73,7 @@ export class SqliteStore implements ObjectStore {
   readonly #held: Disposable
   readonly #report: ReportTrouble
   readonly #diskWork: SharedDiskWork
-  readonly #collections = new Collections()
+  readonly #collections: Collections
   readonly #sweep: Sweep
   readonly #damaged = new Set<string>()
   /** Missed a write, and this could not be written down either. */
@@ -83,7 +85,7 @@ export class SqliteStore implements ObjectStore {
   /** False where its file was removed or replaced under it: what is written then is gone with the process. */
   readonly isInPlace: () => boolean
 
-  constructor({ worker, options, reads, snapshots, held, report, onCommitted }: Parts) {
+  constructor({ worker, options, crashed, reads, snapshots, held, report, onCommitted }: Parts) {
     this.#queue = new WriteQueue(worker, snapshots, onCommitted)
     this.#writer = new WriterThread(worker, options, {
       onEnded: (failure) => this.#interrupted(failure),
@@ -95,6 +97,7 @@ export class SqliteStore implements ObjectStore {
     })
     this.isInPlace = stillThere(options.path)
     this.#reads = reads
+    this.#collections = new Collections(crashed)
     this.#snapshots = snapshots
     this.#held = held
     this.#report = report

@@ -1,0 +1,133 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect as shown } from 'node:util'
+import { openStore } from '../../src/store/sqlite/open.ts'
+import { roundOf, type Random } from '../fuzz/random.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
+import { Disk, recorded, type Step } from './disk.ts'
+import { FragileDisk } from './power-cut.ts'
+import { placesIn, plain, registers, stateIn, type Said } from './workload.ts'
+
+/** What one register may hold: any state from the last one that outlives a power cut up to the last that was begun. */
+class Expected {
+  readonly #begun = ['none']
+  #done = 0
+  #durable = 0
+
+  begin(state: string): void {
+    this.#begun.push(state)
+  }
+
+  done(): void {
+    this.#done += 1
+  }
+
+  /** What was done before something that outlives a power cut outlives it too. */
+  synced(): void {
+    this.#durable = this.#done
+  }
+
+  allows(state: string): boolean {
+    return this.#begun.includes(state, this.#durable)
+  }
+
+  toString(): string {
+    return this.#begun.slice(this.#durable).join('\n  or ')
+  }
+}
+
+export interface PowerCuts {
+  /** An empty folder of the caller's. */
+  readonly folder: string
+  readonly library: string
+  readonly seed: number
+  readonly rounds: number
+  readonly cuts: number
+}
+
+/**
+ * Lets a store be written to in another process, and cuts its power at `cuts` moments of what was written: opens each disk that could be
+ * found then. Returns what is wrong with them, a line each.
+ */
+export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<string[]> {
+  const folder = realpathSync(given)
+  const [live, log, found] = ['live', 'log', 'found'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  mkdirSync(live)
+  using watched = new Disk(of.library, live, join(folder, 'control'), log)
+  const [command, args] = plainNode(
+    join(import.meta.dirname, 'store-child.ts'),
+    live,
+    String(of.seed),
+    String(of.rounds),
+  )
+  execFileSync(command, args, { env: { ...process.env, ...watched.env }, stdio: 'pipe' })
+  const steps = recorded(log)
+  const disk = new FragileDisk(live)
+  const expected = new Map(registers.map((name) => [name, new Expected()]))
+  const moments = momentsIn(steps, of.cuts, roundOf(of.seed, 0))
+  const wrong: string[] = []
+  for (const [at, step] of steps.entries()) {
+    if (step.kind === 'mark') hear(expected, JSON.parse(step.text) as Said)
+    else disk.feed(step)
+    for (let count = moments.get(at) ?? 0; count > 0; count--) {
+      rmSync(found, { recursive: true, force: true })
+      disk.cutPower(found, roundOf(of.seed, at * 16 + count))
+      const where = `seed ${of.seed}, step ${at} of ${steps.length}, ${count}: `
+      wrong.push(...(await inspect(found, expected)).map((what) => where + what))
+    }
+  }
+  return wrong
+}
+
+function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
+  if ('begin' in said) return expected.get(said.begin)?.begin(said.state)
+  const done = expected.get(said.done)
+  done?.done()
+  if (said.outlives === 'itself') done?.synced()
+  if (said.outlives === 'all') for (const each of expected.values()) each.synced()
+}
+
+/** Steps after which the power is cut, and how often: most of them around syncs, and where something has just been promised. */
+function momentsIn(steps: readonly Step[], cuts: number, random: Random): Map<number, number> {
+  const of = (kind: Step['kind']): number[] =>
+    [...steps.keys()].filter((at) => steps[at]?.kind === kind)
+  const [syncs, marks] = [of('sync'), of('mark')]
+  const moments = new Map<number, number>()
+  for (let i = 0; i < cuts; i++) {
+    const at = random.of([
+      random.below(steps.length),
+      random.of(marks),
+      random.of(syncs) + random.below(4) - 1,
+    ])
+    moments.set(at, (moments.get(at) ?? 0) + 1)
+  }
+  return moments
+}
+
+async function inspect(
+  folder: string,
+  expected: ReadonlyMap<string, Expected>,
+): Promise<readonly string[]> {
+  const wrong: string[] = []
+  for (const file of filesIn(folder))
+    if (readFileSync(file).includes(plain)) wrong.push(`${file} holds a secret`)
+  await using store = await openStore({
+    ...placesIn(folder),
+    report: (kind, failure) => wrong.push(`${kind}: ${shown(failure)}`),
+  })
+  for (const [name, states] of expected) {
+    const state = stateIn(store, name)
+    if (!states.allows(state)) wrong.push(`${name} is\n     ${state}\n  not ${states}`)
+  }
+  return wrong
+}
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))

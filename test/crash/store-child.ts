@@ -1,0 +1,122 @@
+import { openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ApiObject } from '../../src/kube/object.ts'
+import { openStore } from '../../src/store/sqlite/open.ts'
+import type { ObjectStore } from '../../src/store/store.ts'
+import { bookmark, changed, head, pod, replace } from '../contracts/object-store.ts'
+import { Random } from '../fuzz/random.ts'
+import {
+  bodyOf,
+  collections,
+  document,
+  placesIn,
+  registers,
+  single,
+  stateOf,
+  type Said,
+} from './workload.ts'
+
+/** Writes to a store, round after round as a seed has it, and marks in the file `told` what it begins and what is done. */
+const [folder = '', seed = '1', rounds = '10'] = process.argv.slice(2)
+const random = new Random(Number(seed))
+const told = openSync(join(folder, 'told'), 'a', 0o600)
+const say = (said: Said): void => void writeSync(told, `${JSON.stringify(said)}\n`)
+
+const open = (): Promise<ObjectStore> =>
+  openStore({
+    ...placesIn(folder),
+    report: (kind, failure) => {
+      throw new Error(kind, { cause: failure })
+    },
+  })
+
+/** Of lists: what they hold. */
+const held = new Map<string, Map<string, ApiObject>>()
+const versions = new Map<string, number>()
+let version = 0
+
+async function act(store: ObjectStore, register: string): Promise<void> {
+  version += 1
+  if (collections[register]) return actOnList(store, register)
+  if (register === 'document') {
+    const body = Buffer.from(`document ${version}`)
+    say({ begin: register, state: body.toString() })
+    await store.putDocument(document, { contentType: 'text/plain', body })
+    return say({ done: register, outlives: 'nothing' })
+  }
+  if (random.once(3)) {
+    const known = store.get(single) !== undefined
+    say({ begin: register, state: 'none' })
+    await store.forget(single)
+    return say({ done: register, outlives: known ? 'all' : 'itself' })
+  }
+  const object = bodyOf('settings', version, sizeOf())
+  say({ begin: register, state: stateOf('', [object]) })
+  await store.put(single, pod, object)
+  say({ done: register, outlives: 'nothing' })
+}
+
+const sizeOf = (): number => (random.once(50) ? 400_000 : random.of([60, 900, 4_000, 20_000]))
+
+async function actOnList(store: ObjectStore, register: string): Promise<void> {
+  const key = collections[register]!
+  const members = held.get(register)
+  if (!members || random.once(6)) return list(store, register, members ?? new Map())
+  versions.set(register, version)
+  if (random.once(8)) {
+    say({ begin: register, state: stateOf(String(version), [...members.values()]) })
+    await store.apply(key, [bookmark(version)])
+    return say({ done: register, outlives: 'nothing' })
+  }
+  const leaves = members.size > 0 && random.once(3) ? random.of([...members.values()]) : undefined
+  const object = leaves
+    ? { ...leaves, resourceVersion: String(version) }
+    : bodyOf(`of-${register}-${random.below(12)}`, version, sizeOf())
+  if (leaves) members.delete(object.name)
+  else members.set(object.name, object)
+  say({ begin: register, state: stateOf(String(version), [...members.values()]) })
+  await store.apply(key, [changed(leaves ? 'DELETED' : 'MODIFIED', object)])
+  say({ done: register, outlives: leaves ? 'all' : 'nothing' })
+}
+
+/** Another list, or the same once more. What it lists is staged in two batches. */
+async function list(
+  store: ObjectStore,
+  register: string,
+  before: ReadonlyMap<string, ApiObject>,
+): Promise<void> {
+  const members = new Map(before)
+  if (before.size === 0 || random.once(2)) {
+    for (const name of before.keys()) if (random.once(3)) members.delete(name)
+    for (let i = 0; i < 6; i++) {
+      const object = bodyOf(`of-${register}-${random.below(12)}`, version, sizeOf())
+      members.set(object.name, object)
+    }
+  }
+  const same = [...members].every(([name, of]) => before.get(name) === of) && random.once(2)
+  const at = same && members.size === before.size ? (versions.get(register) ?? version) : version
+  held.set(register, members)
+  const objects = [...members.values()]
+  versions.set(register, at)
+  say({ begin: register, state: stateOf(String(at), objects) })
+  const key = collections[register]!
+  await replace(store, key, head(at), objects.slice(0, 4), objects.slice(4))
+  say({ done: register, outlives: same ? 'itself' : 'all' })
+}
+
+for (let round = 0; round < Number(rounds);) {
+  const store = await open()
+  do {
+    round += 1
+    // What is begun in one turn goes to the disk together.
+    await Promise.all(registers.filter(() => random.once(2)).map((each) => act(store, each)))
+    if (random.once(10)) await unfinished(store)
+  } while (round < Number(rounds) && !random.once(60))
+  await store[Symbol.asyncDispose]()
+}
+
+/** A list that is never whole. */
+async function unfinished(store: ObjectStore): Promise<void> {
+  await using replacement = store.replace(collections['some']!)
+  await replacement.add({ objects: [bodyOf('never', version, 4_000)] })
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path'
+import { keptKey } from '../../src/base/kept-key.ts'
+import type { ApiObject } from '../../src/kube/object.ts'
+import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/store/store.ts'
+import { collection, keyOf, object } from '../contracts/object-store.ts'
+
+/** What stands in the secrets that are stored, and in no file. */
+export const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
+
+const core = (resource: string) => ({ group: '', version: 'v1', resource })
+
+/** Lists that are replaced and followed, by name. The first two share what they hold. */
+export const collections: Readonly<Record<string, CollectionKey>> = {
+  pods: collection(),
+  some: collection({ labelSelector: 'app=some' }),
+  secrets: collection({ gvr: core('secrets') }),
+}
+export const single = keyOf('settings', { gvr: core('configmaps') })
+export const document: DocumentKey = { identity: 'node' as never, url: '/version', accept: '' }
+
+/** What outlives a power cut from now on: nothing more, this state of this register, or all that was done before, too. */
+export type Outlives = 'nothing' | 'itself' | 'all'
+
+/** A line of what the store's user is told: it begins to bring a state about, or that has been done. */
+export type Said =
+  | { readonly begin: string; readonly state: string }
+  | { readonly done: string; readonly outlives: Outlives }
+
+/** Every byte of it tells of whom and of which version it is. */
+export const bodyOf = (name: string, version: number, size: number): ApiObject =>
+  object(name, version, {
+    bytes: Buffer.alloc(
+      size,
+      `${name.startsWith('of-secrets') ? plain : ''} ${name} at ${version} `,
+    ),
+  })
+
+/** What is stored, in one line: of each register its state, or 'none'. Throws where an object is not what was once stored under its name. */
+export function stateIn(store: ObjectStore, register: string): string {
+  const key = collections[register]
+  if (key) {
+    const list = store.list(key)
+    if (!list) return 'none'
+    return stateOf(list.resourceVersion, [...list.batches].flat())
+  }
+  if (register === 'document')
+    return Buffer.from(store.document(document)?.body ?? 'none').toString()
+  const found = store.get(single)
+  return typeof found === 'object' ? stateOf('', [found.object]) : 'none'
+}
+
+export function stateOf(version: string, objects: readonly ApiObject[]): string {
+  const each = objects.map(({ name, resourceVersion, bytes }) => {
+    const was = bodyOf(name, Number(resourceVersion), bytes.byteLength)
+    if (Buffer.compare(was.bytes, bytes) !== 0)
+      throw new Error(`${name} at ${resourceVersion} holds other bytes`)
+    return `${name}@${resourceVersion}/${bytes.byteLength}`
+  })
+  return `${version}: ${each.sort().join(' ')}`
+}
+
+export const registers = [...Object.keys(collections), 'single', 'document']
+
+/** Where the store lies, in folders that it makes itself, and its key, which is made as the hub makes it. */
+export const placesIn = (folder: string): { directory: string; sealingKey: Uint8Array } => ({
+  directory: join(folder, 'state', 'cache'),
+  sealingKey: keptKey(join(folder, 'state', 'store.key')),
+})
