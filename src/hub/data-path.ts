@@ -8,6 +8,7 @@ import { Claims } from '../identity/claims.ts'
 import { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Proofs } from '../identity/proofs.ts'
 import { SocketOwners } from '../identity/socket-owner.ts'
+import { Shadows } from '../local/shadows.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { DispatchParts } from '../pipeline/dispatch.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
@@ -99,6 +100,7 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
     local: {
       store,
       nodeName,
+      shadows: new Shadows(),
       minRequestTimeoutMs,
       // A watch that is diverted to the cache while online ends at once: no change of spell would end it later.
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),

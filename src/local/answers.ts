@@ -1,3 +1,4 @@
+import { objectKind } from '../codec/list.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import {
@@ -7,10 +8,12 @@ import {
   StatusError,
   tooLargeResourceVersion,
 } from '../kube/status.ts'
+import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
-import type { ObjectStore } from '../store/store.ts'
+import type { ObjectStore, StoredObject } from '../store/store.ts'
+import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
 
 /**
@@ -22,27 +25,58 @@ export const neverCached = (): StatusError =>
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
 
-/** Answers a get with the newest state that the caller was shown; 404 where the object is known not to exist. */
-export function localObject(
+/**
+ * What a kubelet would act upon fatally if it were told that it is not there: it would make another, which only the cloud can, and end
+ * itself when it cannot (kubernetes pkg/volume/csi/csi_plugin.go). Whoever listed them may know better, and is told no more than others.
+ */
+const neverAbsent = new Set(['csinodes.storage.k8s.io', 'leases.coordination.k8s.io'])
+
+/** The newest state of an object that the caller was shown, in the first of its forms; throws 404 where it is known not to exist, else 503. */
+export function storedObject(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-): ObjectReply {
+): { form: Form; stored: StoredObject } {
   let absent = false
   for (const form of exchange.forms) {
     const found = store.get(objectKey(exchange, info, form))
     if (found === 'absent') absent = true
-    else if (found) return objectReply(form, found)
+    else if (found) return { form, stored: found }
   }
-  if (absent) throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+  if (absent && !neverAbsent.has(`${info.gvr.resource}.${info.gvr.group}`))
+    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
   throw neverCached()
 }
 
-/** Answers a list at the newest version that the cloud gave for it; 504 where a newer one is asked for, 410 for exactly another or a further page. */
+/** Answers a get, with what the caller has written of the object's status meanwhile. */
+export function localObject(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  shadows: Shadows,
+): ObjectReply {
+  const { form, stored } = storedObject(exchange, info, store)
+  const object = shadows.show(shadowed(exchange, info), form, stored)
+  return objectReply(form, { ...stored, object })
+}
+
+/** The object that a request names, for its sender. */
+export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowed => ({
+  identity,
+  gvr: info.gvr,
+  namespace: info.namespace ?? '',
+  name: info.name ?? '',
+})
+
+/**
+ * Answers a list at the newest version that the cloud gave for it, with what the caller has written of its objects' status meanwhile; 504
+ * where a newer version is asked for, 410 for exactly another or a further page.
+ */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
+  shadows: Shadows,
 ): ListReply {
   const source = sourceOf(exchange, info, store)
   if (!source) throw neverCached()
@@ -52,7 +86,9 @@ export function localList(
   if (!stored) throw neverCached()
   // It is the version of objects that are still being written, too.
   refuseOtherVersions(info, stored.resourceVersion)
-  return listReply(source.form, stored)
+  const of = { identity: exchange.identity, gvr: info.gvr }
+  const shown = shadows.showAll(of, source.form, objectKind(stored.gvk), stored)
+  return listReply(source.form, shown)
 }
 
 function refuseOtherVersions({ query }: ResourceRequest, stored: string): void {

@@ -3,12 +3,14 @@ import { impersonates } from '../exchange/headers.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { localDocument, localList, localObject, neverCached } from './answers.ts'
+import type { Shadows } from './shadows.ts'
 import { localWatch } from './watch.ts'
 import { localWrite } from './writes.ts'
 
 export interface LocalFacts {
   readonly store: ObjectStore
   readonly nodeName: string
+  readonly shadows: Shadows
   /** Aborts when the cloud is back. */
   readonly recovered: () => AbortSignal
   /** How long a watch lasts at least whose client named no timeout. */
@@ -34,11 +36,13 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
   }
   switch (info.verb) {
     case 'get':
-      return localObject(exchange, info, store)
+      return localObject(exchange, info, store, facts.shadows)
     case 'list':
-      return localList(exchange, info, store)
+      return localList(exchange, info, store, facts.shadows)
     case 'watch':
       if (info.name !== undefined) throw neverCached()
+      // Its initial events are the objects as the cloud gave them.
+      facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
       return localWatch(exchange, info, store, {
         recovered: facts.recovered(),
         leastMs: facts.minRequestTimeoutMs,

@@ -1,3 +1,5 @@
+import { jsonOfObject, withMembers } from '../codec/members.ts'
+import { ProtobufError } from '../codec/protobuf/message/error.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
@@ -12,9 +14,11 @@ import { objectForm } from '../request/form.ts'
 import { isTokenRequest, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
-import { answerHeaders } from '../store/answers.ts'
-import { localObject, neverCached } from './answers.ts'
+import { answerHeaders, objectReply } from '../store/answers.ts'
+import { neverCached, shadowed, storedObject } from './answers.ts'
 import { bodyOf, sent, type Sent } from './sent.ts'
+import type { Shadows } from './shadows.ts'
+import { readPatch, statusChanges } from './status-patch.ts'
 import { replayedToken } from './tokens.ts'
 
 /** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
@@ -23,18 +27,17 @@ type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promi
 interface Facts {
   readonly store: ObjectStore
   readonly nodeName: string
+  readonly shadows: Shadows
+  /** Aborts when the cloud is back. */
+  readonly recovered: () => AbortSignal
 }
 
 /** The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events); anything else is refused. */
 const answers: Record<string, Answer> = {
   // A kubelet that starts registers itself: told that its node exists, it goes on with a get.
-  'create nodes': async (exchange, info, { store, nodeName }) => {
-    const { object } = await sent(exchange)
-    known(exchange, info, store, object.name)
-    throw new StatusError(alreadyExists({ ...info.gvr, name: object.name || nodeName }))
-  },
-  'patch nodes/status': acceptedPatch,
-  'patch pods/status': acceptedPatch,
+  'create nodes': existing,
+  'patch nodes/status': patchedStatus,
+  'patch pods/status': patchedStatus,
   'create leases.coordination.k8s.io': heartbeat(201),
   'update leases.coordination.k8s.io': heartbeat(200),
   'create events': echo(201),
@@ -42,8 +45,9 @@ const answers: Record<string, Answer> = {
   // Answered so, the recorder sends the whole event instead, which can be accepted.
   'patch events': async (_exchange, info) => unknownEvent(info),
   'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
+  // Made only by a kubelet that was told that there is none, which it is not told offline: a get will show it what there is.
+  'create csinodes.storage.k8s.io': existing,
   // Fatal to a kubelet when refused for long; true only of what the cloud has confirmed before.
-  'create csinodes.storage.k8s.io': confirmed(echo(201)),
   'update csinodes.storage.k8s.io': confirmed(echo(200)),
 }
 
@@ -82,6 +86,17 @@ function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, na
   }
 }
 
+/** Throws 409 for an object that the cloud has shown before. */
+async function existing(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { store }: Facts,
+): Promise<never> {
+  const { name } = (await sent(exchange)).object
+  known(exchange, info, store, name)
+  throw new StatusError(alreadyExists({ ...info.gvr, name }))
+}
+
 /** The same answer, for an object that the cloud has shown before. */
 function confirmed(answer: Answer): Answer {
   return async (exchange, info, facts) => {
@@ -94,19 +109,36 @@ function unknownEvent(info: ResourceRequest): never {
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
-/** Answers a patch with the stored object. The patch must be well-formed all the same. */
-async function acceptedPatch(
+/**
+ * Makes the patch on the object as the cloud gave it, for its writer to see: the version stays the cloud's. A kubelet sends the status of its
+ * node and pods again while the cloud's differs, so that nothing has to be kept for it.
+ */
+async function patchedStatus(
   exchange: Exchange,
   info: ResourceRequest,
-  { store }: Facts,
+  { store, shadows, recovered }: Facts,
 ): Promise<Reply> {
-  const body = await bodyOf(exchange)
+  const patch = readPatch(exchange.headers.get('content-type'), await bodyOf(exchange))
+  const { form, stored } = storedObject(exchange, info, store)
+  if (form.shape !== 'object') throw neverCached()
+  const { encoding } = form
+  const { gvk } = stored
+  const of = shadowed(exchange, info)
+  const shown = shadows.lastShown(of, encoding, stored)
+  const object = jsonOfObject(encoding, gvk, shown)
+  const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
   try {
-    JSON.parse(body.toString())
+    const back = recovered()
+    if (back.aborted || info.query.has('dryRun')) {
+      return objectReply(form, { gvk, object: withMembers(encoding, gvk, shown, changes) })
+    }
+    shadows.until(back)
+    const patched = shadows.keep(of, encoding, stored, changes)
+    return objectReply(form, { gvk, object: patched })
   } catch (cause) {
-    throw new StatusError(badRequest('the patch is not JSON'), { cause })
+    if (!(cause instanceof ProtobufError)) throw cause
+    throw new StatusError(badRequest('the patch does not fit the object'), { cause })
   }
-  return localObject(exchange, info, store)
 }
 
 /** What was sent is what is stored, as far as its sender can tell; its resource version stays the one it came with. */

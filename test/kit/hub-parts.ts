@@ -1,3 +1,4 @@
+import { Shadows } from '../../src/local/shadows.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -104,6 +105,7 @@ export async function startHubParts(
       local: {
         store,
         nodeName,
+        shadows: new Shadows(),
         minRequestTimeoutMs: 1_800_000,
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },

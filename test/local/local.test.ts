@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Exchange } from '../../src/exchange/exchange.ts'
 import { StatusError } from '../../src/kube/status.ts'
 import { answerLocally } from '../../src/local/local.ts'
+import { Shadows } from '../../src/local/shadows.ts'
 import type { ObjectStore } from '../../src/store/store.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
@@ -16,6 +17,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
   answerLocally(exchange, {
     store: omniscient,
     nodeName: 'edge-1',
+    shadows: new Shadows(),
     minRequestTimeoutMs: 1_800_000,
     recovered: () => new AbortController().signal,
   })
@@ -52,6 +54,7 @@ void t.test('a list that is refused is not read before', async (t) => {
       answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
         store,
         nodeName: 'edge-1',
+        shadows: new Shadows(),
         minRequestTimeoutMs: 1_800_000,
         recovered: () => new AbortController().signal,
       }),

@@ -35,7 +35,11 @@ function editMessage(schema: MessageSchema, bytes: Buffer, path: Path, edit: Edi
 const nothing: Buffer = Buffer.alloc(0)
 
 /** A message in which `field` holds what `change` makes of it. Occurrences are one message, as for decoders, which merge them. */
-function withMessage(bytes: Buffer, field: Field, change: (inner: Buffer) => Buffer): Buffer {
+export function withMessage(
+  bytes: Buffer,
+  field: Field,
+  change: (inner: Buffer) => Buffer,
+): Buffer {
   const pieces = occurrences([whole(bytes)], field)
   const inner = Buffer.concat(pieces.map(valueOf))
   const after = change(inner)
@@ -44,7 +48,7 @@ function withMessage(bytes: Buffer, field: Field, change: (inner: Buffer) => Buf
 }
 
 /** `written` in place of all occurrences of a field: where the first was, else where Go would write it. */
-function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buffer {
+export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buffer {
   const before: Buffer[] = []
   const after: Buffer[] = []
   let passed = false

@@ -35,7 +35,8 @@ export function writeMessage(out: BackwardWriter, schema: MessageSchema, object:
   }
 }
 
-function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
+/** Writes a whole field, of each value and entry one occurrence; `undefined` is a field that is not set. Throws ProtobufErrors. */
+export function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (field.repeated) return writeList(out, field, value)
   if (field.map) return writeMap(out, field, value)
   if (value !== undefined || field.always) writeTagged(out, field, field.number, value)

@@ -1,0 +1,238 @@
+import t from 'tap'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { at, objectOf, type Client } from '../kit/client.ts'
+import { nodeName, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const nodePath = `/api/v1/nodes/${nodeName}`
+const ownNode = `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`
+const podPath = '/api/v1/namespaces/default/pods/a'
+
+const strategic = 'application/strategic-merge-patch+json'
+
+const patch = (client: Client, path: string, body: JsonObject | string, type = strategic) =>
+  client.send(path, {
+    method: 'PATCH',
+    headers: { 'Content-Type': type },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+const ready = (status: string, rest: JsonObject = {}): JsonObject => ({
+  type: 'Ready',
+  status,
+  lastHeartbeatTime: '2026-01-02T03:04:05Z',
+  lastTransitionTime: '2026-01-02T03:04:05Z',
+  reason: 'Kubelet',
+  message: `is ${status}`,
+  ...rest,
+})
+
+const nodeStatus: JsonObject = {
+  capacity: { cpu: '4', memory: '8Gi' },
+  conditions: [ready('True'), { ...ready('False'), type: 'DiskPressure' }],
+  addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+  images: [{ names: ['registry.example/main:1'], sizeBytes: 5_000_000_000 }],
+  nodeInfo: { kubeletVersion: 'v1.35.0' },
+}
+
+interface World {
+  readonly cloud: CloudServer
+  readonly hub: TestHub
+  readonly kubelet: Client
+}
+
+/** Offline; a kubelet has seen its node and its pods. */
+async function offline(t: Teardown, encoding: 'json' | 'protobuf'): Promise<World> {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const controller = cloud.as('controller')
+  await patch(controller, `${nodePath}/status`, { status: nodeStatus })
+  await patch(controller, `${podPath}/status`, {
+    status: { phase: 'Running', podIP: '10.1.0.1' },
+  })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet', { encoding })
+  await kubelet.list(ownNode)
+  await kubelet.list(podsOfNode)
+  await cloud.unplug()
+  await hub.offline()
+  return { cloud, hub, kubelet }
+}
+
+const version = (object: JsonObject) => at(object, 'metadata', 'resourceVersion')
+const firstOf = async (client: Client, path: string): Promise<JsonObject> =>
+  at(objectOf(await client.get(path)), 'items', 0) as JsonObject
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`status that is written while the cloud is gone: ${encoding}`, async (t) => {
+    const { cloud, hub, kubelet } = await offline(t, encoding)
+    const before = objectOf(await kubelet.get(nodePath))
+
+    await t.test('of the node is answered with the node as patched', async (t) => {
+      const answer = await patch(kubelet, `${nodePath}/status?timeout=10s`, {
+        metadata: { labels: { 'example.com/rack': '7' } },
+        status: {
+          '$setElementOrder/conditions': [{ type: 'Ready' }, { type: 'DiskPressure' }],
+          conditions: [{ type: 'Ready', status: 'False', reason: null }],
+          addresses: [{ $patch: 'replace' }, { type: 'InternalIP', address: '10.0.0.9' }],
+          volumesInUse: ['kubernetes.io/csi/example.com^v1'],
+        },
+      })
+      t.equal(answer.status, 200)
+      t.equal(answer.headers['content-type'], (await kubelet.get(nodePath)).headers['content-type'])
+      const node = objectOf(answer)
+      t.strictSame(at(node, 'status', 'volumesInUse'), ['kubernetes.io/csi/example.com^v1'])
+      const { reason: _reason, ...rest } = ready('False', { message: 'is True' }) as {
+        reason: string
+      }
+      t.strictSame(at(node, 'status', 'conditions', 0), rest)
+      t.strictSame(at(node, 'status', 'addresses'), [{ type: 'InternalIP', address: '10.0.0.9' }])
+      t.equal(at(node, 'metadata', 'labels', 'example.com/rack'), '7')
+      for (const member of ['capacity', 'images', 'nodeInfo']) {
+        t.strictSame(at(node, 'status', member), at(before, 'status', member), member)
+      }
+      t.equal(version(node), version(before), 'its version stays the cloud’s')
+    })
+
+    await t.test('is shown to who wrote it, in gets and lists', async (t) => {
+      for (const node of [objectOf(await kubelet.get(nodePath)), await firstOf(kubelet, ownNode)]) {
+        t.strictSame(at(node, 'status', 'volumesInUse'), ['kubernetes.io/csi/example.com^v1'])
+        t.equal(version(node), version(before))
+      }
+    })
+
+    await t.test('is patched further from what its writer was shown', async (t) => {
+      // A kubelet that has just read its node says only what has changed since.
+      const next = await patch(kubelet, `${nodePath}/status`, { status: { phase: 'Running' } })
+      t.strictSame(at(objectOf(next), 'status', 'volumesInUse'), [
+        'kubernetes.io/csi/example.com^v1',
+      ])
+      // Another holds on to what its watch showed, and says all that differs from that.
+      const watch = await kubelet.watch(ownNode, {
+        sendInitialEvents: 'true',
+        resourceVersionMatch: 'NotOlderThan',
+        allowWatchBookmarks: 'true',
+      })
+      const shown = await watch.next()
+      t.equal(at(shown?.object, 'status', 'volumesInUse'), undefined, 'as the cloud gave it')
+      watch.answer.destroy()
+      const other = await patch(kubelet, `${nodePath}/status`, { status: { phase: 'Pending' } })
+      t.equal(at(objectOf(other), 'status', 'volumesInUse'), undefined)
+      const last = await patch(kubelet, `${nodePath}/status`, { status: { volumesInUse: ['a'] } })
+      t.equal(at(objectOf(last), 'status', 'phase'), undefined)
+    })
+
+    await t.test('of a pod is kept as that of the node', async (t) => {
+      const uid = at(await firstOf(kubelet, podsOfNode), 'metadata', 'uid') as string
+      const answer = await patch(kubelet, `${podPath}/status`, {
+        metadata: { uid, labels: { app: 'b' } },
+        status: {
+          podIP: '10.1.0.7',
+          podIPs: [{ ip: '10.1.0.7' }],
+          conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null }],
+          containerStatuses: [
+            {
+              name: 'main',
+              ready: true,
+              restartCount: 2,
+              image: 'registry.example/main:1',
+              imageID: 'sha256:1',
+              state: { running: { startedAt: '2026-01-02T03:04:05Z' } },
+              lastState: {},
+            },
+          ],
+        },
+      })
+      t.equal(answer.status, 200)
+      const expected = {
+        metadata: { name: 'a', labels: { app: 'a' } },
+        spec: { nodeName },
+        status: {
+          phase: 'Running',
+          podIP: '10.1.0.7',
+          podIPs: [{ ip: '10.1.0.7' }],
+          containerStatuses: [
+            { restartCount: 2, state: { running: { startedAt: '2026-01-02T03:04:05Z' } } },
+          ],
+        },
+      }
+      t.match(objectOf(answer), expected)
+      t.match(objectOf(await kubelet.get(podPath)), expected)
+      t.match(await firstOf(kubelet, podsOfNode), expected)
+    })
+
+    await t.test('is refused as the cloud would refuse it', async (t) => {
+      const refused: readonly [
+        code: number,
+        path: string,
+        body: JsonObject | string,
+        type?: string,
+      ][] = [
+        [409, podPath, { metadata: { uid: 'another' }, status: {} }],
+        [409, podPath, { metadata: { resourceVersion: '1' }, status: {} }],
+        [400, podPath, '{"status":'],
+        [400, podPath, '[]'],
+        [400, podPath, { status: { $patch: 'nonsense' } }],
+        [415, podPath, 'a: b', 'application/apply-patch+yaml'],
+        [503, `${podPath}b`, { status: {} }],
+        [503, '/api/v1/nodes/another', { status: {} }],
+      ]
+      for (const [code, path, body, type] of refused) {
+        const answer = await patch(kubelet, `${path}/status`, body, type)
+        t.equal(answer.status, code, `${path} ${JSON.stringify(body)}`)
+      }
+      t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.7' } })
+    })
+
+    await t.test('is nobody else’s, and the cloud’s again when it is back', async (t) => {
+      const bearer = hub.as('kubelet', { encoding, token: 'another' })
+      t.equal((await patch(bearer, `${nodePath}/status`, { status: {} })).status, 401)
+      await cloud.plug()
+      await hub.online()
+      await cloud.unplug()
+      await hub.offline()
+      t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.1' } })
+      t.equal(at(objectOf(await kubelet.get(nodePath)), 'status', 'volumesInUse'), undefined)
+    })
+  })
+}
+
+void t.test('a kubelet sets the labels of its node that the API server lets it set', async (t) => {
+  const { kubelet } = await offline(t, 'protobuf')
+  const answer = await patch(kubelet, `${nodePath}/status`, {
+    metadata: {
+      labels: {
+        'example.com/rack': '7',
+        'topology.kubernetes.io/zone': 'z',
+        'node.kubernetes.io/anything': 'a',
+        'kubernetes.io/hostname': null,
+        'node-restriction.kubernetes.io/tenant': 'me',
+        'node-role.kubernetes.io/control-plane': '',
+        'app.k8s.io/name': 'x',
+      },
+    },
+  })
+  t.strictSame(at(objectOf(answer), 'metadata', 'labels'), {
+    'example.com/rack': '7',
+    'node.kubernetes.io/anything': 'a',
+    'topology.kubernetes.io/zone': 'z',
+  })
+})
+
+void t.test('what a patch only tries is not kept', async (t) => {
+  const { kubelet } = await offline(t, 'json')
+  const path = `${podPath}/status?dryRun=All`
+  t.match(objectOf(await patch(kubelet, path, { status: { podIP: '10.1.0.9' } })), {
+    status: { podIP: '10.1.0.9' },
+  })
+  t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.1' } })
+  const merge = 'application/merge-patch+json'
+  t.match(objectOf(await patch(kubelet, path, { status: { phase: 'Failed' } }, merge)), {
+    status: { phase: 'Failed' },
+  })
+  const operations = '[{"op":"replace","path":"/status/phase","value":"Failed"}]'
+  t.match(objectOf(await patch(kubelet, path, operations, 'application/json-patch+json')), {
+    status: { phase: 'Failed' },
+  })
+})
