@@ -14,6 +14,7 @@ import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketOf, type OpenSocket } from './hub/proxies.ts'
+import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { Proofs } from './identity/proofs.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
@@ -107,6 +108,9 @@ export async function startHub(
       log.error({ err }, 'which tokens were accepted could not be written'),
     ),
   )
+  const access = unshared.use(accessOf(config, { metrics, log }))
+  const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
+  metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()
   const handler = dataPath({
     inForce,
@@ -115,6 +119,7 @@ export async function startHub(
     store,
     proofs,
     keys,
+    shared,
     filters,
     stopping: stopping.signal,
     metrics,
@@ -150,6 +155,7 @@ export async function startHub(
     reconfigure: (next) => {
       current = next
       filters.reconfigure(next)
+      shared.rescope()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)
       health.configRead()

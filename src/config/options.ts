@@ -281,9 +281,9 @@ export const options = {
   'pool-scope-resources': option<readonly GVR[]>({
     type: is.listOf(is.resource),
     group: 'Cache',
-    help: 'Collections shared by all components, besides v1/services and discovery.k8s.io/v1/endpointslices.',
+    live: true,
+    help: 'Collections of which one watch serves all components that may read them whole, besides v1/services and discovery.k8s.io/v1/endpointslices.',
     default: [],
-    remark: later('only components of one identity that ask for one form share a collection'),
   }),
   'gc-frequency': option({
     type: is.count(1, 1_000_000, 'MINUTES'),

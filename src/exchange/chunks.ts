@@ -1,3 +1,4 @@
+import { joined, lengthOf } from '../base/bytes.ts'
 import type { ByteSource } from './exchange.ts'
 
 /** How much may wait to be read before the source is told to stop. */
@@ -74,6 +75,17 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
       this.#take()
     }
   }
+}
+
+/** All of a body, as text. Throws where it is longer than `mostBytes`, and the cause where the source failed. */
+export async function wholeText(source: ByteSource, mostBytes: number): Promise<string> {
+  const received: Uint8Array[] = []
+  for await (const group of new Chunks(source)) {
+    received.push(...group)
+    if (lengthOf(received) > mostBytes)
+      throw new Error(`the answer is longer than ${mostBytes} bytes`)
+  }
+  return joined(received).toString()
 }
 
 /**

@@ -142,6 +142,8 @@ export interface WatchReply extends ReplyHead {
   readonly gvk: () => GVK
   /** A Table's column definitions, for the first such frame (see `ListEnd.extra`). */
   readonly extra?: string
+  /** The same events are given to others: what a layer makes of one is to be made once. */
+  readonly isShared?: true
 }
 
 /**

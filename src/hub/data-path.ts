@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
@@ -32,6 +33,7 @@ export interface DataPathParts {
   readonly store: ObjectStore
   readonly proofs: Proofs
   readonly keys: NodeKeys
+  readonly shared: SharedCollections
   readonly filters: EnabledFilters
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
@@ -82,7 +84,7 @@ export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */
 function dispatchParts(parts: DataPathParts): DispatchParts {
-  const { inForce, cloud, connections, store, filters, metrics, log } = parts
+  const { inForce, cloud, connections, store, shared, filters, metrics, log } = parts
   const { nodeName, minRequestTimeoutMs } = inForce()
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
@@ -105,6 +107,7 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       // A watch that is diverted to the cache while online ends at once: no change of spell would end it later.
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
     },
+    shared,
     onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
     onDiverted: () => metrics.diverted.add(),
   }

@@ -3,6 +3,7 @@ import { Recorder } from '../cache/recorder.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import { shared } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 
@@ -14,7 +15,7 @@ export interface RecorderSurroundings {
   readonly log: Logger
 }
 
-/** Records answers to the configured components, and those that a filter acts on: a filter reads them through the recorder. */
+/** Records answers to the configured components, those that a filter acts on, which reads them through the recorder, and what is shared. */
 export const recorderOf = (
   store: ObjectStore,
   { inForce, filters, onUnpacked, metrics, log }: RecorderSurroundings,
@@ -24,10 +25,11 @@ export const recorderOf = (
     {
       isRecorded: (exchange) => {
         const { cacheComponents } = inForce()
+        if (exchange.identity === shared) return true
         if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
         return filters.actOn(exchange)
       },
-      comparesEvents: (exchange) => filters.actOn(exchange),
+      comparesEvents: (exchange) => exchange.identity === shared || filters.actOn(exchange),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

@@ -194,6 +194,36 @@ export const metricTable = {
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
   },
+  sharedWatches: {
+    name: 'nodehub_shared_watches',
+    type: 'gauge',
+    help: 'Watches of API servers that serve all local readers of a collection.',
+    labels: [],
+  },
+  sharedReaders: {
+    name: 'nodehub_shared_readers',
+    type: 'gauge',
+    help: 'Watches of clients that are served from shared collections.',
+    labels: [],
+  },
+  sharedReadersEnded: {
+    name: 'nodehub_shared_readers_ended_total',
+    type: 'counter',
+    help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, what the client had not read yet was let go; over, the collection had to be listed anew or is shared no longer.',
+    labels: ['reason'],
+  },
+  sharedVerdicts: {
+    name: 'nodehub_shared_verdicts_total',
+    type: 'counter',
+    help: 'Times an API server was asked whether somebody may list and watch a whole collection: allowed, refused, or unknown where it did not say.',
+    labels: ['result'],
+  },
+  sharedBytes: {
+    name: 'nodehub_shared_bytes',
+    type: 'gauge',
+    help: 'What the latest events of shared collections take in memory.',
+    labels: [],
+  },
   configReloads: {
     name: 'nodehub_config_reload_total',
     type: 'counter',

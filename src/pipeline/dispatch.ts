@@ -1,4 +1,5 @@
 import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
+import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
@@ -21,6 +22,8 @@ export interface DispatchParts {
   readonly upgrade: Upgrade
   readonly recorder: Recorder
   readonly local: LocalFacts
+  /** Collections that all callers share; absent: none. */
+  readonly shared?: SharedCollections
   readonly onOutcome: ForwardOptions['onOutcome']
   /** Called when a request is answered from the cache although the hub is online. */
   readonly onDiverted: () => void
@@ -32,25 +35,38 @@ export interface DispatchParts {
  * `wantsTheCloud`) is sent once more if an API server answers a probe made for it; the second outcome stands, a 503 included.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
+  const { cloud, shared, forward, onOutcome } = parts
+  shared?.askThrough({
+    recorded: (exchange) => askTwice(exchange, parts),
+    unrecorded: (exchange) => forward(exchange, { onOutcome }),
+  })
   return async (exchange) => {
-    if (parts.cloud.online === undefined) await parts.cloud.settled()
-    if (parts.cloud.online !== true) return answerLocally(exchange, parts.local)
-    try {
-      return await askTwice(exchange, parts)
-    } catch (error) {
-      const failed = error instanceof Unreachable || error instanceof BrokenAnswer
-      if (!failed || exchange.signal.aborted) throw error
-      // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
-      const sent = error instanceof BrokenAnswer || error.sent
-      if (sent && exchange.method !== 'GET' && !isTokenRequest(exchange.info)) throw error
-      if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
-        // What was already read of a body cannot be sent again.
-        if (isSpent(exchange)) throw error
-        return askTwice(exchange, parts)
-      }
-      parts.onDiverted()
-      return answerLocally(exchange, parts.local)
+    if (cloud.online === undefined) await cloud.settled()
+    if (cloud.online !== true) return fromCache(exchange, parts)
+    const passThrough = (): Promise<Reply> => askOrElse(exchange, parts)
+    return shared ? shared.online(exchange, passThrough) : passThrough()
+  }
+}
+
+const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> =>
+  shared?.offline(exchange) ?? answerLocally(exchange, local)
+
+async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+  try {
+    return await askTwice(exchange, parts)
+  } catch (error) {
+    const failed = error instanceof Unreachable || error instanceof BrokenAnswer
+    if (!failed || exchange.signal.aborted) throw error
+    // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
+    const sent = error instanceof BrokenAnswer || error.sent
+    if (sent && exchange.method !== 'GET' && !isTokenRequest(exchange.info)) throw error
+    if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
+      // What was already read of a body cannot be sent again.
+      if (isSpent(exchange)) throw error
+      return askTwice(exchange, parts)
     }
+    parts.onDiverted()
+    return fromCache(exchange, parts)
   }
 }
 

@@ -3,7 +3,7 @@ import { elapsed, sleep } from '../base/clock.ts'
 import type { ListBatch } from '../codec/list.ts'
 import { objectBody } from '../codec/object.ts'
 import { listItems, listJoint } from '../codec/render.ts'
-import { shortestWatchMs } from '../codec/watch.ts'
+import { shortestWatchMs, type WatchEvent } from '../codec/watch.ts'
 import { eventFrame } from '../codec/event-frame.ts'
 import { sourceOf } from '../exchange/chunks.ts'
 import type {
@@ -72,6 +72,9 @@ async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uin
 const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
   batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
+/** The frames of events that several watches are given, each in one form; gone with the event. */
+const written = new WeakMap<WatchEvent, Uint8Array>()
+
 /**
  * A watch that its server ends at once, as an API server does that is being stopped, is held open for `shortestWatchMs`, so that its
  * client goes on from its version instead of listing again.
@@ -81,6 +84,7 @@ async function* watchBody({
   events,
   gvk,
   extra,
+  isShared,
 }: WatchReply): AsyncGenerator<readonly Uint8Array[]> {
   const began = elapsed()
   let silent = true
@@ -89,7 +93,9 @@ async function* watchBody({
     const frames = group.map((event) => {
       if (event.frame) return event.frame
       const { encoding, shape } = form()
-      const frame = eventFrame(encoding, shape, gvk(), event, definitions)
+      const known = isShared ? written.get(event) : undefined
+      const frame = known ?? eventFrame(encoding, shape, gvk(), event, definitions)
+      if (isShared) written.set(event, frame)
       if (event.type !== 'BOOKMARK') definitions = undefined
       return frame
     })

@@ -136,15 +136,27 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
 }
 
 async function* filteredEvents(
-  { events, form, gvk }: WatchReply,
+  { events, form, gvk, isShared }: WatchReply,
   chain: Chain,
 ): AsyncGenerator<readonly WatchEvent[]> {
+  const judge = isShared ? judgeOnce : judgeEvent
   for await (const group of events) {
     const kind = gvk()
     const { encoding } = form()
     const shown = isWhole(form())
-      ? group.flatMap((event) => judgeEvent(chain, kind, encoding, event) ?? [])
+      ? group.flatMap((event) => judge(chain, kind, encoding, event) ?? [])
       : group
     if (shown.length > 0) yield shown
   }
+}
+
+/** What chains have made of events that several watches are given; gone with the event. */
+const judged = new WeakMap<WatchEvent, Map<Chain, WatchEvent | undefined>>()
+
+/** The same as `judgeEvent`, and the same instance for all who are shown the same. */
+const judgeOnce: typeof judgeEvent = (chain, gvk, encoding, event) => {
+  let made = judged.get(event)
+  if (!made) judged.set(event, (made = new Map()))
+  if (!made.has(chain)) made.set(chain, judgeEvent(chain, gvk, encoding, event))
+  return made.get(chain)
 }

@@ -1,7 +1,6 @@
-import { lengthOf } from '../base/bytes.ts'
 import { after } from '../base/clock.ts'
-import { Chunks } from '../exchange/chunks.ts'
-import type { BytesReply, Exchange } from '../exchange/exchange.ts'
+import { wholeText } from '../exchange/chunks.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { areApiServers, HeaderList } from '../exchange/headers.ts'
 import type { PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../remote/forward.ts'
@@ -40,19 +39,9 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
     signal: giveUp.signal,
   }
   const reply = await forward(asked, { onOutcome: () => undefined })
-  const text = await textOf(reply)
+  const text = await wholeText(reply.source, mostBytes)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.
   if (!areApiServers(reply.headers)) throw new Error(`${path} was not answered by an API server`)
   return text
-}
-
-async function textOf({ source }: BytesReply): Promise<string> {
-  const received: Uint8Array[] = []
-  for await (const group of new Chunks(source)) {
-    received.push(...group)
-    if (lengthOf(received) > mostBytes)
-      throw new Error(`the answer is longer than ${mostBytes} bytes`)
-  }
-  return Buffer.concat(received).toString()
 }

@@ -3,11 +3,14 @@ declare const brand: unique symbol
 /**
  * Who a caller is; part of every key of the store. `node`: the hub's own certificate answers for it; `account:...`: a service account,
  * whatever token it has at the moment; `token:<keyed hash>`: a bearer token that tells nothing of itself, of which only the hash is
- * kept.
+ * kept; `shared`: nobody but the hub.
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 
 export const node = 'node' as Identity
+
+/** The hub itself, where it reads collections that it shares among those who may read them whole. Its requests go up as the node's. */
+export const shared = 'shared' as Identity
 
 /** A caller who has proved no identity: what is recorded for it is read by no one. */
 export const nobody = 'nobody' as Identity

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs'
+import { LRUCache } from 'lru-cache'
+import { after, elapsed, now } from '../../base/clock.ts'
+import { writeDurably } from '../../base/durable-file.ts'
+import type { GVR } from '../../kube/gvk.ts'
+import type { Identity } from '../../request/identity.ts'
+
+/** How long a verdict is believed without asking again, while an API server can be asked. */
+const allowedForMs = 5 * 60_000
+const refusedForMs = 30_000
+
+/** How soon one that did not give a verdict is asked again. */
+const retryMs = 5_000
+
+/** More than the accounts of a node's pods have collections in common. */
+const mostVerdicts = 4_096
+
+/** Verdicts that come within this time are written together. */
+const writeMs = 50
+
+interface Verdict {
+  readonly allowed: boolean
+  /** When an API server gave it, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Asks an API server; `undefined` where it gave no verdict. */
+export type AskVerdict = () => Promise<boolean | undefined>
+
+export interface AccessHooks {
+  /** An API server was asked. */
+  readonly onVerdict: (verdict: boolean | undefined) => void
+  /** The file could not be written. */
+  readonly onFailure: (cause: unknown) => void
+}
+
+/**
+ * Who may list and watch whole collections, as API servers last said, kept in `file` for when none can be asked. The file names
+ * identities, of a token no more than its keyed hash.
+ */
+export class Access implements Disposable {
+  readonly #file: string
+  readonly #hooks: AccessHooks
+  readonly #verdicts = new LRUCache<string, Verdict>({ max: mostVerdicts })
+  readonly #asking = new Map<string, Promise<boolean | undefined>>()
+  /** When an API server gave no verdict, by the clock that never goes back. */
+  readonly #silent = new LRUCache<string, number>({ max: mostVerdicts })
+  #writing: Disposable | undefined
+  #closed = false
+
+  constructor(file: string, hooks: AccessHooks) {
+    this.#file = file
+    this.#hooks = hooks
+    for (const [key, verdict] of kept(file)) this.#verdicts.set(key, verdict)
+  }
+
+  /** The last verdict, however old: for when no API server can be asked. */
+  last(who: Identity, gvr: GVR): boolean | undefined {
+    return this.#verdicts.get(keyOf(who, gvr))?.allowed
+  }
+
+  /** The verdict in force: the last one where it is young enough, else what `ask` finds. Asked for by many, it is found once. */
+  async of(who: Identity, gvr: GVR, ask: AskVerdict): Promise<boolean | undefined> {
+    const key = keyOf(who, gvr)
+    const verdict = this.#verdicts.get(key)
+    if (verdict && isFresh(verdict)) return verdict.allowed
+    const silent = this.#silent.get(key)
+    if (silent !== undefined && elapsed() - silent < retryMs) return undefined
+    const asking = this.#asking.get(key) ?? this.#ask(key, ask)
+    return asking
+  }
+
+  #ask(key: string, ask: AskVerdict): Promise<boolean | undefined> {
+    const asking = ask()
+      .then((allowed) => {
+        this.#hooks.onVerdict(allowed)
+        if (allowed === undefined) this.#silent.set(key, elapsed())
+        else this.#set(key, allowed)
+        return allowed
+      })
+      .finally(() => this.#asking.delete(key))
+    this.#asking.set(key, asking)
+    return asking
+  }
+
+  #set(key: string, allowed: boolean): void {
+    this.#silent.delete(key)
+    this.#verdicts.set(key, { allowed, at: now() })
+    if (this.#closed) return
+    this.#writing ??= after(writeMs, () => this.#write())
+  }
+
+  #write(): void {
+    this.#writing = undefined
+    try {
+      // Least used first, which is the order in which they are to be set again.
+      writeDurably(this.#file, JSON.stringify([...this.#verdicts.rentries()]))
+    } catch (error) {
+      this.#hooks.onFailure(error)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    if (this.#writing === undefined) return
+    this.#writing[Symbol.dispose]()
+    this.#write()
+  }
+}
+
+function isFresh({ allowed, at }: Verdict): boolean {
+  const age = now() - at
+  // A clock that was set back makes a verdict look as if it were still to come.
+  return age >= 0 && age < (allowed ? allowedForMs : refusedForMs)
+}
+
+const keyOf = (who: Identity, { group, version, resource }: GVR): string =>
+  JSON.stringify([who, group, version, resource])
+
+/** A file that cannot be read is as good as none: API servers are asked anew. */
+function kept(file: string): [string, Verdict][] {
+  try {
+    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
+    return entries.filter(isEntry)
+  } catch {
+    return []
+  }
+}
+
+function isEntry(entry: unknown): entry is [string, Verdict] {
+  if (!Array.isArray(entry) || typeof entry[0] !== 'string') return false
+  const { allowed, at } = (entry[1] ?? {}) as Partial<Verdict>
+  return typeof allowed === 'boolean' && typeof at === 'number'
+}

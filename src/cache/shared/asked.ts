@@ -1,0 +1,142 @@
+import { jitter } from '../../base/clock.ts'
+import { selectionOf } from '../../codec/selection.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { GVR } from '../../kube/gvk.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../kube/resource-version.ts'
+import type { Form } from '../../request/form.ts'
+import { isTrue, type ResourceRequest } from '../../request/request-info.ts'
+import { collectionKey, selectorsOf } from '../../store/keys.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import { recordable } from '../policy.ts'
+import type { OnBehalf } from './own-request.ts'
+import type { Selected } from './reader.ts'
+
+/** A read that a shared collection may answer, for whoever may read all of it. */
+export interface SharedAsk {
+  readonly verb: 'get' | 'list' | 'watch'
+  readonly exchange: Exchange
+  readonly info: ResourceRequest
+  readonly gvr: GVR
+  readonly form: Form
+  readonly selected: Selected
+  /** In whose name an API server is asked what the caller may do. */
+  readonly who: OnBehalf
+  /** Tells readers apart. */
+  readonly reader: string
+}
+
+/**
+ * What an exchange asks of a shared collection of one of `scope`; `undefined`: nothing. Callers who impersonate others or have proved
+ * nothing, conversions (tables, metadata), and fields that are not known here are left to the API server.
+ */
+export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk | undefined {
+  if (!exchange.info.isResource || exchange.method !== 'GET') return undefined
+  const { gvr } = exchange.info
+  if (!scope.some((each) => isSame(each, gvr))) return undefined
+  const what = recordable(exchange)
+  const [form] = exchange.forms
+  const who = whoAsks(exchange)
+  if (what === undefined || form?.shape !== 'object' || who === undefined) return undefined
+  if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
+  const { info } = what
+  const selectors = what.kind === 'object' ? nothing : selectorsOf(info)
+  const { namespace } = info
+  const within = { ...selectors, ...(namespace !== undefined && { namespace }) }
+  const selection = selectionOf(gvr, within, form)
+  if (selection === undefined) return undefined
+  const key = JSON.stringify([namespace ?? '', selectors.labelSelector, selectors.fieldSelector])
+  return {
+    verb: what.kind === 'object' ? 'get' : what.kind,
+    exchange,
+    info,
+    gvr,
+    form,
+    selected: { selection, key },
+    who,
+    reader: JSON.stringify([exchange.identity, exchange.component, key]),
+  }
+}
+
+const nothing = { labelSelector: '', fieldSelector: '' }
+
+const isSame = (a: GVR, b: GVR): boolean =>
+  a.resource === b.resource && a.group === b.group && a.version === b.version
+
+function whoAsks({ identity, credential, headers, claim }: Exchange): OnBehalf | undefined {
+  if (claim?.holds() === false) return undefined
+  if (credential === 'node') return { identity, credential }
+  const authorization = headers.get('authorization')
+  if (authorization === undefined) return undefined
+  return { identity, credential, authorization, ...(claim && { claim }) }
+}
+
+/** How a list or watch begins. */
+export type Begins =
+  /** The state, no older than `least`; with `ends`, told of its end. */
+  | { readonly kind: 'state'; readonly least: ResourceVersion | undefined; readonly ends: boolean }
+  /** The most recent state, which online only an API server knows. */
+  | { readonly kind: 'newest-state'; readonly ends: boolean }
+  /** What comes after a version. */
+  | { readonly kind: 'after'; readonly version: ResourceVersion }
+  /** Exactly one version, a further page, or what is refused: left to the API server, and offline to what the caller itself was shown. */
+  | { readonly kind: 'other' }
+
+const other = { kind: 'other' } as const
+
+/** As apiserver pkg/storage/cacher understands what is asked for. */
+export const beginsAs = ({ verb, info }: SharedAsk): Begins =>
+  verb === 'watch' ? watchBegins(info) : listBegins(info)
+
+function watchBegins({ query }: ResourceRequest): Begins {
+  const asked = query.get('resourceVersion') ?? ''
+  const match = query.get('resourceVersionMatch') ?? ''
+  const version = resourceVersion(asked)
+  if (version === undefined && asked !== '' && asked !== '0') return other
+  if (isTrue(query.get('sendInitialEvents'))) {
+    if (match !== 'NotOlderThan') return other
+    if (asked === '') return { kind: 'newest-state', ends: true }
+    return { kind: 'state', least: version, ends: true }
+  }
+  if (match !== '' || query.has('sendInitialEvents')) return other
+  if (version !== undefined) return { kind: 'after', version }
+  // An API server answers a watch without a version from its cache, like one from version 0.
+  return { kind: 'state', least: undefined, ends: false }
+}
+
+function listBegins({ query }: ResourceRequest): Begins {
+  const asked = query.get('resourceVersion') ?? ''
+  const match = query.get('resourceVersionMatch') ?? ''
+  const version = resourceVersion(asked)
+  if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return other
+  if (asked === '') return { kind: 'newest-state', ends: false }
+  if (asked === '0') return { kind: 'state', least: undefined, ends: false }
+  // With a limit it is that version exactly, page by page.
+  const isPaged = Number(query.get('limit') ?? 0) !== 0
+  if (version === undefined || isPaged) return other
+  return { kind: 'state', least: version, ends: false }
+}
+
+/** The newest version at which this caller itself was shown what it asks for; `undefined` where it was not, or is not recorded. */
+export function ownVersion(
+  { exchange, info }: SharedAsk,
+  store: ObjectStore,
+): ResourceVersion | undefined {
+  return exchange.forms
+    .flatMap((form) => resourceVersion(store.version(collectionKey(exchange, info, form))) ?? [])
+    .toSorted(compareVersions)
+    .at(-1)
+}
+
+export const takesBookmarks = ({ info }: SharedAsk): boolean =>
+  isTrue(info.query.get('allowWatchBookmarks'))
+
+/** How long a watch lasts; `leastMs` at least where its client did not say, and up to twice that, as at an API server. */
+export function lastsMs({ info }: SharedAsk, leastMs: number): number {
+  const seconds = Number(info.query.get('timeoutSeconds') ?? 0)
+  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
+  return Math.min(asked, 24 * 3_600_000)
+}

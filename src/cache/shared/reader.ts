@@ -1,0 +1,205 @@
+import { onAbort } from '../../base/abort.ts'
+import { after, elapsed, every, jitter } from '../../base/clock.ts'
+import { selectEvent, type Selection } from '../../codec/selection.ts'
+import { shortestWatchMs, type ObjectEvent, type WatchEvent } from '../../codec/watch.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { Encoding } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../kube/resource-version.ts'
+import type { EventLog } from './event-log.ts'
+
+/** Which objects a reader is shown, and by what it is told from other selections: what is made of an event for one is made once. */
+export interface Selected {
+  readonly selection: Selection
+  readonly key: string
+}
+
+/** What comes before the log: the state of a collection, or changes to it that the log does not have any more. */
+export type Opening =
+  | {
+      readonly kind: 'state'
+      readonly batches: Iterable<readonly ApiObject[]>
+      readonly ends: boolean
+    }
+  | { readonly kind: 'changes'; readonly batches: Iterable<readonly ObjectEvent[]> }
+
+export interface ReaderParts {
+  readonly log: EventLog
+  /** Where in the log it begins, and the version up to which it is told already. */
+  readonly cursor: number
+  readonly from: ResourceVersion
+  readonly opening?: Opening
+  readonly selected: Selected
+  readonly gvk: GVK
+  readonly encoding: Encoding
+  readonly bookmarks: boolean
+  readonly lastsMs: number
+  readonly signal: AbortSignal
+  /** Aborts when the log is gone on with by nobody. */
+  readonly over: AbortSignal
+}
+
+/** Why a reader is over. */
+export type ReaderEnd = 'done' | 'slow' | 'over'
+
+const bookmarkMs = 60_000
+
+/** How long before its end a watch is given a last bookmark. */
+const lastBookmarkMs = 2_000
+
+/** Over how long readers are ended together, so that they do not all come back at once. */
+const spreadMs = 1_000
+
+/** How much of what waits leaves in one write. */
+const writeBytes = 64 * 1024
+
+/** One client's way through the log of a collection, at its own pace. What it does not read in time is gone, and then it is over. */
+export class Reader {
+  readonly #parts: ReaderParts
+  readonly #began = elapsed()
+  #cursor: number
+  /** What is not newer was told, or is in the opening. */
+  #from: ResourceVersion
+  #ended = false
+  #bookmarkDue = false
+  #wake: () => void = () => undefined
+
+  constructor(parts: ReaderParts) {
+    this.#parts = parts
+    this.#cursor = parts.cursor
+    this.#from = parts.from
+  }
+
+  /** There is something new. */
+  wake(): void {
+    this.#wake()
+  }
+
+  /** The events, in groups; ends cleanly. `onEnd` is called once, whoever ends it. */
+  async *events(onEnd: (end: ReaderEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
+    let end: ReaderEnd = 'done'
+    using timers = new DisposableStack()
+    this.#endings(timers, () => {
+      end = 'over'
+    })
+    try {
+      yield* this.#opening()
+      while (!this.#ended) {
+        const events = this.#next()
+        if (events === 'gone') {
+          end = 'slow'
+          return
+        }
+        if (events.length > 0) yield events
+        else await this.#news()
+      }
+    } finally {
+      onEnd(end)
+    }
+  }
+
+  #endings(timers: DisposableStack, onOver: () => void): void {
+    const { signal, over, lastsMs, bookmarks } = this.#parts
+    const end = (): void => {
+      this.#ended = true
+      this.#wake()
+    }
+    const bookmark = (): void => {
+      this.#bookmarkDue = true
+      this.#wake()
+    }
+    timers.use(onAbort(signal, end))
+    timers.use(after(lastsMs, end))
+    timers.use(
+      onAbort(over, () => {
+        onOver()
+        const young = Math.max(shortestWatchMs - (elapsed() - this.#began), 0)
+        timers.use(after(young + jitter(0, spreadMs), end))
+      }),
+    )
+    if (!bookmarks) return
+    timers.use(every(bookmarkMs, bookmark))
+    if (lastsMs > lastBookmarkMs) timers.use(after(lastsMs - lastBookmarkMs, bookmark))
+  }
+
+  *#opening(): Generator<readonly WatchEvent[]> {
+    const { opening, selected, gvk, encoding, bookmarks } = this.#parts
+    if (!opening) return
+    if (opening.kind === 'changes') {
+      for (const events of opening.batches) yield* this.#shown(events)
+      return
+    }
+    for (const objects of opening.batches) {
+      const shown = objects.filter((object) => selected.selection.selects(gvk, encoding, object))
+      if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
+    }
+    if (opening.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
+  }
+
+  *#shown(events: readonly ObjectEvent[]): Generator<readonly WatchEvent[]> {
+    const shown = events.flatMap((event) => this.#select(event) ?? [])
+    if (shown.length > 0) yield shown
+  }
+
+  /** What the log has for it, a bookmark that is due, or nothing. */
+  #next(): readonly WatchEvent[] | 'gone' {
+    const { log } = this.#parts
+    const events: WatchEvent[] = []
+    for (let bytes = 0; bytes < writeBytes;) {
+      const group = log.at(this.#cursor)
+      if (group === 'gone') return 'gone'
+      if (group === undefined) return events.length > 0 ? events : this.#bookmark()
+      this.#cursor += 1
+      if (compareVersions(group.version, this.#from) <= 0) continue
+      bytes += group.bytes
+      for (const event of group.events) {
+        const version = resourceVersion(event.object.resourceVersion)
+        if (version === undefined || compareVersions(version, this.#from) <= 0) continue
+        const shown = this.#select(event)
+        if (shown) events.push(shown)
+      }
+      this.#from = group.version
+    }
+    return events
+  }
+
+  /** All up to the version of the log has been told. */
+  #bookmark(): readonly WatchEvent[] {
+    const isDue = this.#bookmarkDue
+    this.#bookmarkDue = false
+    const { version } = this.#parts.log
+    // A reader that was told more elsewhere is told of no version before that.
+    return isDue && compareVersions(version, this.#from) >= 0 ? [bookmarkAt(version, false)] : []
+  }
+
+  #select(event: ObjectEvent): WatchEvent | undefined {
+    const { selected, gvk, encoding } = this.#parts
+    const { selection, key } = selected
+    if (selection.everything) return event
+    let made = madeOf.get(event)
+    if (!made) madeOf.set(event, (made = new Map()))
+    if (!made.has(key)) made.set(key, selectEvent(selection, gvk, encoding, event))
+    return made.get(key)
+  }
+
+  async #news(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      const waits = this.#ended || this.#bookmarkDue
+      if (waits || this.#parts.log.at(this.#cursor) !== undefined) resolve()
+    })
+  }
+}
+
+/** What selections have made of events, by the selections' keys; gone with the event. */
+const madeOf = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
+
+const bookmarkAt = (version: ResourceVersion, initialEventsEnd: boolean): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion: version,
+  initialEventsEnd,
+})

@@ -1,0 +1,328 @@
+import { onAbort } from '../../base/abort.ts'
+import { elapsed, sleep } from '../../base/clock.ts'
+import type {
+  Exchange,
+  ListReply,
+  ObjectReply,
+  Reply,
+  WatchReply,
+} from '../../exchange/exchange.ts'
+import type { GVR } from '../../kube/gvk.ts'
+import { objectKind } from '../../codec/list.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../kube/resource-version.ts'
+import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
+import { node } from '../../request/identity.ts'
+import { listReply, objectReply } from '../../store/answers.ts'
+import { collectionKey, objectKey } from '../../store/keys.ts'
+import type { ObjectStore, StoredList } from '../../store/store.ts'
+import type { Access } from './access.ts'
+import {
+  beginsAs,
+  lastsMs,
+  ownVersion,
+  sharedAsk,
+  takesBookmarks,
+  type Begins,
+  type SharedAsk,
+} from './asked.ts'
+import { SharedCollection, type CollectionHooks, type WantsToRead } from './collection.ts'
+import type { LogBounds } from './event-log.ts'
+import { handingOver } from './handover.ts'
+import { mayReadWhole } from './review.ts'
+import type { Link, Ways } from './upstream-watch.ts'
+
+export interface SharedParts {
+  readonly store: ObjectStore
+  readonly access: Access
+  /** The resources whose collections are shared, at present. */
+  readonly scope: () => readonly GVR[]
+  readonly link: Link
+  /** How long a watch lasts at least whose client named no timeout. */
+  readonly leastMs: () => number
+  /** Of the events of each collection that are kept in memory. */
+  readonly bounds: LogBounds
+  /** How long nobody may read a collection before its watch is closed; default five minutes. */
+  readonly idleMs?: number
+  readonly hooks: CollectionHooks
+}
+
+const idleMs = 5 * 60_000
+
+/** How long a request waits for a verdict or for a watch to be open; then it goes to an API server by itself. */
+const patienceMs = 1_000
+
+/**
+ * Collections that all components of a node read from one watch of an API server each, and in each form: where the hub itself and the caller
+ * may list and watch all of it. Nobody is shown what an API server would not show him, nor anything older than it would.
+ */
+export class SharedCollections implements AsyncDisposable {
+  readonly #parts: SharedParts
+  readonly #collections = new Map<string, SharedCollection>()
+  #ways: Ways | undefined
+
+  constructor(parts: SharedParts) {
+    this.#parts = parts
+  }
+
+  /** How the cloud is asked; nothing is shared before this is said. */
+  askThrough(ways: Ways): void {
+    this.#ways = ways
+  }
+
+  /** What the events of all collections take in memory. */
+  get bytes(): number {
+    return [...this.#collections.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /**
+   * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A watch that passes through is gone on with from
+   * here once that can be.
+   */
+  async online(exchange: Exchange, passThrough: () => Promise<Reply>): Promise<Reply> {
+    const asked = this.#ask(exchange)
+    if (asked === undefined || asked.verb === 'get') return passThrough()
+    if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough()
+    if (!(await this.#soon(this.#mayShare(asked)))) return passThrough()
+    const collection = this.#of(asked)
+    const alone = !asked.selected.selection.everything && !collection.demand.hasOthers(asked.reader)
+    // One who wants less than all is spared all, as long as nobody else wants any.
+    const reply = alone ? undefined : await this.#watch(asked, collection)
+    return reply ?? this.#handedOver(asked, collection, passThrough)
+  }
+
+  /**
+   * Answers while no API server can be asked: where what is shared is newer than what the caller itself was shown, and the last verdict was
+   * that it may read it. `undefined`: it is to be answered otherwise.
+   */
+  offline(exchange: Exchange): Reply | undefined {
+    const asked = this.#ask(exchange)
+    if (asked === undefined || !this.#mightShare(asked)) return undefined
+    const collection = this.#of(asked)
+    const { version } = collection
+    if (version === undefined) return undefined
+    if (asked.verb === 'get') return this.#object(asked, collection, version)
+    const own = ownVersion(asked, this.#parts.store)
+    const order = own === undefined ? 1 : compareVersions(version, own)
+    // Of two that are as new, the shared one is where a watch outlasts the outage.
+    if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
+    const begins = beginsAs(asked)
+    if (begins.kind === 'other') return undefined
+    if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
+      throw new StatusError(tooLargeResourceVersion(begins.least, version))
+    }
+    if (asked.verb === 'list') return selectedList(asked, collection.stored())
+    return collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins)
+  }
+
+  /** Ends what is shared no longer; to be called when `scope` has changed. */
+  rescope(): void {
+    const scope = this.#parts.scope()
+    for (const [id, collection] of this.#collections) {
+      if (scope.some((gvr) => idOf(gvr, collection.key.audience.form) === id)) continue
+      this.#collections.delete(id)
+      void collection[Symbol.asyncDispose]()
+    }
+  }
+
+  #ask(exchange: Exchange): SharedAsk | undefined {
+    return this.#ways && sharedAsk(exchange, this.#parts.scope())
+  }
+
+  #of({ gvr, form }: SharedAsk): SharedCollection {
+    const id = idOf(gvr, form.key)
+    const known = this.#collections.get(id)
+    if (known) return known
+    const ways = this.#ways
+    if (!ways) throw new Error('the cloud cannot be asked before it is said how')
+    const { store, link, bounds, hooks } = this.#parts
+    const collection = new SharedCollection({
+      gvr,
+      form,
+      store,
+      ways,
+      link,
+      bounds,
+      idleMs: this.#parts.idleMs ?? idleMs,
+      hooks,
+    })
+    this.#collections.set(id, collection)
+    return collection
+  }
+
+  async #mayShare({ who, gvr }: SharedAsk): Promise<boolean> {
+    const hub = { identity: node, credential: 'node' } as const
+    const verdicts = await Promise.all(
+      (who.credential === 'node' ? [hub] : [hub, who]).map((each) =>
+        this.#parts.access.of(each.identity, gvr, async () =>
+          this.#ways ? mayReadWhole(this.#ways.unrecorded, each, gvr) : undefined,
+        ),
+      ),
+    )
+    return verdicts.every((allowed) => allowed === true)
+  }
+
+  /** Whether they were allowed when an API server was last asked. */
+  #mightShare({ who, gvr }: SharedAsk): boolean {
+    const { access } = this.#parts
+    return access.last(node, gvr) === true && access.last(who.identity, gvr) === true
+  }
+
+  /** False where it is not known in time. */
+  async #soon(verdict: Promise<boolean>): Promise<boolean> {
+    const waited = new AbortController()
+    const late = sleep(patienceMs, waited.signal).then(() => false)
+    const known = await Promise.race([verdict, late])
+    waited.abort()
+    return known
+  }
+
+  /** A list that may be of some age. */
+  async #list(asked: SharedAsk): Promise<Reply | undefined> {
+    const collection = this.#collections.get(idOf(asked.gvr, asked.form.key))
+    const begins = beginsAs(asked)
+    if (!collection?.isLive || begins.kind !== 'state') return undefined
+    if (!(await this.#soon(this.#mayShare(asked))) || !collection.isLive) return undefined
+    const stored = collection.stored()
+    const version = resourceVersion(stored?.resourceVersion)
+    const least = newest(begins.least, ownVersion(asked, this.#parts.store))
+    const isOld = version === undefined || (least && compareVersions(version, least) < 0)
+    if (!isOld) return selectedList(asked, stored)
+    // It is not read.
+    stored?.batches[Symbol.iterator]().return?.()
+    return undefined
+  }
+
+  /** A watch of the collection, which is opened for it if need be. */
+  async #watch(asked: SharedAsk, collection: SharedCollection): Promise<WatchReply | undefined> {
+    const begins = beginsAs(asked)
+    // Who is counted while the watch is being opened is not alone.
+    using _waiting = collection.demand.join(asked.reader)
+    const { exchange, info, form, selected } = asked
+    const like = selected.selection.everything ? collectionKey(exchange, info, form) : undefined
+    await collection.open(patienceMs, like)
+    if (exchange.signal.aborted || !collection.isLive) return undefined
+    if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
+    if (begins.kind === 'state') {
+      const { version } = collection
+      const least = newest(begins.least, ownVersion(asked, this.#parts.store))
+      if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
+    }
+    return collection.read(this.#wants(asked, begins))
+  }
+
+  /** The caller's own watch, until what is shared has come as far. */
+  async #handedOver(
+    asked: SharedAsk,
+    collection: SharedCollection,
+    passThrough: () => Promise<Reply>,
+  ): Promise<Reply> {
+    const waiting = collection.demand.join(asked.reader)
+    const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
+    const reply = await passThrough()
+    if (reply.kind !== 'watch') return reply
+    const began = elapsed()
+    const goOn = (version: ResourceVersion) => {
+      if (!collection.isLive || reply.form().key !== asked.form.key) return undefined
+      const wants = this.#wants(asked, { kind: 'after', version })
+      const left = wants.lastsMs - (elapsed() - began)
+      return left > 0 ? collection.readOn({ ...wants, lastsMs: left }) : undefined
+    }
+    const events = handingOver(reply.events, goOn, () => {
+      gone[Symbol.dispose]()
+      waiting[Symbol.dispose]()
+    })
+    return { ...reply, events, isShared: true }
+  }
+
+  #wants(asked: SharedAsk, begins: Exclude<Begins, { kind: 'other' }>): WantsToRead {
+    const { selected, reader, exchange } = asked
+    return {
+      ...(begins.kind === 'after'
+        ? { from: begins.version }
+        : { state: begins.ends ? 'with-end' : 'without-end' }),
+      selected,
+      reader,
+      bookmarks: takesBookmarks(asked),
+      lastsMs: lastsMs(asked, this.#parts.leastMs()),
+      signal: exchange.signal,
+    }
+  }
+
+  #object(
+    asked: SharedAsk,
+    { key }: SharedCollection,
+    version: ResourceVersion,
+  ): ObjectReply | undefined {
+    const { exchange, info, form, gvr } = asked
+    const { store } = this.#parts
+    const name = info.name ?? ''
+    const held = store.get({ audience: key.audience, gvr, namespace: info.namespace ?? '', name })
+    if (held === undefined) return undefined
+    const own = exchange.forms.flatMap((each) => store.get(objectKey(exchange, info, each)) ?? [])
+    const newestOwn = own
+      .flatMap((each) =>
+        each === 'absent' ? [] : (resourceVersion(each.object.resourceVersion) ?? []),
+      )
+      .toSorted(compareVersions)
+      .at(-1)
+    // What is not there as of the shared version was deleted, unless it was shown at a later one.
+    const known = held === 'absent' ? version : resourceVersion(held.object.resourceVersion)
+    const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
+    if (!isNews || (own.includes('absent') && newestOwn === undefined)) return undefined
+    if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+    return objectReply(form, held)
+  }
+
+  /** Ends all readers and watches. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const collections = [...this.#collections.values()]
+    this.#collections.clear()
+    await Promise.all(collections.map((collection) => collection[Symbol.asyncDispose]()))
+  }
+}
+
+const idOf = ({ group, version, resource }: GVR, form: string): string =>
+  JSON.stringify([group, version, resource, form])
+
+function newest(
+  a: ResourceVersion | undefined,
+  b: ResourceVersion | undefined,
+): ResourceVersion | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return compareVersions(a, b) < 0 ? b : a
+}
+
+/** Offline nobody knows what has happened since a version that is not kept any more: its client has to list, and can do so here. */
+function tooOld(collection: SharedCollection, begins: Begins): WatchReply | undefined {
+  const { version } = collection
+  if (begins.kind !== 'after' || version === undefined) return undefined
+  const status = expired(`too old resource version: ${begins.version} (${version})`)
+  return collection.watchOf([{ type: 'ERROR', status }])
+}
+
+function selectedList(
+  { form, selected }: SharedAsk,
+  stored: StoredList | undefined,
+): ListReply | undefined {
+  if (stored === undefined) return undefined
+  const { selection } = selected
+  if (selection.everything) return listReply(form, stored)
+  const gvk = objectKind(stored.gvk)
+  const selects = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
+  return listReply(form, { ...stored, batches: filtered(stored.batches, selects) })
+}
+
+function* filtered(
+  batches: Iterable<readonly ApiObject[]>,
+  selects: (object: ApiObject) => boolean,
+): Generator<readonly ApiObject[]> {
+  for (const objects of batches) {
+    const selected = objects.filter(selects)
+    if (selected.length > 0) yield selected
+  }
+}

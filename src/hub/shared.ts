@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { Access } from '../cache/shared/access.ts'
+import { SharedCollections } from '../cache/shared/shared-collections.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { memoryLimit } from './memory.ts'
+
+export interface SharedSurroundings {
+  readonly cloud: Cloud
+  readonly store: ObjectStore
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** Of each collection so many of the latest groups of events are kept in memory; what is older is read from the disk. */
+const loggedGroups = 4_096
+const loggedBytes = 8 * 1024 * 1024
+
+/** The part of the memory that all of the process may use which the log of one collection may take. */
+const loggedShare = 1 / 64
+
+/** Who may read whole collections, as it was last said. */
+export const accessOf = (
+  { rootDir }: HubConfig,
+  { metrics, log }: Pick<SharedSurroundings, 'metrics' | 'log'>,
+): Access =>
+  new Access(join(rootDir, 'access.json'), {
+    onVerdict: (allowed) =>
+      metrics.sharedVerdicts.add({
+        result: allowed === undefined ? 'unknown' : allowed ? 'allowed' : 'refused',
+      }),
+    onFailure: (err) => log.error({ err }, 'who may read shared collections could not be written'),
+  })
+
+/** The collections that the components of this node share. */
+export const sharedCollectionsOf = (
+  inForce: () => HubConfig,
+  access: Access,
+  { cloud, store, metrics }: SharedSurroundings,
+): SharedCollections =>
+  new SharedCollections({
+    store,
+    access,
+    scope: () => inForce().poolScopeResources,
+    link: { online: () => cloud.online, changed: () => cloud.spell },
+    leastMs: () => inForce().minRequestTimeoutMs,
+    bounds: {
+      groups: loggedGroups,
+      bytes: Math.min(loggedBytes, memoryLimit(inForce()) * loggedShare),
+    },
+    hooks: {
+      onWatches: (difference) => metrics.sharedWatches.add(difference),
+      onReaders: (difference) => metrics.sharedReaders.add(difference),
+      onReaderEnded: (reason) => metrics.sharedReadersEnded.add({ reason }),
+    },
+  })
