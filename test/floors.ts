@@ -12,7 +12,7 @@ export const floors: readonly (readonly string[])[] = [
   ['request', 'codec', 'metrics', 'config'],
   ['exchange'],
   ['client', 'store'],
-  ['filter', 'identity', 'cache', 'local', 'remote', 'server'],
+  ['filter', 'identity', 'boot', 'cache', 'local', 'remote', 'server'],
   ['pipeline'],
   ['hub', 'sandbox'],
   ['cli'],

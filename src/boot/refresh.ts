@@ -1,0 +1,285 @@
+import { after, jitter, now } from '../base/clock.ts'
+import { cursorOf } from '../codec/cursor.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
+import type { Encoding } from '../kube/media-type.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
+import { StoreFailure } from '../store/store.ts'
+import { podsOf, type Knowledge } from './knowledge.ts'
+import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
+import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
+import * as resources from './resources.ts'
+import type { Asked } from './verdict.ts'
+
+/** A question to the cloud, in the kubelet's form. */
+export interface Question {
+  /** Path and query. */
+  readonly url: string
+  readonly encodings: readonly Encoding[]
+}
+
+/** What came of a question. `confirmed`: what the cloud said is in the store, an empty list included. */
+export type Outcome = Asked['outcome']
+
+export interface RefreshParts {
+  readonly nodeName: string
+  readonly knowledge: () => Knowledge
+  /** What of the pods' list changes when any of them does; read often. */
+  readonly podsVersion: () => string | undefined
+  /** Asks as the node, and keeps the answer as if the kubelet had asked. Does not reject. */
+  readonly ask: (question: Question) => Promise<Outcome>
+  readonly online: () => boolean
+  /** How often each is asked again, in milliseconds; 0: nothing is ever asked. */
+  readonly everyMs: () => number
+  /** The API server refuses to tell this node of an object that a pod needs: told once for each. */
+  readonly onForbidden: (of: ObjectReference) => void
+  /** A round failed unforeseen; there will be a next one. */
+  readonly onFailure: (cause: unknown) => void
+}
+
+/** A collection that was confirmed so recently has a watch: its bookmarks come about once a minute. */
+const watchedMs = 150_000
+
+/** Pods rarely come alone. */
+const settleMs = 500
+
+const atOnce = 2
+const firstRetryMs = 10_000
+const lastRetryMs = 60 * 60_000
+
+/** More than any node has pods for; what is beyond waits until others are confirmed. */
+const mostQuestions = 5_000
+
+/** What is known of one question. */
+interface Standing extends Asked {
+  readonly dueAt: number
+  readonly askedAt: number
+  readonly failures: number
+}
+
+/**
+ * Keeps fresh what a kubelet reads once, or by name: claims, volumes, attachments, its CSINode, and what it has no watch open for. Asks
+ * gently: few at a time, each after a time of its own, never while offline, and only for what a pod of the node refers to or the kubelet
+ * has asked for itself. What is not known at all is asked for as soon as a pod refers to it.
+ */
+export class Refresher implements Disposable {
+  readonly #parts: RefreshParts
+  readonly #standings = new Map<string, Standing>()
+  #timer: Disposable | undefined
+  #timerAt = Infinity
+  #running = false
+  #closed = false
+  #seen: string | undefined
+  /** When the next of those that were not due will be. */
+  #soonest = Infinity
+
+  constructor(parts: RefreshParts) {
+    this.#parts = parts
+  }
+
+  /** What asking for an object came to last; `undefined` where it was not asked for since the hub started. */
+  asked(of: ObjectReference): Asked | undefined {
+    const found = this.#standings.get(keyOf(of))
+    return found && found.askedAt > 0 ? found : undefined
+  }
+
+  /** Something was written to the store: perhaps a pod has come. Cheap, and may be called as often as that happens. */
+  stir(): void {
+    if (this.#closed || this.#running || this.#timerAt <= now() + settleMs) return
+    if (this.#parts.podsVersion() === this.#seen) return
+    this.#in(jitter(settleMs / 2, settleMs))
+  }
+
+  /** The cloud is back: what has become due meanwhile is asked for over a while, since every other node does the same. */
+  cameOnline(): void {
+    const spread = this.#parts.everyMs() / 10
+    const present = now()
+    for (const [key, standing] of this.#standings) {
+      if (standing.dueAt >= present) continue
+      this.#standings.set(key, { ...standing, dueAt: present + jitter(0, spread) })
+    }
+    this.#in(jitter(0, settleMs))
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  #in(ms: number): void {
+    if (this.#closed) return
+    this.#timer?.[Symbol.dispose]()
+    this.#timerAt = now() + ms
+    this.#timer = after(ms, () => {
+      this.#timerAt = Infinity
+      void this.#pass()
+    })
+  }
+
+  async #pass(): Promise<void> {
+    if (this.#running || !this.#mayAsk()) return
+    this.#running = true
+    try {
+      // A claim tells of a volume, a volume of its attachment and secrets: three steps, and one to see that there is no more.
+      for (let step = 0; step < 4; step++) {
+        this.#seen = this.#parts.podsVersion()
+        const due = this.#due()
+        if (due.length === 0) break
+        const turns = due.values()
+        await Promise.all(Array.from({ length: atOnce }, () => this.#inTurn(turns)))
+      }
+    } catch (cause) {
+      this.#parts.onFailure(cause)
+    } finally {
+      this.#running = false
+    }
+    // A pod may have come while others were asked for.
+    this.#in(this.#parts.podsVersion() === this.#seen ? this.#untilNext() : settleMs)
+  }
+
+  /** What comes online later calls again. */
+  #mayAsk(): boolean {
+    return !this.#closed && this.#parts.online() && this.#parts.everyMs() > 0
+  }
+
+  async #inTurn(due: Iterator<Wanted>): Promise<void> {
+    for (let next = due.next(); !next.done && this.#mayAsk(); next = due.next()) {
+      const { of, question } = next.value
+      const outcome = await this.#parts.ask(question)
+      // The link may have gone meanwhile, which says nothing of the object.
+      if (!this.#mayAsk() && outcome === 'failed') return
+      this.#note(of, outcome)
+      await pause(jitter(5, 50))
+    }
+  }
+
+  #note(of: NeededObject, outcome: Outcome): void {
+    const key = keyOf(of)
+    const before = this.#standings.get(key)
+    if (outcome === 'forbidden' && before?.outcome !== outcome) this.#parts.onForbidden(of)
+    const askedAt = now()
+    const everyMs = this.#parts.everyMs()
+    if (outcome === 'confirmed' || outcome === 'absent') {
+      const dueAt = askedAt + everyMs * jitter(0.8, 1.2)
+      this.#standings.set(key, { outcome, askedAt, dueAt, failures: 0, confirmedAt: askedAt })
+      return
+    }
+    const failures = (before?.failures ?? 0) + 1
+    // An API server may refuse at first, since it has not heard of the pod itself.
+    const retryMs = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs)
+    const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
+    const confirmedAt = before?.confirmedAt
+    this.#standings.set(key, {
+      outcome,
+      askedAt,
+      dueAt,
+      failures,
+      ...(confirmedAt !== undefined && { confirmedAt }),
+    })
+  }
+
+  /** Those to be asked now. Forgets what no pod refers to any more. */
+  #due(): Wanted[] {
+    const knowledge = this.#parts.knowledge()
+    const wanted = wantedOf(knowledge, this.#parts.nodeName)
+    for (const key of this.#standings.keys()) {
+      if (!wanted.has(key)) this.#standings.delete(key)
+    }
+    const present = now()
+    this.#soonest = Infinity
+    return [...wanted].flatMap(([key, of]) => {
+      const standing = this.#standings.get(key) ?? this.#first(key, of)
+      const dueAt = Math.max(this.#dueAt(of, standing), watchedUntil(of))
+      if (dueAt > present) {
+        this.#soonest = Math.min(this.#soonest, dueAt)
+        return []
+      }
+      const question = { url: urlOf(of), encodings: knowledge.encodings }
+      return [{ of, question }]
+    })
+  }
+
+  /** What is known has been asked for by the kubelet, or by the hub before it was started again. */
+  #first(key: string, { found }: NeededObject): Standing {
+    const wait = found === undefined ? 0 : jitter(0, this.#parts.everyMs() / 10)
+    const standing = { outcome: 'confirmed', dueAt: now() + wait, askedAt: 0, failures: 0 } as const
+    this.#standings.set(key, standing)
+    return standing
+  }
+
+  #dueAt(of: NeededObject, { dueAt, askedAt, outcome }: Standing): number {
+    // What was confirmed and is not there was not kept, or could not be read since.
+    const hasty = outcome === 'confirmed' && (of.found === undefined || !isSettled(of))
+    const soon = Math.min(firstRetryMs, this.#parts.everyMs() / 10)
+    return hasty ? Math.min(dueAt, askedAt + soon) : dueAt
+  }
+
+  #untilNext(): number {
+    const wait = Math.min(this.#soonest - now(), this.#parts.everyMs() / 10)
+    return Math.max(wait, settleMs) * jitter(0.9, 1.1)
+  }
+}
+
+interface Wanted {
+  readonly of: NeededObject
+  readonly question: Question
+}
+
+/** A wait that ends with the process. */
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve))
+
+const keyOf = ({ gvr, namespace, name }: ObjectReference): string =>
+  `${qualifiedResource(gvr)}/${namespace}/${name}`
+
+function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
+  if (by === 'get') return resources.pathOf(gvr, namespace, name)
+  const selector =
+    name === '' ? '' : `?fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`
+  return `${resources.pathOf(gvr, namespace)}${selector}`
+}
+
+/** Whoever watches it has it fresher than any question would, and a list would only take the watch's history away. */
+const watchedUntil = ({ by, confirmedAt }: NeededObject): number =>
+  by === 'get' || confirmedAt === undefined ? 0 : confirmedAt + watchedMs
+
+/** All that is to be kept fresh; nothing before a kubelet has asked for its pods. */
+function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, NeededObject> {
+  const wanted = new Map<string, NeededObject>()
+  const add = (needed: NeededObject): void => {
+    const unasked = needed.need === 'if-asked' && needed.found === undefined
+    // What is in a list of all of them is fresh with that list.
+    if (unasked || (needed.by === 'listed' && needed.name !== '')) return
+    if (wanted.size < mostQuestions) wanted.set(keyOf(needed), needed)
+  }
+  const listed = knowledge.collection(podsOf(nodeName))
+  if (!listed) return wanted
+  add(look(csiNodeOf(nodeName), knowledge))
+  for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
+  try {
+    for (const object of listed.objects) {
+      const pod = cursorOf(listed.encoding, listed.gvk, object)
+      if (whyNotForBoot(pod) !== undefined) continue
+      needsOf(referencesOf(pod), object, knowledge, nodeName).objects.forEach(add)
+    }
+  } catch (cause) {
+    // The verdict says so; the next answer of the cloud heals it.
+    if (!(cause instanceof StoreFailure || cause instanceof MalformedBody)) throw cause
+  }
+  return wanted
+}
+
+const csiNodeOf = (nodeName: string): ObjectReference => ({
+  gvr: resources.csiNodes,
+  namespace: '',
+  name: nodeName,
+  by: 'get',
+  need: 'required',
+})
+
+/** A list that the kubelet keeps of all there are, asked for again only where it has asked itself. */
+function whole(gvr: ObjectReference['gvr'], knowledge: Knowledge): NeededObject {
+  const listed = knowledge.collection({ gvr })
+  const reference = { gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' } as const
+  return listed
+    ? { ...reference, found: 'absent', confirmedAt: listed.confirmedAt }
+    : { ...reference, found: undefined }
+}

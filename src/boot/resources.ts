@@ -1,0 +1,40 @@
+import type { GVR } from '../kube/gvk.ts'
+
+const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
+const storage = (resource: string): GVR => ({ group: 'storage.k8s.io', version: 'v1', resource })
+
+// What a kubelet asks for when it starts, and before it starts the containers of a pod.
+
+export const nodes = core('nodes')
+export const pods = core('pods')
+export const services = core('services')
+export const secrets = core('secrets')
+export const configMaps = core('configmaps')
+export const serviceAccounts = core('serviceaccounts')
+export const claims = core('persistentvolumeclaims')
+export const volumes = core('persistentvolumes')
+export const attachments = storage('volumeattachments')
+export const csiNodes = storage('csinodes')
+export const csiDrivers = storage('csidrivers')
+export const runtimeClasses: GVR = {
+  group: 'node.k8s.io',
+  version: 'v1',
+  resource: 'runtimeclasses',
+}
+
+/** The version that kubelets ask for since 1.34. */
+export const resourceClaims: GVR = {
+  group: 'resource.k8s.io',
+  version: 'v1',
+  resource: 'resourceclaims',
+}
+
+/** Those that older kubelets ask for, newest first. */
+export const olderClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
+
+/** The path at which all of them are listed, or one is read. */
+export function pathOf({ group, version, resource }: GVR, namespace: string, name = ''): string {
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
+  return `${root}${scope}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`
+}
