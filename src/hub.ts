@@ -4,6 +4,7 @@ import { makeFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
+import { Boot } from './hub/boot.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
 import { followed, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
@@ -99,7 +100,11 @@ export async function startHub(
     await turn()
   }
   const takenOver = turn !== undefined
-  const store = unshared.use(await storeOf(config, { keys, metrics, health, log, takenOver }))
+  let stir = (): void => undefined
+  const onCommitted = (): void => stir()
+  const store = unshared.use(
+    await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted }),
+  )
   const filters = new EnabledFilters(config, metrics, log)
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
@@ -112,7 +117,7 @@ export async function startHub(
   const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()
-  const handler = dataPath({
+  const { handler, dispatch } = dataPath({
     inForce,
     cloud,
     connections,
@@ -126,12 +131,15 @@ export async function startHub(
     log,
     onAnswer,
   })
+  const boot = unshared.use(new Boot({ inForce, store, cloud, dispatch, metrics, log }))
+  stir = () => boot.stir()
   const ops = await listenOps({
     ...placeOf(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
     checks: health.checks(store, config, stopping.signal),
-    remarks: () => health.remarks(cloud),
+    remarks: () => [...health.remarks(cloud), boot.remark()],
+    inspections: { boot: () => boot.verdict() },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))

@@ -53,6 +53,13 @@ export interface HubConfig {
     /** Pods share the node's loopback. */
     readonly hostNetworkNode: boolean
   }
+  /** What is done so that the node comes back without a link. */
+  readonly boot: {
+    /** How often what its pods refer to is asked for again; 0: never. */
+    readonly refreshMs: number
+    /** Whether the node's condition `OfflineReady` is written. */
+    readonly condition: boolean
+  }
   readonly credentials: CredentialFiles
   readonly tls: {
     /** Files; absent: the hub vouches for itself, and those who vouch for the API servers for its clients. */
@@ -130,6 +137,10 @@ export function configOf(
       dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
       hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
       hostNetworkNode: values['host-network-node'],
+    },
+    boot: {
+      refreshMs: values['boot-refresh-interval'],
+      condition: values['offline-ready-condition'],
     },
     credentials,
     tls: {

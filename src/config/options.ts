@@ -221,6 +221,13 @@ export const options = {
     help: 'Whether the node is of a host-network pool: its pods share its loopback, so the plain proxy has to be asked for.',
     default: false,
   }),
+  'offline-ready-condition': option({
+    type: is.boolean,
+    group: 'Node',
+    live: true,
+    help: 'Whether the hub writes the condition OfflineReady of its Node: would it and its pods come back now without a link?',
+    default: false,
+  }),
   'dummy-if-ip': option({
     type: is.orEmpty(is.dummyAddress),
     group: 'Node',
@@ -277,6 +284,14 @@ export const options = {
       'yurthub',
       'kubectl',
     ],
+  }),
+  'boot-refresh-interval': option({
+    type: is.duration,
+    group: 'Cache',
+    live: true,
+    help: 'How often what the pods of the node refer to, and the kubelet reads only once, is asked for again (claims, volumes, attachments; Secrets and ConfigMaps that nobody watches), so that a reboot without a link finds it as it is. 0: never.',
+    default: 300_000,
+    defaultShown: '5m',
   }),
   'pool-scope-resources': option<readonly GVR[]>({
     type: is.listOf(is.resource),

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
-import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import type { Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import { Claims } from '../identity/claims.ts'
 import { ClusterKeys } from '../identity/cluster-keys.ts'
@@ -11,7 +11,7 @@ import type { Proofs } from '../identity/proofs.ts'
 import { SocketOwners } from '../identity/socket-owner.ts'
 import { Shadows } from '../local/shadows.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import type { DispatchParts } from '../pipeline/dispatch.ts'
+import { dispatcher, type DispatchParts } from '../pipeline/dispatch.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
 import { countingBytes } from '../pipeline/traffic.ts'
 import type { OnAnswer } from '../pipeline/trace.ts'
@@ -42,13 +42,21 @@ export interface DataPathParts {
   readonly onAnswer: OnAnswer
 }
 
+export interface DataPath {
+  /** For what clients ask. */
+  readonly handler: Handler<Incoming, WireReply>
+  /** For what the hub asks itself: the way to the cloud and the record, without filters and limits. */
+  readonly dispatch: Handler<Exchange>
+}
+
 /** Builds the pipeline of this hub. */
-export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
+export function dataPath(parts: DataPathParts): DataPath {
   const { inForce, proofs, filters, stopping, metrics, log, onAnswer } = parts
   // Settings that can change while the hub runs are read anew for each request, through `inForce`.
   const config = inForce()
   const clusterKeys = new ClusterKeys(join(config.rootDir, 'service-account-keys.json'))
-  return pipeline({
+  const dispatch = dispatchParts(parts)
+  const handler = pipeline({
     callers: {
       nodeName: config.nodeName,
       plainServed: config.proxy.plain === 'served',
@@ -71,7 +79,7 @@ export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
     memoryLimitBytes: memoryLimit(config),
     stopping,
     ownHosts: ownHosts(config),
-    dispatch: dispatchParts(parts),
+    dispatch,
     onUnforeseen: (err, { method, url }) => {
       log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
     },
@@ -80,6 +88,7 @@ export function dataPath(parts: DataPathParts): Handler<Incoming, WireReply> {
       onAnswer(line)
     },
   })
+  return { handler, dispatch: dispatcher(dispatch) }
 }
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */

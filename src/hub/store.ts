@@ -13,6 +13,7 @@ export interface StoreSurroundings {
   readonly log: Logger
   /** Another process is letting go of the store, or has just died. */
   readonly takenOver: boolean
+  readonly onCommitted: () => void
 }
 
 /** How long the lock of a process that has closed the store, or has just died, may still be seen. */
@@ -21,7 +22,7 @@ const lettingGoMs = 10_000
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
   { cachePath }: HubConfig,
-  { keys, metrics, health, log, takenOver }: StoreSurroundings,
+  { keys, metrics, health, log, takenOver, onCommitted }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
@@ -43,5 +44,6 @@ export const storeOf = (
       health.storeWrote()
       metrics.storeCommits.add()
       metrics.storeWrittenBytes.add(bytes)
+      onCommitted()
     },
   })

@@ -110,6 +110,18 @@ export const metricTable = {
     help: 'Answers that broke off after they had begun: their clients saw a connection break.',
     labels: [],
   },
+  bootReady: {
+    name: 'nodehub_boot_ready',
+    type: 'gauge',
+    help: 'Whether the node and all of its pods would come back now without a link: 1 or 0 (`nodehub inspect boot` tells why not).',
+    labels: [],
+  },
+  bootPodsNotReady: {
+    name: 'nodehub_boot_pods_not_ready',
+    type: 'gauge',
+    help: 'Pods that would not come back now without a link, by reason, several for one pod where there are: something it refers to is missing from the cache, absent in the cloud too, damaged, forbidden to this node; a token has expired; a claim is unbound, a volume unattached.',
+    labels: ['reason'],
+  },
   online: {
     name: 'nodehub_online',
     type: 'gauge',

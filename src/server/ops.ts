@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import { strangeTo } from '../request/own-host.ts'
+import { isLoopback, strangeTo } from '../request/own-host.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import type { Listener } from './listener.ts'
 import { listening, type Place } from './listening.ts'
@@ -19,6 +19,8 @@ export type OpsOptions = Place & {
   readonly checks: readonly ReadinessCheck[]
   /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. */
   readonly remarks: () => readonly string[]
+  /** What is told at `/inspect/<name>`, as JSON, to callers on this host. Secrets are no part of it. */
+  readonly inspections?: Readonly<Record<string, () => object>>
   /** Called with the cause when a connection could not be accepted. */
   readonly onBroken?: (cause: unknown) => void
 }
@@ -31,7 +33,7 @@ const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Opt
 /** yurthub's answer, to the letter: `yurtadm` compares the whole body with it (pkg/yurtadm/util/yurthub/yurthub.go). */
 const yurthubOk = 'OK'
 
-/** Serves livez, readyz, healthz, yurthub's paths for them, and metrics; no data of API objects. */
+/** Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects nothing but their names. */
 export async function listenOps(options: OpsOptions): Promise<Listener> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
   const connections = new ConnectionLimit(server, mostConnections, (reason) =>
@@ -75,8 +77,19 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
           () => response.writeHead(500, plain).end(),
         )
         return
-      default:
+      default: {
+        const inspect = inspectionAt(options, path ?? '')
+        if (inspect && isLoopback(localAddress)) {
+          const headers = { ...plain, 'Content-Type': 'application/json' }
+          response.writeHead(200, headers).end(`${JSON.stringify(inspect())}\n`)
+          return
+        }
+        if (inspect) {
+          response.writeHead(403, plain).end('this is told on this host only, on loopback\n')
+          return
+        }
         response.writeHead(404, plain).end('404 page not found\n')
+      }
     }
   })
   const bound = await listening(server, options, options.onBroken ?? (() => undefined))
@@ -89,6 +102,13 @@ export async function listenOps(options: OpsOptions): Promise<Listener> {
       await closed
     },
   }
+}
+
+function inspectionAt({ inspections = {} }: OpsOptions, path: string): (() => object) | undefined {
+  const [, root, name = ''] = path.split('/')
+  const known =
+    path === `/${root}/${name}` && root === 'inspect' && Object.hasOwn(inspections, name)
+  return known ? inspections[name] : undefined
 }
 
 /** In the words of the API server's own `?verbose`. */

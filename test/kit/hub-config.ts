@@ -40,6 +40,8 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
     ops: { ...ops, port: 0 },
     heartbeat: quickHeartbeat,
     shutdownGracePeriodMs: 100,
+    // What API servers are asked is what the test's clients ask, unless it says otherwise.
+    boot: { refreshMs: 0, condition: false },
     // The test and its API servers are in the same process, and no hub would shed requests for what these hold.
     memoryLimitBytes: result.config.memoryLimitBytes ?? 8 * 2 ** 30,
     ...changes,

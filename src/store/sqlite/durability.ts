@@ -8,7 +8,7 @@ import type { Operation } from './messages.ts'
 export function outlivesPowerCut(operation: Operation): boolean {
   switch (operation.kind) {
     case 'apply':
-      return operation.types.includes('DELETED')
+      return operation.deleted.includes(true)
     case 'flip':
     case 'forget':
     case 'quarantine':

@@ -12,7 +12,7 @@ import {
 } from './collection-state.ts'
 import { pack, type Flip, type Operation } from './messages.ts'
 import type { Reads } from './reads.ts'
-import { isAtLeast, isNewer, newest } from './versions.ts'
+import { isNewer, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
 /** Bytes staged in one operation. */
@@ -133,9 +133,8 @@ export class StagedReplacement implements Replacement {
       this.#queue.push({
         operation: () => {
           if (generation !== state.generation) return undefined
-          const afresh = state.misses
           state.misses = false
-          return { ...flip, afresh }
+          return flip
         },
         bytes: 0,
         settled: (failure) => {
@@ -182,7 +181,6 @@ export class StagedReplacement implements Replacement {
       listed: head.resourceVersion,
       extra: head.extra,
       confirmedAt,
-      afresh: false,
     }
   }
 
@@ -267,3 +265,6 @@ const isSameHead = (before: CollectionVersion | undefined, next: CollectionVersi
   before.gvk.kind === next.gvk.kind &&
   before.gvk.version === next.gvk.version &&
   before.gvk.group === next.gvk.group
+
+const isAtLeast = (version: string, other: string): boolean =>
+  version === other || isNewer(version, other)

@@ -1,0 +1,230 @@
+import type { Logger } from 'pino'
+import { onAbort } from '../base/abort.ts'
+import { elapsed, every, jitter, now } from '../base/clock.ts'
+import { cursorOf } from '../codec/cursor.ts'
+import {
+  conditionIn,
+  conditionPatch,
+  nextCondition,
+  said,
+  type Condition,
+} from '../boot/condition.ts'
+import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
+import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
+import { nodes, pathOf } from '../boot/resources.ts'
+import { bootVerdict, reasons, type BootVerdict } from '../boot/verdict.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { Exchange, Handler } from '../exchange/exchange.ts'
+import { mediaType } from '../kube/media-type.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import { objectForm } from '../request/form.ts'
+import { node } from '../request/identity.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { nodeRequests, type NodeRequests } from './node-request.ts'
+
+export interface BootSurroundings {
+  readonly inForce: () => HubConfig
+  readonly store: ObjectStore
+  readonly cloud: Cloud
+  /** Asks the cloud, or the cache, below filters and limits. */
+  readonly dispatch: Handler<Exchange>
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** Judging reads all that the pods refer to, and may take this part of the time; whoever asks sooner is told what was found last. */
+const judgingPart = 0.1
+const leastJudgedMs = 50
+
+/** How often the verdict is looked at without anybody asking, for the log and the node's condition. */
+const lookMs = 10_000
+const leastLookMs = 500
+
+const deniedMs = 60 * 60_000
+const failedMs = 60_000
+
+/** Keeps what the node needs to boot, and says whether it would. */
+export class Boot implements Disposable {
+  readonly #surroundings: BootSurroundings
+  readonly #refresher: Refresher
+  readonly #request: NodeRequests
+  readonly #closing = new AbortController()
+  readonly #look: Disposable
+  #spell: Disposable | undefined
+  #verdict: BootVerdict | undefined
+  #judgedUntil = 0
+  #ready: boolean | undefined
+  #written: Condition | undefined
+  #writing = false
+  #mayWriteAt = 0
+  #denied = false
+
+  constructor(surroundings: BootSurroundings) {
+    const { inForce, store, cloud, dispatch, metrics, log } = surroundings
+    const { nodeName } = inForce()
+    this.#surroundings = surroundings
+    this.#request = nodeRequests(dispatch, this.#closing.signal)
+    this.#refresher = new Refresher({
+      nodeName,
+      knowledge: () => knowledgeIn(store, nodeName),
+      podsVersion: () => podsVersion(store, nodeName),
+      ask: (question) => this.#ask(question),
+      online: () => cloud.online === true,
+      everyMs: () => inForce().boot.refreshMs,
+      onFailure: (err) => log.error({ err }, 'what the node needs to boot could not be kept fresh'),
+      onForbidden: ({ gvr, namespace, name }) =>
+        log.warn(
+          { resource: gvr.resource, namespace, name },
+          'the API server does not let this node read what one of its pods refers to',
+        ),
+    })
+    metrics.onRead(() => showVerdict(metrics, this.verdict()))
+    this.#look = every(lookEvery(inForce().boot.refreshMs), () => this.#lookOn())
+    this.#follow()
+    void cloud.settled().then(() => cloud.online === true && this.#refresher.cameOnline())
+  }
+
+  /** What would come back now without a link. */
+  verdict(): BootVerdict {
+    const began = elapsed()
+    if (this.#verdict && began < this.#judgedUntil) return this.#verdict
+    const present = now()
+    const { inForce, store, cloud } = this.#surroundings
+    const { nodeName, boot } = inForce()
+    // Offline all of it grows old, and nobody can help it.
+    const asked = cloud.online === true && boot.refreshMs > 0
+    this.#verdict = bootVerdict({
+      nodeName,
+      knowledge: knowledgeIn(store, nodeName),
+      now: present,
+      asked: (of) => this.#refresher.asked(of),
+      oldBefore: asked ? Math.max(present - 3 * boot.refreshMs, cloud.since) : 0,
+    })
+    const took = elapsed() - began
+    this.#judgedUntil = elapsed() + Math.max(took / judgingPart, leastJudgedMs)
+    return this.#verdict
+  }
+
+  /** For `/readyz?verbose`: it does not affect readiness. */
+  remark(): string {
+    const { ready, pods, node: self } = this.verdict()
+    if (ready)
+      return `[+]boot the node and its pods (${pods.length}) would come back without a link`
+    const missed = pods.filter((pod) => !pod.ready).length
+    const what = self.ready ? `${missed} of ${pods.length} pods` : 'the node'
+    return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
+  }
+
+  /** Something was written to the store. */
+  stir(): void {
+    this.#refresher.stir()
+  }
+
+  [Symbol.dispose](): void {
+    this.#closing.abort()
+    this.#look[Symbol.dispose]()
+    this.#spell?.[Symbol.dispose]()
+    this.#refresher[Symbol.dispose]()
+  }
+
+  #follow(): void {
+    const { cloud } = this.#surroundings
+    this.#spell = onAbort(cloud.spell, () => {
+      if (this.#closing.signal.aborted) return
+      this.#follow()
+      if (cloud.online === true) this.#refresher.cameOnline()
+    })
+  }
+
+  async #ask({ url, encodings }: Question): Promise<Outcome> {
+    const accept = encodings.map((encoding) => mediaType(encoding)).join(',')
+    const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
+    if (code === 200) return 'confirmed'
+    if (code === 404) return 'absent'
+    return code === 403 ? 'forbidden' : 'failed'
+  }
+
+  #lookOn(): void {
+    const { log } = this.#surroundings
+    const verdict = this.verdict()
+    if (verdict.ready !== this.#ready) {
+      this.#ready = verdict.ready
+      log.info(
+        { pods: verdict.pods.length, waiting: verdict.pods.filter(({ ready }) => !ready).length },
+        verdict.ready
+          ? 'the node would come back without a link'
+          : 'the node would not come back without a link: see nodehub inspect boot',
+      )
+    }
+    void this.#writeCondition(verdict)
+  }
+
+  async #writeCondition(verdict: BootVerdict): Promise<void> {
+    const { inForce, cloud, log } = this.#surroundings
+    const { nodeName, boot } = inForce()
+    if (!boot.condition || this.#writing || cloud.online !== true || now() < this.#mayWriteAt)
+      return
+    const condition = nextCondition(said(verdict), this.#before(), now())
+    if (!condition) return
+    this.#writing = true
+    const code = await this.#request({
+      method: 'PATCH',
+      url: `${pathOf(nodes, '', nodeName)}/status`,
+      accept: mediaType('json'),
+      component: 'nodehub',
+      content: {
+        type: 'application/strategic-merge-patch+json',
+        bytes: Buffer.from(JSON.stringify(conditionPatch(condition))),
+      },
+    })
+    this.#writing = false
+    if (code === 200) {
+      this.#written = condition
+      this.#denied = false
+      return
+    }
+    this.#mayWriteAt = now() + (code === 403 ? deniedMs : failedMs) * jitter(0.9, 1.1)
+    if (code !== 403 || this.#denied) return
+    this.#denied = true
+    log.warn(
+      'the API server does not let the hub write the condition OfflineReady: nodehub manifests --part rbac has the right',
+    )
+  }
+
+  /** What the node has: as it was written last, or as the cloud showed it after a hub before this one had written it. */
+  #before(): Condition | undefined {
+    if (this.#written) return this.#written
+    const { inForce, store } = this.#surroundings
+    const { nodeName } = inForce()
+    const found = knowledgeIn(store, nodeName).object(nodes, '', nodeName)
+    if (typeof found !== 'object') return undefined
+    return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
+  }
+}
+
+/** More often where answers are asked for more often. */
+const lookEvery = (refreshMs: number): number =>
+  refreshMs === 0 ? lookMs : Math.min(lookMs, Math.max(refreshMs / 10, leastLookMs))
+
+/** Differs after every change of the pods. Reads no object. */
+function podsVersion(store: ObjectStore, nodeName: string): string {
+  const { gvr, fieldSelector = '' } = podsOf(nodeName)
+  const versions = (['protobuf', 'json'] as const).map((encoding) =>
+    store.version({
+      audience: { identity: node, form: objectForm(encoding).key },
+      gvr,
+      labelSelector: '',
+      fieldSelector,
+    }),
+  )
+  return versions.join(' ')
+}
+
+function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
+  metrics.bootReady.set(ready ? 1 : 0)
+  for (const reason of reasons) {
+    const concerned = pods.filter(({ problems }) => problems.some((each) => each.reason === reason))
+    metrics.bootPodsNotReady.set({ reason }, concerned.length)
+  }
+}

@@ -1,0 +1,79 @@
+import type { BootVerdict } from '../../src/boot/verdict.ts'
+import type { GVR } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { Client } from './client.ts'
+import { csiNodes, nodeName, podsOfNode, type CloudServer } from './cloud.ts'
+import type { TestHub } from './hub.ts'
+
+const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
+export const claims = core('persistentvolumeclaims')
+export const volumes = core('persistentvolumes')
+export const nodes = core('nodes')
+export const attachments: GVR = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  resource: 'volumeattachments',
+}
+
+/** What a kubelet takes unless it was told otherwise. */
+const accept = 'application/vnd.kubernetes.protobuf,application/json'
+
+export const kubeletOf = (hub: TestHub): Client =>
+  hub.as('kubelet', { accept, encoding: 'protobuf' })
+
+/** A pod of the node that mounts these, each as the source of a volume. */
+export const podWith = (name: string, ...sources: JsonObject[]): JsonObject => ({
+  metadata: { name, namespace: 'default' },
+  spec: {
+    nodeName,
+    containers: [{ name: 'main', image: 'registry.example/main:1' }],
+    volumes: sources.map((source, at) => ({ name: `v${at}`, ...source })),
+  },
+})
+
+/** Gives the node what every kubelet makes for itself. */
+export function addCsiNode(cloud: CloudServer): void {
+  cloud.sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
+}
+
+/** What a kubelet asks for when it starts, before any pod. */
+export const firstQuestions = [
+  `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`,
+  podsOfNode,
+  '/api/v1/services?fieldSelector=spec.clusterIP%21%3DNone',
+  '/apis/storage.k8s.io/v1/csidrivers',
+  '/apis/node.k8s.io/v1/runtimeclasses',
+  `/apis/storage.k8s.io/v1/csinodes/${nodeName}`,
+]
+
+/** A kubelet's first questions; resolves to the version of its list of pods. */
+export async function startUp(kubelet: Client): Promise<string> {
+  for (const path of firstQuestions) await kubelet.get(path)
+  return (await kubelet.list(podsOfNode)).resourceVersion
+}
+
+/** What the hub says of a reboot without a link. */
+export async function verdictOf(hub: TestHub): Promise<BootVerdict> {
+  const { status, body } = await hub.ops.get('/inspect/boot')
+  if (status !== 200) throw new Error(`${status} ${body.toString()}`)
+  return JSON.parse(body.toString()) as BootVerdict
+}
+
+/** What is in the way, in words; none if nothing is. */
+export const problemsIn = ({ node, pods }: BootVerdict): string[] => [
+  ...node.problems.map(({ reason, resource }) => `node: ${reason} ${resource}`),
+  ...pods.flatMap(({ name, problems }) =>
+    problems.map((each) => `${name}: ${each.reason} ${each.resource} ${each.name}`),
+  ),
+]
+
+/** Resolves once the hub says so. */
+export async function verdictUntil(
+  hub: TestHub,
+  holds: (verdict: BootVerdict) => boolean,
+): Promise<BootVerdict> {
+  for (;;) {
+    const verdict = await verdictOf(hub)
+    if (holds(verdict)) return verdict
+  }
+}

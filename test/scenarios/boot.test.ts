@@ -1,0 +1,299 @@
+import t from 'tap'
+import { attachmentName } from '../../src/boot/needs.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+import {
+  addCsiNode,
+  attachments,
+  claims,
+  firstQuestions,
+  kubeletOf,
+  nodes,
+  podWith,
+  problemsIn,
+  startUp,
+  verdictOf,
+  verdictUntil,
+  volumes,
+} from '../kit/bootable.ts'
+import { at, objectOf } from '../kit/client.ts'
+import { configMaps, nodeName, pods, podsOfNode, secrets } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHubOptions } from '../kit/hub.ts'
+
+/** Asks again quickly, so that no test waits for minutes. */
+const quick = (condition = false): NonNullable<TestHubOptions['config']> => ({
+  boot: { refreshMs: 500, condition },
+})
+const never = { boot: { refreshMs: 0, condition: false } }
+
+const byTheHub = ({ headers }: SeenRequest): boolean =>
+  String(headers['user-agent']).startsWith('nodehub/')
+
+const askedByTheHub = (cloud: CloudServer): string[] =>
+  cloud.sandbox.requests.filter((each) => byTheHub(each)).map(({ url }) => url)
+
+const secretSource = { secret: { secretName: 'password' } }
+const claimSource = { persistentVolumeClaim: { claimName: 'data' } }
+const secretPath = '/api/v1/namespaces/default/secrets'
+const named = (name: string): string => `fieldSelector=metadata.name%3D${name}`
+
+function addSecret(cloud: CloudServer): void {
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password: Buffer.from('the-password-of-the-plant').toString('base64') },
+  })
+}
+
+void t.test('a node that has never asked for anything would not come back', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await hub.online()
+  t.equal((await verdictOf(hub)).ready, false)
+  t.equal(await hub.metric('nodehub_boot_ready'), 0)
+})
+
+void t.test('a pod whose secret nobody has asked for is named with it', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  addSecret(cloud)
+  cloud.sandbox.create(pods, podWith('press', secretSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  const verdict = await verdictOf(hub)
+  t.strictSame(problemsIn(verdict), ['press: missing secrets password'])
+  t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 1)
+  const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+  t.match(readyz, '[ ]boot 1 of 1 pods would not come back without a link')
+
+  await kubeletOf(hub).get(`${secretPath}?${named('password')}&limit=500&resourceVersion=0`)
+  await verdictUntil(hub, ({ ready }) => ready)
+  t.equal(await hub.metric('nodehub_boot_ready'), 1)
+  t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 0)
+  t.strictSame(askedByTheHub(cloud), [], 'told not to, the hub asks for nothing')
+})
+
+void t.test('the verdict is the same offline, and after a restart there', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  addSecret(cloud)
+  cloud.sandbox.create(pods, podWith('press', secretSource))
+  cloud.sandbox.create(pods, podWith('saw', claimSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  await kubeletOf(hub).get(`${secretPath}?${named('password')}`)
+  const before = problemsIn(await verdictOf(hub))
+  t.strictSame(before, ['saw: missing persistentvolumeclaims data'])
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame(problemsIn(await verdictOf(hub)), before)
+  await hub.restart()
+  await hub.offline()
+  t.strictSame(problemsIn(await verdictOf(hub)), before)
+})
+
+void t.test('what a new pod refers to is there before its kubelet has asked', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  addSecret(cloud)
+  cloud.sandbox.create(configMaps, { metadata: { name: 'config', namespace: 'default' }, data: {} })
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  const kubelet = kubeletOf(hub)
+  const resourceVersion = await startUp(kubelet)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion, allowWatchBookmarks: 'true' })
+  await verdictUntil(hub, ({ ready, pods }) => ready && pods.length === 0)
+
+  const asked = cloud.sandbox.nextRequest(({ path }) => path === secretPath)
+  cloud.sandbox.create(
+    pods,
+    podWith(
+      'press',
+      secretSource,
+      { configMap: { name: 'config' } },
+      {
+        secret: { secretName: 'spare', optional: true },
+      },
+    ),
+  )
+  await watch.next()
+  t.ok(byTheHub(await asked))
+  await verdictUntil(hub, ({ ready, pods }) => ready && pods.length === 1)
+  await cloud.unplug()
+  await hub.offline()
+  // In the kubelet's form, as the kubelet asks after a reboot.
+  for (const [name, items] of [
+    ['password', 1],
+    ['spare', 0],
+  ] as const) {
+    const answer = await kubelet.get(`${secretPath}?${named(name)}&limit=500&resourceVersion=0`)
+    t.equal(answer.status, 200)
+    t.equal(answer.headers['content-type'], 'application/vnd.kubernetes.protobuf')
+    t.equal((objectOf(answer)['items'] as unknown[]).length, items)
+  }
+  t.strictSame(
+    askedByTheHub(cloud).filter((url) => /services|nodes\?|pods\?/.test(url)),
+    [],
+    'what the kubelet watches is left to it',
+  )
+})
+
+const claim = (volumeName?: string): JsonObject => ({
+  metadata: { name: 'data', namespace: 'default' },
+  spec: { accessModes: ['ReadWriteOnce'], ...(volumeName !== undefined && { volumeName }) },
+})
+
+void t.test('a new claim is followed to its volume and its attachment', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const attachment = attachmentName('handle-1', 'disk.csi.example', nodeName)
+  cloud.sandbox.create(claims, claim('pv-1'))
+  cloud.sandbox.create(volumes, {
+    metadata: { name: 'pv-1' },
+    spec: { csi: { driver: 'disk.csi.example', volumeHandle: 'handle-1' } },
+  })
+  cloud.sandbox.create(attachments, {
+    metadata: { name: attachment },
+    spec: { attacher: 'disk.csi.example', nodeName, source: { persistentVolumeName: 'pv-1' } },
+    status: { attached: false },
+  })
+  cloud.sandbox.create(pods, podWith('press', claimSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  await startUp(kubeletOf(hub))
+  const unattached = `press: unattached volumeattachments.storage.k8s.io ${attachment}`
+  await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(unattached))
+  const stored = cloud.sandbox.get(attachments, attachment) as JsonObject
+  cloud.sandbox.update(attachments, { ...stored, status: { attached: true } }, 'status')
+  await verdictUntil(hub, ({ ready }) => ready)
+})
+
+void t.test('a claim that changes in the cloud is fresh though no client asks', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(claims, claim('pv-1'))
+  cloud.sandbox.create(volumes, { metadata: { name: 'pv-1' }, spec: { local: { path: '/d' } } })
+  cloud.sandbox.create(pods, podWith('press', claimSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  const kubelet = kubeletOf(hub)
+  await startUp(kubelet)
+  const path = '/api/v1/namespaces/default/persistentvolumeclaims/data'
+  await kubelet.get(path)
+  await kubelet.get('/api/v1/persistentvolumes/pv-1')
+  await verdictUntil(hub, ({ ready }) => ready)
+  cloud.touch(claims, 'data', 'default')
+  const { version } = cloud.sandbox
+  const read = await cloud.sandbox.nextRequest((each) => each.path === path && byTheHub(each))
+  if (!read.over.aborted) await new Promise((resolve) => (read.over.onabort = resolve))
+  // One after it: the first has been kept by then.
+  await cloud.sandbox.nextRequest((each) => each.path === path && byTheHub(each))
+  await cloud.unplug()
+  await hub.offline()
+  t.equal(at(objectOf(await kubelet.get(path)), 'metadata', 'resourceVersion'), version)
+})
+
+void t.test('what the node may not read is said, and asked for ever less often', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(claims, claim('pv-1'))
+  cloud.sandbox.authorize((request) => request.resource !== 'persistentvolumeclaims')
+  cloud.sandbox.create(pods, podWith('press', claimSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  await startUp(kubeletOf(hub))
+  const forbidden = 'press: forbidden persistentvolumeclaims data'
+  await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(forbidden))
+  // Its own CSINode is asked for in the same rounds.
+  for (let round = 0; round < 3; round++) {
+    await cloud.sandbox.nextRequest((each) => each.path.includes('csinodes') && byTheHub(each))
+  }
+  const tries = askedByTheHub(cloud).filter((url) => url.includes('persistentvolumeclaims'))
+  t.equal(tries.length, 1)
+  t.equal(hub.lines.filter((line) => line.includes('does not let this node read')).length, 1)
+})
+
+void t.test('offline nothing is asked, and online again it is', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  await startUp(kubeletOf(hub))
+  await cloud.sandbox.nextRequest(byTheHub)
+  await cloud.unplug()
+  await hub.offline()
+  const failures = `nodehub_upstream_requests_total{upstream="${cloud.url}",outcome="failed"}`
+  const before = await hub.metric(failures)
+  for (let round = 0; round < 10; round++) await verdictOf(hub)
+  t.equal(await hub.metric(failures), before)
+  const again = cloud.sandbox.nextRequest(byTheHub)
+  await cloud.plug()
+  await hub.online()
+  await again
+})
+
+const conditionOf = (cloud: CloudServer, named = 'OfflineReady'): JsonObject | undefined => {
+  const node = cloud.sandbox.get(nodes, nodeName)
+  const conditions = (at(node, 'status', 'conditions') ?? []) as readonly JsonObject[]
+  return conditions.find(({ type }) => type === named)
+}
+
+const isPatch = ({ method, path }: SeenRequest): boolean =>
+  method === 'PATCH' && path === `/api/v1/nodes/${nodeName}/status`
+
+const patched = async (cloud: CloudServer, act: () => Promise<unknown>): Promise<void> => {
+  const patch = cloud.sandbox.nextRequest(isPatch)
+  await act()
+  const { over } = await patch
+  if (!over.aborted) await new Promise((resolve) => (over.onabort = resolve))
+}
+
+void t.test('the condition OfflineReady is written where it is asked for', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  addSecret(cloud)
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'as it was' }
+  const node = cloud.sandbox.get(nodes, nodeName) as JsonObject
+  cloud.sandbox.update(nodes, { ...node, status: { conditions: [ready] } }, 'status')
+  const config = { boot: { refreshMs: 500, condition: true } }
+  const hub = await startTestHub(t, { upstreams: [cloud], config })
+  await patched(cloud, () => hub.online())
+  t.match(conditionOf(cloud), { status: 'False', reason: 'NodeNotKept' })
+  const kubelet = kubeletOf(hub)
+  // What a kubelet asks for first comes one after the other, and the hub may look in between.
+  let asked: Promise<unknown> = startUp(kubelet)
+  while (conditionOf(cloud)?.['status'] !== 'True') {
+    await patched(cloud, () => asked)
+    asked = Promise.resolve()
+  }
+  const written = conditionOf(cloud)
+  t.match(written, { status: 'True', reason: 'EverythingKept' })
+  t.match(conditionOf(cloud, 'Ready'), ready, 'the condition of the kubelet is as it was')
+
+  // After a restart the node's own condition says what was written, and when it became so.
+  await kubelet.get(firstQuestions[0] ?? '')
+  const patches = cloud.sandbox.requests.filter(isPatch).length
+  await hub.restart()
+  await hub.logged('the node would come back without a link')
+  await cloud.sandbox.nextRequest(byTheHub)
+  t.equal(cloud.sandbox.requests.filter(isPatch).length, patches)
+  t.strictSame(conditionOf(cloud), written)
+})
+
+void t.test('a condition that may not be written is said once', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.authorize(
+    ({ verb, subresource }) => !(verb === 'patch' && subresource === 'status'),
+  )
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick(true) })
+  await hub.logged('does not let the hub write the condition OfflineReady')
+  await startUp(kubeletOf(hub))
+  await hub.logged('the node would come back without a link')
+  for (let round = 0; round < 2; round++) await cloud.sandbox.nextRequest(byTheHub)
+  t.equal(cloud.sandbox.requests.filter(isPatch).length, 1)
+})
+
+void t.test('no condition is written unless it is asked for', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  await startUp(kubeletOf(hub))
+  await hub.logged('the node would come back without a link')
+  await cloud.sandbox.nextRequest(byTheHub)
+  t.equal(conditionOf(cloud), undefined)
+})
