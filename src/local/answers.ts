@@ -9,6 +9,13 @@ import {
   tooLargeResourceVersion,
 } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
+import {
+  listOptionsOf,
+  refuseVersionOfPage,
+  versionNumber,
+  wantsExactly,
+  type ListOptions,
+} from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
@@ -56,6 +63,7 @@ export function localObject(
   shadows: Shadows,
 ): ObjectReply {
   const { form, stored } = storedObject(exchange, info, store)
+  refuseNoVersion(info.query.get('resourceVersion') ?? '', stored.object.resourceVersion, 'get')
   const object = shadows.show(shadowed(exchange, info), form, stored)
   return objectReply(form, { ...stored, object })
 }
@@ -68,9 +76,19 @@ export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowe
   name: info.name ?? '',
 })
 
+/** Throws a StatusError for what is no version, where those of the resource are: aggregated API servers may write theirs as they like. */
+export function refuseNoVersion(
+  asked: string,
+  stored: string,
+  verb: 'get' | 'list' | 'watch',
+): void {
+  if (resourceVersion(stored) !== undefined) versionNumber(asked, verb)
+}
+
 /**
- * Answers a list at the newest version that the cloud gave for it, with what the caller has written of its objects' status meanwhile; 504
- * where a newer version is asked for, 410 for exactly another or a further page.
+ * Answers a list at the newest version that the cloud gave for it, whole whatever its limit, with what the caller has written of its
+ * objects' status meanwhile; 504 where a newer version is asked for, 410 for exactly another or a further page; what an API server
+ * refuses is refused in its words.
  */
 export function localList(
   exchange: Exchange,
@@ -78,29 +96,32 @@ export function localList(
   store: ObjectStore,
   shadows: Shadows,
 ): ListReply {
+  const options = listOptionsOf(info.query, false, true)
+  refuseVersionOfPage(options)
   const source = sourceOf(exchange, info, store)
   if (!source) throw neverCached()
+  refuseNoVersion(options.resourceVersion, source.resourceVersion, 'list')
   // A version that is not there is refused before the store is read.
-  refuseOtherVersions(info, source.resourceVersion)
+  refuseOtherVersions(options, source.resourceVersion)
   const stored = storedList(source, store)
   if (!stored) throw neverCached()
   // It is the version of objects that are still being written, too.
-  refuseOtherVersions(info, stored.resourceVersion)
+  refuseOtherVersions(options, stored.resourceVersion)
   const of = { identity: exchange.identity, gvr: info.gvr }
   const shown = shadows.showAll(of, source.form, objectKind(stored.gvk), stored)
   return listReply(source.form, shown)
 }
 
-function refuseOtherVersions({ query }: ResourceRequest, stored: string): void {
-  if (query.get('continue'))
+function refuseOtherVersions(options: ListOptions, stored: string): void {
+  if (options.continue !== '')
     throw new StatusError(expired('The provided continue parameter is too old'))
-  const asked = resourceVersion(query.get('resourceVersion') ?? undefined)
+  const asked = resourceVersion(options.resourceVersion)
   const known = resourceVersion(stored)
   if (asked === undefined || known === undefined) return
   const order = compareVersions(asked, known)
   if (order > 0) throw new StatusError(tooLargeResourceVersion(asked, known))
-  if (order < 0 && query.get('resourceVersionMatch') === 'Exact') {
-    throw new StatusError(expired(`The resourceVersion for the provided list is too old.`))
+  if (order < 0 && wantsExactly(options)) {
+    throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
 }
 

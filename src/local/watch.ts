@@ -6,10 +6,11 @@ import type { Exchange, WatchReply } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts'
+import { listOptionsOf, type ListOptions } from '../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
-import { neverCached } from './answers.ts'
+import { neverCached, refuseNoVersion } from './answers.ts'
 import { sourceOf, storedList } from './source.ts'
 
 /** When a watch ends unless its client ends it. */
@@ -36,11 +37,12 @@ export function localWatch(
   store: ObjectStore,
   end: WatchEnd,
 ): WatchReply {
+  const options = listOptionsOf(info.query, true, true)
   const source = sourceOf(exchange, info, store)
   const stored = source && storedList(source, store)
   if (!stored) throw neverCached()
   const { form } = source
-  const start = startOf(info, stored.resourceVersion)
+  const start = startOf(options, stored.resourceVersion)
   const gvk = objectKind(stored.gvk)
   return {
     kind: 'watch',
@@ -57,15 +59,16 @@ export function localWatch(
 type Start = 'with-initial-events' | 'with-state' | 'silent' | { readonly expired: string }
 
 /** How a watch begins, by its resource version (apiserver pkg/storage/cacher). Throws what is refused before the answer begins. */
-function startOf({ query }: ResourceRequest, stored: string): Start {
-  const asked = resourceVersion(query.get('resourceVersion') ?? undefined)
+function startOf(options: ListOptions, stored: string): Start {
+  refuseNoVersion(options.resourceVersion, stored, 'watch')
+  const asked = resourceVersion(options.resourceVersion)
   const kept = resourceVersion(stored)
   const newer = asked !== undefined && kept !== undefined && compareVersions(asked, kept) > 0
-  if (isTrue(query.get('sendInitialEvents'))) {
+  if (options.sendInitialEvents === true) {
     if (newer) throw new StatusError(tooLargeResourceVersion(asked, kept))
     return 'with-initial-events'
   }
-  if (asked === undefined) return 'with-state'
+  if (asked === undefined) return options.sendInitialEvents === false ? 'silent' : 'with-state'
   if (asked === kept) return 'silent'
   // With an older version the events since are not known here; with a newer one, what the client has seen is not.
   return { expired: `too old resource version: ${asked} (${stored})` }
@@ -94,7 +97,8 @@ async function* events(
   const bookmark = (initialEventsEnd: boolean): readonly WatchEvent[] => [
     { type: 'BOOKMARK', resourceVersion: stored.resourceVersion, initialEventsEnd },
   ]
-  if (start === 'with-initial-events' && bookmarks) yield bookmark(true)
+  // An API server that serves WatchLists ends the state it begins with so, too (apiserver pkg/storage/cacher).
+  if (replays && bookmarks) yield bookmark(true)
   for await (const due of ticksUntilOver(exchange, info, end)) {
     if (bookmarks && due) yield bookmark(false)
   }

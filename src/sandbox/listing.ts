@@ -6,8 +6,13 @@ import {
   timeout,
   tooLargeResourceVersion,
 } from '../kube/status.ts'
+import {
+  refuseVersionOfPage,
+  versionNumber,
+  wantsExactly,
+  type ListOptions,
+} from '../request/list-options.ts'
 import type { Kind } from './kinds.ts'
-import type { ListOptions } from './list-options.ts'
 import { keyOf, type KubeObject } from './object.ts'
 import type { Selection } from './selection.ts'
 import type { View } from './storage.ts'
@@ -62,32 +67,19 @@ const relative = (key: string, namespace: string | undefined): string =>
 
 async function startingVersion(
   view: View,
-  { resourceVersion, match, limit }: ListOptions,
+  options: ListOptions,
   freshness: Freshness,
 ): Promise<number> {
-  const asked = versionNumber(resourceVersion, true)
+  const { resourceVersion } = options
+  const asked = versionNumber(resourceVersion, 'list')
   if (asked === 0) return resourceVersion === '0' ? view.version : view.newest
   await freshness.reach(view, asked)
-  const exact = match === 'Exact' || (match === '' && limit > 0)
-  if (!exact) return view.version
+  if (!wantsExactly(options)) return view.version
   if (asked < view.compacted) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
   return asked
 }
-
-/** Zero for "any" and for none. Throws a StatusError for what is no version: 400 for a list; others fail without a reason. */
-export function versionNumber(text: string, listed = false): number {
-  if (text === '') return 0
-  if (/^[0-9]{1,15}$/.test(text)) return Number(text)
-  const message = invalidVersion(text)
-  if (listed) throw new StatusError(badRequest(`invalid resource version: ${message}`))
-  const { reason: _reason, ...status } = badRequest(message)
-  throw new StatusError({ ...status, code: 500 })
-}
-
-const invalidVersion = (text: string): string =>
-  `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
 
 /** How long a reader waits for a version that has not come yet. */
 export class Freshness {
@@ -126,17 +118,13 @@ const encodeContinue = (version: number, start: string, namespace: string | unde
     }),
   ).toString('base64url')
 
-function decodeContinue({ continue: text, resourceVersion }: ListOptions): ContinueToken {
-  if (resourceVersion !== '' && resourceVersion !== '0') {
-    throw new StatusError(
-      badRequest('specifying resource version is not allowed when using continue'),
-    )
-  }
+function decodeContinue(options: ListOptions): ContinueToken {
+  refuseVersionOfPage(options)
   const refused = (why: string): StatusError =>
     new StatusError(badRequest(`invalid continue token: continue key is not valid: ${why}`))
   let token: { v?: unknown; rv?: unknown; start?: unknown }
   try {
-    token = JSON.parse(Buffer.from(text, 'base64url').toString()) as typeof token
+    token = JSON.parse(Buffer.from(options.continue, 'base64url').toString()) as typeof token
   } catch {
     throw refused('illegal base64 data or JSON')
   }

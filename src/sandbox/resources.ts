@@ -1,6 +1,7 @@
 import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../kube/status.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { JsonObject } from '../kube/json.ts'
+import { listOptionsOf, versionNumber } from '../request/list-options.ts'
 import { sendBody, sendStreamHead } from './answer.ts'
 import type { Api, Call } from './call.ts'
 import {
@@ -13,8 +14,7 @@ import {
 } from './resource-call.ts'
 import { decodeObject, readBody } from './body.ts'
 import { hasStatus } from './kinds.ts'
-import { list, versionNumber } from './listing.ts'
-import { listOptionsOf } from './list-options.ts'
+import { list } from './listing.ts'
 import { contentTypeOf } from './negotiation.ts'
 import { keyOf, textAt } from './object.ts'
 import { applied, checkPatchType, isApply, patched } from './patching.ts'
@@ -70,7 +70,7 @@ async function getObject(api: Api, call: ResourceCall): Promise<void> {
   const name = nameOf(call)
   const representation = representationOf(call)
   const asked = info.query.get('resourceVersion') ?? ''
-  await api.freshness.reach(view, versionNumber(asked))
+  await api.freshness.reach(view, versionNumber(asked, 'get'))
   const object = view
     .at(kind, asked === '' ? view.newest : view.version)
     .get(keyOf(info.namespace, name))

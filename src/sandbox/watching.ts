@@ -1,8 +1,8 @@
 import { after, every, jitter } from '../base/clock.ts'
 import { expired } from '../kube/status.ts'
+import { versionNumber, type ListOptions } from '../request/list-options.ts'
 import { gvkOf, type Kind } from './kinds.ts'
-import { versionNumber, type Freshness } from './listing.ts'
-import type { ListOptions } from './list-options.ts'
+import type { Freshness } from './listing.ts'
 import type { Representation } from './negotiation.ts'
 import { keyOf, type KubeObject } from './object.ts'
 import type { Outlet } from './outlet.ts'
@@ -43,7 +43,7 @@ export async function awaitStart(
   { resourceVersion, sendInitialEvents }: ListOptions,
   freshness: Freshness,
 ): Promise<void> {
-  const asked = versionNumber(resourceVersion)
+  const asked = versionNumber(resourceVersion, 'watch')
   if (sendInitialEvents === true) await freshness.reach(view, asked)
 }
 
@@ -55,7 +55,7 @@ export function watch(
   settings: WatchSettings,
 ): OpenWatch {
   const { kind, options, representation } = watched
-  const asked = versionNumber(options.resourceVersion)
+  const asked = versionNumber(options.resourceVersion, 'watch')
   const initial = options.sendInitialEvents ?? asked === 0
   let first = true
   const send = (type: EventType, object: KubeObject): void => {

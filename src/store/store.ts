@@ -1,4 +1,4 @@
-import type { WatchEvent } from '../codec/watch.ts'
+import type { ObjectEvent, WatchEvent } from '../codec/watch.ts'
 import type { ListBatch } from '../codec/list.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { ApiObject } from '../kube/object.ts'
@@ -69,6 +69,21 @@ export interface StoredList {
   readonly batches: Iterable<readonly ApiObject[]>
 }
 
+/** What happened to a stored collection after a version. */
+export interface StoredChanges {
+  /** As `StoredList`. */
+  readonly gvk: GVK
+  readonly extra: string
+  /** Up to where they go: what the list is at. Where it was asked for what comes after a newer one, there is nothing. */
+  readonly resourceVersion: string
+  /**
+   * Oldest first, each with what the collection held before, where that is known; DELETED with the last state, at the version of the
+   * deletion. Read in runs and iterated once, as the events were when they were asked for. Throws a `StoreFailure` where they cannot be
+   * read to their end: whoever was told of those before has to list.
+   */
+  readonly batches: Iterable<readonly ObjectEvent[]>
+}
+
 /** What a list says of itself once it is whole. */
 export interface CollectionHead {
   readonly gvk: GVK
@@ -111,6 +126,11 @@ export interface ObjectStore extends AsyncDisposable {
   get(key: ObjectKey): StoredObject | 'absent' | undefined
   /** `undefined`: never listed, which is not the same as listed and empty. */
   list(key: CollectionKey): StoredList | undefined
+  /**
+   * The events of a stored collection after version `since`. 'expired': not all of them are known (any more). `undefined`: as `list`. How
+   * many are kept is the store's to say; they outlast it.
+   */
+  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined
   /** What the list is at, with what is accepted and still being written. Reads no object. */
   version(key: CollectionKey): string | undefined
   /**

@@ -61,6 +61,8 @@ void t.test('a list that is refused is not read before', async (t) => {
     )
   t.equal(await refused('resourceVersion=51'), 504)
   t.equal(await refused('resourceVersion=49&resourceVersionMatch=Exact'), 410)
+  t.equal(await refused('resourceVersion=49&limit=2'), 410, 'pages begin at exactly their version')
   t.equal(await refused('limit=1&continue=abc'), 410)
+  t.equal(await refused('resourceVersion=abc'), 400)
   t.equal(await refused('resourceVersion=50'), -1, 'another is read')
 })

@@ -76,6 +76,8 @@ function open(t: Tap, url: string, leastMs = 1_800_000): Opened {
   }
 }
 
+const match = '&resourceVersionMatch=NotOlderThan'
+
 const types = (events: readonly WatchEvent[]): string[] => events.map(({ type }) => type)
 
 void t.test('how it begins depends on the version asked for', async (t) => {
@@ -86,10 +88,15 @@ void t.test('how it begins depends on the version asked for', async (t) => {
     ['&resourceVersion=50', []],
     ['&resourceVersion=49', ['ERROR']],
     ['&resourceVersion=51', ['ERROR']],
-    ['&sendInitialEvents=true', ['ADDED']],
-    ['&sendInitialEvents=true&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
-    ['&sendInitialEvents=true&resourceVersion=50&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
-    ['&sendInitialEvents=false&resourceVersion=50', []],
+    ['&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    [`&sendInitialEvents=true${match}`, ['ADDED']],
+    [`&sendInitialEvents=true${match}&allowWatchBookmarks=true`, ['ADDED', 'BOOKMARK']],
+    [
+      `&sendInitialEvents=true${match}&resourceVersion=50&allowWatchBookmarks=true`,
+      ['ADDED', 'BOOKMARK'],
+    ],
+    [`&sendInitialEvents=false${match}&resourceVersion=50`, []],
+    [`&sendInitialEvents=false${match}`, []],
   ]
   for (const [query, expected] of starts) {
     await t.test(query || 'no version', async (t) => {

@@ -147,7 +147,7 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
   t.match(objectOf(await ask(`resourceVersion=${Number(latest) + 1}`)), {
     code: 504,
     reason: 'Timeout',
-    details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
   })
   const older = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`
   t.match(objectOf(await ask(older)), { code: 410, reason: 'Expired' })
@@ -183,6 +183,38 @@ void t.test('a selector that nobody can read is refused offline as it is online'
   }
 })
 
+void t.test('options that make no sense are refused offline as they are online', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  await kubelet.list('/api/v1/pods')
+  await kubelet.get(podA)
+  const senseless = [
+    'limit=abc',
+    'resourceVersion=abc',
+    'resourceVersionMatch=Exact',
+    'resourceVersion=0&resourceVersionMatch=Exact',
+    'resourceVersion=1&resourceVersionMatch=Nonsense',
+    'resourceVersion=1&resourceVersionMatch=Exact&continue=abc',
+    'resourceVersion=1&continue=abc',
+    'sendInitialEvents=true',
+    'watch=true&sendInitialEvents=true',
+    'watch=true&sendInitialEvents=true&resourceVersionMatch=Exact',
+    'watch=true&resourceVersionMatch=NotOlderThan',
+    'watch=true&timeoutSeconds=soon',
+    'watch=true&resourceVersion=abc',
+  ].map((query) => `/api/v1/pods?${query}`)
+  const paths = [...senseless, `${podA}?resourceVersion=abc`]
+  const online = await Promise.all(paths.map((path) => kubelet.get(path)))
+  await goOffline(cloud, hub)
+  for (const [i, path] of paths.entries()) {
+    const offline = await kubelet.get(path)
+    t.ok(offline.status >= 400, path)
+    t.strictSame(objectOf(offline), objectOf(online[i] as Answer), path)
+  }
+})
+
 void t.test('bearers of tokens and the node are answered from what each was told', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a', 'b')
@@ -202,7 +234,8 @@ void t.test('bearers of tokens and the node are answered from what each was told
   t.equal(await status(two, '/api/v1/pods'), 503)
   t.equal(await status(hub.as('kubelet'), '/api/v1/pods'), 503)
   t.equal(await status(hub.as('kubelet'), podsOfNode), 200)
-  t.equal(await status(one, podsOfNode), 503)
+  t.equal(await status(one, podsOfNode), 200, 'it was given all pods')
+  t.equal(await status(one, '/api/v1/services'), 503)
   t.equal(await status(hub.as('kubelet'), podA), 200)
   t.equal(await status(two, podA), 503)
   t.equal(await status(unknown, '/api/v1/services'), 401, 'no API server has accepted it')

@@ -28,6 +28,7 @@ class Gate {
 const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   get: (key) => store.get(key),
   list: (key) => store.list(key),
+  changes: (key, since) => store.changes(key, since),
   version: (key) => store.version(key),
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {

@@ -409,7 +409,7 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   await replace(store, collection(), head(1), [object('a', 1)])
   using db = database(directory)
   db.exec(`CREATE TABLE committed (version TEXT);
-    CREATE TRIGGER c AFTER UPDATE ON collection BEGIN INSERT INTO committed VALUES (NEW.version); END`)
+    CREATE TRIGGER c AFTER UPDATE OF version ON collection BEGIN INSERT INTO committed VALUES (NEW.version); END`)
   const before = statSync(`${fileOf(directory)}-wal`).size
   await Promise.all(
     Array.from({ length: 100 }, (_, index) =>

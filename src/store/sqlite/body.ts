@@ -11,16 +11,25 @@ export interface Body {
   readonly bytes: Uint8Array
 }
 
-const placeOf = (scope: ScopeKey, { namespace, name, uid, resourceVersion, size }: Named): string =>
-  JSON.stringify([...scope, namespace, name, uid, resourceVersion, size])
+/** Whose body it is, and of how many bytes: rows are used again for other objects, and others than the row tell its size. */
+const fieldsOf = ({ namespace, name, uid, resourceVersion, size }: Named): readonly Field[] => [
+  namespace,
+  name,
+  uid,
+  resourceVersion,
+  size,
+]
+type Field = string | number
 
-/** Rows are used again for other objects: the checksum is of whose bytes they are, too, and of how many, which others than they tell. */
-const checksumOf = (
-  bytes: Uint8Array,
-  { namespace, name, uid, resourceVersion, size }: Named,
-): number =>
+/** As the first release wrote bodies, which said nothing of the size. */
+const oldFieldsOf = (named: Named): readonly Field[] => fieldsOf(named).slice(0, -1)
+
+const placeOf = (scope: ScopeKey, fields: readonly Field[]): string =>
+  JSON.stringify([...scope, ...fields])
+
+const checksumOf = (bytes: Uint8Array, fields: readonly Field[]): number =>
   // As a number with a sign it takes four bytes of its row, whatever it is.
-  crc32(bytes, crc32(`${namespace}\0${name}\0${uid}\0${resourceVersion}\0${size}`)) | 0
+  crc32(bytes, crc32(fields.join('\0'))) | 0
 
 /**
  * Bytes that a body of `size` is given, at most an eighth more: where the next version of an object has the same room, its row is
@@ -35,10 +44,10 @@ export function toBody(seal: Seal, scope: ScopeKey, object: ApiObject): Body {
   const size = object.bytes.byteLength
   const bytes = Buffer.alloc(roomFor(size))
   bytes.set(object.bytes)
-  const named = { ...object, size }
+  const fields = fieldsOf({ ...object, size })
   return isSealed(scope)
-    ? { checksum: 0, bytes: seal.close(bytes, placeOf(scope, named)) }
-    : { checksum: checksumOf(bytes, named), bytes }
+    ? { checksum: 0, bytes: seal.close(bytes, placeOf(scope, fields)) }
+    : { checksum: checksumOf(bytes, fields), bytes }
 }
 
 /** The bytes as they were given; `undefined` when the row does not hold them any more. */
@@ -46,12 +55,20 @@ export function fromBody(
   seal: Seal,
   scope: ScopeKey,
   named: Named,
+  body: Body,
+): Uint8Array | undefined {
+  const whole =
+    wholeBytes(seal, scope, fieldsOf(named), body) ??
+    wholeBytes(seal, scope, oldFieldsOf(named), body)
+  return whole && whole.byteLength >= named.size ? whole.subarray(0, named.size) : undefined
+}
+
+function wholeBytes(
+  seal: Seal,
+  scope: ScopeKey,
+  fields: readonly Field[],
   { checksum, bytes }: Body,
 ): Uint8Array | undefined {
-  const whole = isSealed(scope)
-    ? seal.open(bytes, placeOf(scope, named))
-    : checksumOf(bytes, named) === checksum
-      ? bytes
-      : undefined
-  return whole && whole.byteLength >= named.size ? whole.subarray(0, named.size) : undefined
+  if (isSealed(scope)) return seal.open(bytes, placeOf(scope, fields))
+  return checksumOf(bytes, fields) === checksum ? bytes : undefined
 }

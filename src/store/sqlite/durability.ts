@@ -8,7 +8,7 @@ import type { Operation } from './messages.ts'
 export function outlivesPowerCut(operation: Operation): boolean {
   switch (operation.kind) {
     case 'apply':
-      return operation.deleted.includes(true)
+      return operation.types.includes('DELETED')
     case 'flip':
     case 'forget':
     case 'quarantine':

@@ -26,7 +26,10 @@ function dropUnreferenced(db: DatabaseSync): void {
   const drop = db.prepare('DELETE FROM body WHERE id > ? AND id < ?')
   let last = 0
   for (const { body } of db
-    .prepare('SELECT body FROM member UNION SELECT body FROM single ORDER BY body')
+    .prepare(
+      `SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM event
+       UNION SELECT previous_body FROM event WHERE previous_body IS NOT NULL ORDER BY body`,
+    )
     .iterate()) {
     const id = Number(body)
     if (id > last + 1) drop.run(last, id)
@@ -55,9 +58,11 @@ function forgetSealed(db: DatabaseSync): void {
     })
   for (const { id } of scopes) {
     const scope = Number(id)
-    db.prepare(
-      'DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?)',
-    ).run(scope)
+    for (const table of ['member', 'event']) {
+      db.prepare(
+        `DELETE FROM ${table} WHERE collection IN (SELECT id FROM collection WHERE scope = ?)`,
+      ).run(scope)
+    }
     for (const table of ['collection', 'single', 'forgotten']) {
       db.prepare(`DELETE FROM ${table} WHERE scope = ?`).run(scope)
     }

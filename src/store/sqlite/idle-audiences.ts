@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { node } from '../../request/identity.ts'
 import type { Objects } from './objects.ts'
+import type { Rings } from './rings.ts'
 import { prepare, type Row } from './statements.ts'
 
 /** Days of running after which the audiences of a caller that did not come back are forgotten. */
@@ -18,10 +19,12 @@ const stepDocuments = 10
  */
 export class IdleAudiences {
   readonly #objects: Objects
+  readonly #rings: Rings
   readonly #sql
 
-  constructor(db: DatabaseSync, objects: Objects) {
+  constructor(db: DatabaseSync, objects: Objects, rings: Rings) {
     this.#objects = objects
+    this.#rings = rings
     const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
     this.#sql = {
       newcomers: prepare(
@@ -40,6 +43,12 @@ export class IdleAudiences {
       used: prepare(db, 'UPDATE audience SET idle_days = 0 WHERE identity = ? AND idle_days > 0'),
       idle: prepare(db, 'SELECT 1 FROM audience WHERE identity = ? AND idle_days >= ?'),
       disown: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
+      ringed: prepare(
+        db,
+        `SELECT id, scope, version FROM collection
+         WHERE ${ofIdentity} AND EXISTS (SELECT 1 FROM event WHERE collection = collection.id)
+         LIMIT 1`,
+      ),
       members: prepare(
         db,
         `SELECT collection.scope, member.namespace, name, body, size, collection
@@ -91,10 +100,20 @@ export class IdleAudiences {
     if (!this.#sql.idle.get(identity, keptIdleDays)) return
     // What is forgotten in part is no list.
     this.#sql.disown.run(identity)
+    if (this.#forgetRing(identity)) return
     if (this.#forgetMembers(identity) || this.#forgetSingles(identity)) return
     if (this.#sql.documents.all(identity).length > 0) return
     for (const statement of this.#sql.rest) statement.run(identity)
     this.#objects.forgetScopes()
+    this.#rings.forget()
+  }
+
+  #forgetRing(identity: string): boolean {
+    const [ringed] = this.#sql.ringed.all(identity)
+    if (ringed === undefined) return false
+    const [id, scope, version] = ringed
+    this.#rings.restart({ id: Number(id), scope: Number(scope) }, String(version))
+    return true
   }
 
   #forgetMembers(identity: string): boolean {

@@ -1,4 +1,5 @@
 import { lengthOf } from '../../base/bytes.ts'
+import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
@@ -83,6 +84,8 @@ export interface Flip {
   readonly listed: string
   readonly extra: string
   readonly confirmedAt: number
+  /** The collection missed a write: what happened up to this list is not known whole. */
+  readonly afresh: boolean
 }
 
 export interface Discard {
@@ -96,7 +99,7 @@ export interface Apply {
   readonly collection: CollectionAddress
   /** False: only records of single objects follow, the collection holds nothing that could be kept up to date. */
   readonly whole: boolean
-  readonly deleted: readonly boolean[]
+  readonly types: readonly ObjectEvent['type'][]
   readonly objects: Packed
   /** Whether to answer with what is displaced. */
   readonly previous: boolean

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
 import { fromBody, roomFor, toBody } from './body.ts'
 import type { ScopeKey } from './messages.ts'
+import { RingBodies } from './ring-bodies.ts'
 import type { Seal } from './seal.ts'
 import { Spares, type Spare } from './spares.ts'
 import { prepare } from './statements.ts'
@@ -12,6 +13,9 @@ export interface Held extends Omit<ApiObject, 'bytes'> {
   readonly id: number
   readonly size: number
 }
+
+/** As much of it as tells where its body is, and who else may refer to that. */
+export type Placed = Omit<Held, 'uid' | 'resourceVersion'>
 
 /**
  * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row is used again when nobody does and
@@ -24,11 +28,13 @@ export class Objects {
   #unreferenced: (Spare & { readonly group: number })[] = []
   #left: Spare[] = []
   readonly #spares = new Spares()
+  readonly #ringed: RingBodies
   #nextId: number
   readonly #sql
 
   constructor(db: DatabaseSync, seal: Seal) {
     this.#seal = seal
+    this.#ringed = new RingBodies(db)
     this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
     // Collections of other names are many where each object is watched by itself, and need no look.
     const anyoneWith = (condition: (table: string) => string): string => `
@@ -115,12 +121,20 @@ export class Objects {
   }
 
   /** To be called when a row that referred to it does so no longer; after the last one its body is left to `sweep`. */
-  release(
-    scope: number,
-    { id, namespace, name, size }: Omit<Held, 'uid' | 'resourceVersion'>,
-  ): void {
+  release(scope: number, { id, namespace, name, size }: Placed): void {
+    if (this.#ringed.has(id)) return
     if (this.#sql.sameBody.get(scope, namespace, name, id)) return
     this.#left.push({ id, room: roomFor(size) })
+  }
+
+  /** An event refers to it from now on. */
+  ring({ id }: Held): void {
+    this.#ringed.add(id)
+  }
+
+  /** The same as `release`, for what an event referred to. */
+  unring(scope: number, held: Placed): void {
+    if (this.#ringed.remove(held.id)) this.release(scope, held)
   }
 
   /** `undefined` when it is damaged. */
@@ -153,12 +167,14 @@ export class Objects {
   /** The transaction of `group` is committed. */
   committed(group: number): void {
     this.#spares.committed()
+    this.#ringed.committed()
     for (const left of this.#left) this.#unreferenced.push({ group, ...left })
     this.#left = []
   }
 
   rolledBack(): void {
     this.#spares.rolledBack()
+    this.#ringed.rolledBack()
     this.#left = []
     this.#scopes.clear()
   }

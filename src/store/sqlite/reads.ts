@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { DatabaseSync } from 'node:sqlite'
+import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
@@ -7,10 +8,12 @@ import { fromBody } from './body.ts'
 import { keptIdleDays } from './idle-audiences.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import { KeptBodies } from './kept-bodies.ts'
+import { checksumOf, eventTypes, gapsIn } from './rings.ts'
 import { isSealed, type Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
 import { UntilWritten } from './until-written.ts'
+import { isAtLeast, isNewer } from './versions.ts'
 
 /** One version of an object without its bytes. */
 export interface Stored extends Omit<ApiObject, 'bytes'> {
@@ -27,6 +30,18 @@ export interface Head {
   readonly confirmedAt: number
   readonly whole: boolean
   readonly holes: boolean
+}
+
+/** An event of a ring without its bytes. */
+export interface StoredEvent {
+  readonly seq: number
+  /** Whether it is what was written. */
+  readonly isWhole: boolean
+  readonly type: ObjectEvent['type']
+  readonly object: Stored
+  readonly previous: Stored | undefined
+  /** Of both. */
+  readonly size: number
 }
 
 const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes'
@@ -68,6 +83,17 @@ export class Reads {
         db,
         `SELECT body, namespace, name, uid, version, size FROM member
          WHERE collection = ? ORDER BY namespace, name`,
+      ),
+      ring: prepare(
+        db,
+        'SELECT ring_from, ring_gaps, ring_first, ring_next FROM collection WHERE id = ?',
+      ),
+      events: prepare(
+        db,
+        `SELECT body, namespace, name, uid, version, size,
+           previous_body, namespace, name, previous_uid, previous_version, previous_size,
+           seq, type, checksum
+         FROM event WHERE collection = ? ORDER BY seq`,
       ),
       bodies: prepare(
         db,
@@ -138,6 +164,29 @@ export class Reads {
     return this.#known.get(`members ${collection}`, () =>
       this.#sql.members.all(collection).map(toStored),
     )
+  }
+
+  /**
+   * What a collection that is at `version` was told after `since`; `undefined` where that is not known whole, 'damaged' where what is
+   * written of it is not what was.
+   */
+  events(
+    { id, version }: Pick<Head, 'id' | 'version'>,
+    since: string,
+  ): readonly StoredEvent[] | 'damaged' | undefined {
+    if (isAtLeast(since, version)) return []
+    const [from, gaps, first, next] = this.#sql.ring.get(id) ?? []
+    if (!isAtLeast(since, String(from)) || !isNewer(version, since)) return undefined
+    if (gapsIn(gaps).some(([after, to]) => isNewer(since, after) && isNewer(to, since))) {
+      return undefined
+    }
+    const events = this.#known.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
+    // One that was lost, or that is another now, would be a hole.
+    if (events.length !== Number(next) - Number(first)) return 'damaged'
+    if (!events.every(({ isWhole }, at) => isWhole && events[at]?.seq === Number(first) + at)) {
+      return 'damaged'
+    }
+    return events.filter(({ object }) => isNewer(object.resourceVersion, since))
   }
 
   /** `undefined`: nothing was ever stored in the scope. */
@@ -244,6 +293,20 @@ const gvkOf = ([group, version, kind]: Row): GVK => ({
   version: String(version),
   kind: String(kind),
 })
+
+function toEvent(row: Row): StoredEvent {
+  const [seq, type, checksum] = row.slice(12)
+  const object = toStored(row)
+  const previous = row[6] === null ? undefined : toStored(row.slice(6))
+  const event = { seq: Number(seq), type: eventTypes[Number(type)] ?? 'MODIFIED', object, previous }
+  return {
+    ...event,
+    size: object.size + (previous?.size ?? 0),
+    isWhole:
+      checksum ===
+      checksumOf(event.seq, event.type, object.resourceVersion, previous?.resourceVersion),
+  }
+}
 
 const toStored = ([id, namespace, name, uid, version, size]: Row): Stored => ({
   id: Number(id),

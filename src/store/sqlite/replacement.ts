@@ -12,7 +12,7 @@ import {
 } from './collection-state.ts'
 import { pack, type Flip, type Operation } from './messages.ts'
 import type { Reads } from './reads.ts'
-import { isNewer, newest } from './versions.ts'
+import { isAtLeast, isNewer, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
 /** Bytes staged in one operation. */
@@ -133,8 +133,9 @@ export class StagedReplacement implements Replacement {
       this.#queue.push({
         operation: () => {
           if (generation !== state.generation) return undefined
+          const afresh = state.misses
           state.misses = false
-          return flip
+          return { ...flip, afresh }
         },
         bytes: 0,
         settled: (failure) => {
@@ -181,6 +182,7 @@ export class StagedReplacement implements Replacement {
       listed: head.resourceVersion,
       extra: head.extra,
       confirmedAt,
+      afresh: false,
     }
   }
 
@@ -265,6 +267,3 @@ const isSameHead = (before: CollectionVersion | undefined, next: CollectionVersi
   before.gvk.kind === next.gvk.kind &&
   before.gvk.version === next.gvk.version &&
   before.gvk.group === next.gvk.group
-
-const isAtLeast = (version: string, other: string): boolean =>
-  version === other || isNewer(version, other)

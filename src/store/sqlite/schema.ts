@@ -9,6 +9,10 @@ import type { DatabaseSync } from 'node:sqlite'
  * to it. `forgotten` names objects that members stand for and of which the cloud has said since that there are none; nothing in it is
  * in `single`. `audience` counts the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are
  * given once only.
+ *
+ * `event` is the ring of each collection: what its watches said, in their order, with references to the body that each brought and to the
+ * one that was held before it. A collection is told whole from `ring_from` on, but not from within one of its `ring_gaps` (see `Rings`);
+ * its events are numbered from `ring_first` up to before `ring_next`, each number once.
  */
 const migrations = [
   `
@@ -81,6 +85,23 @@ const migrations = [
   CREATE TABLE audience (identity TEXT PRIMARY KEY, idle_days INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE aged (id INTEGER PRIMARY KEY, day INTEGER NOT NULL) STRICT;
   CREATE TABLE seal (fingerprint TEXT NOT NULL) STRICT;
+  `,
+  `
+  CREATE TABLE event (
+    collection INTEGER NOT NULL, seq INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    type INTEGER NOT NULL, told_at INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL,
+    body INTEGER NOT NULL, uid TEXT NOT NULL, version TEXT NOT NULL, size INTEGER NOT NULL,
+    previous_body INTEGER, previous_uid TEXT, previous_version TEXT, previous_size INTEGER,
+    PRIMARY KEY (collection, seq)
+  ) STRICT, WITHOUT ROWID;
+
+  ALTER TABLE collection ADD COLUMN ring_from TEXT NOT NULL DEFAULT '';
+  ALTER TABLE collection ADD COLUMN ring_gaps TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE collection ADD COLUMN ring_first INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE collection ADD COLUMN ring_next INTEGER NOT NULL DEFAULT 1;
+  UPDATE collection SET ring_from = version;
   `,
 ]
 

@@ -1,7 +1,7 @@
 import { stillThere } from '../../base/file-stamp.ts'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
-import type { WatchEvent } from '../../codec/watch.ts'
+import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type ObjectKey,
   type ObjectStore,
   type Replacement,
+  type StoredChanges,
   type StoredDocument,
   type StoredList,
   type StoredObject,
@@ -22,7 +23,6 @@ import { addressOf, keyOf, scopeOf } from './address.ts'
 import { changesOf, type CollectionState } from './collection-state.ts'
 import { Collections } from './collections.ts'
 import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
-import { ListSnapshot } from './list-snapshot.ts'
 import {
   pack,
   unpack,
@@ -34,8 +34,9 @@ import {
   type ScopeKey,
   type WriterOptions,
 } from './messages.ts'
-import type { Reads, Stored } from './reads.ts'
+import type { Reads, Stored, StoredEvent } from './reads.ts'
 import { StagedReplacement } from './replacement.ts'
+import { Runs } from './runs.ts'
 import type { Snapshots } from './snapshots.ts'
 import { newestOf, verdictOn, type Standing } from './standing.ts'
 import { Sweep } from './sweep.ts'
@@ -63,6 +64,9 @@ export interface Parts {
 
 /** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
 const mostMarks = 10_000
+
+/** A body that a ring refers to is damaged. */
+class Incomplete extends StoreFailure {}
 
 /** Reads on this thread, writes through the queue to the other. */
 export class SqliteStore implements ObjectStore {
@@ -130,6 +134,11 @@ export class SqliteStore implements ObjectStore {
   list(key: CollectionKey): StoredList | undefined {
     this.#sweep.used(key.audience.identity)
     return this.#read(() => this.#list(key))
+  }
+
+  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#read(() => this.#changes(key, since))
   }
 
   version(key: CollectionKey): string | undefined {
@@ -297,16 +306,58 @@ export class SqliteStore implements ObjectStore {
       resourceVersion: version,
       extra,
       confirmedAt: Math.max(confirmedAt, state?.confirmedAt ?? 0),
-      batches: new ListSnapshot(found.members, this.#snapshots.read(), (run) =>
+      batches: new Runs(found.members, this.#snapshots.read(), (run) =>
         this.#run(address.scope, run),
       ),
     }
   }
 
+  #changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
+    const address = addressOf(key)
+    if (!this.#collections.serves(address)) return undefined
+    const found = this.#reads.atOnce(() => {
+      const head = this.#reads.head(address)
+      return head?.whole ? { head, events: this.#reads.events(head, since) } : undefined
+    })
+    if (!found) return undefined
+    const { gvk, extra, version: resourceVersion } = found.head
+    const { events = 'expired' } = found
+    if (events === 'damaged') this.#setApart(JSON.stringify(address), { ring: address })
+    if (typeof events === 'string') return 'expired'
+    const batches = new Runs(events, this.#snapshots.read(), (run) =>
+      this.#events(address.scope, run),
+    )
+    try {
+      return { gvk, extra, resourceVersion, batches: batches.readAhead() }
+    } catch (failure) {
+      batches.return()
+      if (failure instanceof Incomplete) return 'expired'
+      throw failure
+    }
+  }
+
+  #events(scope: ScopeKey, run: readonly StoredEvent[]): readonly ObjectEvent[] {
+    const wanted = new Map<number, Stored>()
+    for (const { object, previous } of run) {
+      wanted.set(object.id, object)
+      if (previous) wanted.set(previous.id, previous)
+    }
+    const ids = [...wanted.keys()]
+    const objects = this.#run(scope, [...wanted.values()])
+    // One that cannot be read would be a hole.
+    if (objects.length < ids.length) throw new Incomplete('an event is damaged')
+    const byId = new Map(ids.map((id, index) => [id, objects[index]]))
+    return run.flatMap(({ type, object: { id }, previous }) => {
+      const object = byId.get(id)
+      const before = previous && byId.get(previous.id)
+      return object ? [{ type, object, ...(before && { previous: before }) }] : []
+    })
+  }
+
   /** A list that is being read cannot be answered otherwise than by breaking off. */
   #run(scope: ScopeKey, run: readonly Stored[]): readonly ApiObject[] {
     const objects = this.#read(() => this.#bodies(scope, run))
-    if (!objects) throw new StoreFailure('the list cannot be read further')
+    if (!objects) throw new StoreFailure('what is stored cannot be read further')
     return objects
   }
 
@@ -387,26 +438,18 @@ export class SqliteStore implements ObjectStore {
 const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
   JSON.stringify([id, namespace, name, resourceVersion])
 
-const none = new Uint8Array()
-
-/** A deletion needs no body. */
 function toApply(
   state: CollectionState,
   events: readonly WatchEvent[],
   version: string,
 ): Omit<Apply, 'since' | 'previous'> {
-  const objects = events.flatMap((event) => {
-    if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
-    return event.type === 'DELETED' ? [{ ...event.object, bytes: none }] : [event.object]
-  })
+  const told = events.filter((event) => event.type !== 'BOOKMARK' && event.type !== 'ERROR')
   return {
     kind: 'apply',
     collection: state.address,
     whole: true,
-    deleted: events.flatMap(({ type }) =>
-      type === 'BOOKMARK' || type === 'ERROR' ? [] : [type === 'DELETED'],
-    ),
-    objects: pack(objects),
+    types: told.map(({ type }) => type),
+    objects: pack(told.map(({ object }) => object)),
     version,
     confirmedAt: now(),
   }

@@ -15,6 +15,10 @@ export function isNewer(next: string, stored: string): boolean {
   return a !== undefined && b !== undefined && compareVersions(a, b) > 0
 }
 
+/** Whether they are the same, or both compare and `version` is the newer. */
+export const isAtLeast = (version: string, other: string): boolean =>
+  version === other || isNewer(version, other)
+
 /** Whether a collection at `at` knows already what happened at `version`; of versions that do not compare it never does. */
 export function isPast(version: string, at: string): boolean {
   const [a, b] = [resourceVersion(version), resourceVersion(at)]

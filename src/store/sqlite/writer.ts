@@ -130,6 +130,7 @@ class Writer {
       } catch (cause) {
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
         this.#objects.rolledBack()
+        this.#writes.rolledBack()
         throw cause
       }
     })

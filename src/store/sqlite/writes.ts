@@ -19,18 +19,21 @@ import {
   type Stage,
 } from './messages.ts'
 import type { Held, Objects } from './objects.ts'
+import { Rings, type Ringed } from './rings.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
-import { isNewer, isPast, mayFollow, newest } from './versions.ts'
+import { isAtLeast, isNewer, isPast, mayFollow, newest } from './versions.ts'
 
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
   readonly #objects: Objects
+  readonly #rings: Rings
   readonly #idle: IdleAudiences
   readonly #sql
 
   constructor(db: DatabaseSync, objects: Objects) {
     this.#objects = objects
-    this.#idle = new IdleAudiences(db, objects)
+    this.#rings = new Rings(db, objects)
+    this.#idle = new IdleAudiences(db, objects, this.#rings)
     this.#sql = {
       collection: prepare(
         db,
@@ -145,6 +148,11 @@ export class Writes {
     }
   }
 
+  /** The transaction that ran did nothing. */
+  rolledBack(): void {
+    this.#rings.forget()
+  }
+
   carryOut(operation: Operation): Displaced | undefined {
     switch (operation.kind) {
       case 'stage':
@@ -165,7 +173,10 @@ export class Writes {
         return this.#quarantine(operation)
       case 'disown': {
         const collection = this.#collection(operation.collection)
-        if (collection) this.#sql.disown.run(collection.id)
+        if (collection) {
+          this.#sql.disown.run(collection.id)
+          this.#rings.restart(collection, collection.version)
+        }
         return undefined
       }
       case 'age':
@@ -196,6 +207,7 @@ export class Writes {
     const { scope, namespace, labelSelector, fieldSelector } = flip.collection
     const { group, version, kind } = flip.gvk
     const scopeId = this.#objects.scope(scope)
+    const before = this.#collection(flip.collection)
     const row = this.#sql.setCollection.get(
       scopeId,
       namespace,
@@ -209,8 +221,9 @@ export class Writes {
       flip.extra,
     )
     const id = Number(row?.[0])
+    let changed = false
     for (const [of, name] of flip.removed) {
-      this.#removeMember(scopeId, id, of, name)
+      changed = this.#removeMember(scopeId, id, of, name) || changed
       this.#removeSingle(scopeId, of, name, flip.listed)
       this.#recallUnheld(scopeId, of, name)
     }
@@ -218,9 +231,14 @@ export class Writes {
     for (const held of this.#unstage(scopeId, flip.replacement)) {
       const late = overtaken.size > 0 && overtaken.has(JSON.stringify([held.namespace, held.name]))
       if (late) this.#objects.release(scopeId, held)
-      else this.#setMember(scopeId, id, held)
+      else changed = this.#setMember(scopeId, id, held) || changed
     }
     this.#sql.recallMembers.run(scopeId, id)
+    if (changed || flip.afresh || !before?.whole || !isAtLeast(flip.version, before.version)) {
+      this.#rings.restart({ id, scope: scopeId }, flip.version)
+    } else if (flip.version !== before.version) {
+      this.#rings.unchanged(before, flip.version)
+    }
   }
 
   #discard({ collection, replacement }: Discard): undefined {
@@ -243,6 +261,8 @@ export class Writes {
     const positions: number[] = []
     const previous: ApiObject[] = []
     const damaged: Damaged[] = []
+    let told = collection?.version ?? ''
+    let ordered = true
     unpack(apply.objects).forEach((object, position) => {
       const member = collection && this.#member(collection.id, object.namespace, object.name)
       if (member && apply.previous) {
@@ -256,13 +276,22 @@ export class Writes {
         }
       }
       const late = collection && isPast(object.resourceVersion, collection.version)
-      const joined = late ? undefined : collection?.id
-      if (apply.deleted[position]) this.#deleted(apply, joined, member, object)
-      else this.#changed(apply, joined, member, object)
+      const joined = late ? undefined : collection
+      const type = apply.types[position] ?? 'MODIFIED'
+      const held = joined && this.#objects.acquire(scope, object)
+      if (joined && held) {
+        ordered &&= isNewer(object.resourceVersion, told)
+        told = object.resourceVersion
+        this.#rings.add(joined, type, held, member, apply.confirmedAt)
+      }
+      if (type === 'DELETED') this.#deleted(apply, joined?.id, member, object)
+      else this.#changed(apply, held, joined?.id, member, object)
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
       this.#sql.confirm.run(version, apply.confirmedAt, collection.id)
+      if (!ordered) this.#rings.restart(collection, version)
+      else if (told !== collection.version) this.#rings.added(collection, apply.confirmedAt)
     }
     return apply.previous ? { positions, objects: pack(previous), damaged } : undefined
   }
@@ -283,6 +312,7 @@ export class Writes {
 
   #changed(
     { collection: { scope } }: Apply,
+    acquired: Held | undefined,
     collection: number | undefined,
     member: Held | undefined,
     object: ApiObject,
@@ -296,7 +326,7 @@ export class Writes {
     }
     const moves = single !== undefined && isChange(object, single)
     if (!joins && !moves) return
-    const held = this.#objects.acquire(scope, object)
+    const held = acquired ?? this.#objects.acquire(scope, object)
     if (joins) this.#setMember(scopeId, collection, held)
     if (moves) {
       const { id, uid, resourceVersion, size } = held
@@ -351,18 +381,19 @@ export class Writes {
     const { id, namespace, name, resourceVersion } = object
     const where = [scopeId, namespace, name, resourceVersion, id] as const
     this.#sql.holes.run(...where)
+    this.#rings.quarantine(...where)
     const { forgetMembers, forgetSingles, forgetStaged } = this.#sql
     const rows = [forgetMembers, forgetSingles, forgetStaged].map((sql) => sql.all(...where).length)
     if (rows.some((count) => count > 0)) this.#objects.remove(id)
   }
 
-  #collection(
-    address: CollectionAddress,
-  ): { id: number; version: string; whole: boolean } | undefined {
+  #collection(address: CollectionAddress): (Ringed & { readonly whole: boolean }) | undefined {
     const { scope, namespace, labelSelector, fieldSelector } = address
     const scopeId = this.#objects.scope(scope)
     const row = this.#sql.collection.get(scopeId, namespace, labelSelector, fieldSelector)
-    return row && { id: Number(row[0]), version: String(row[1]), whole: row[2] === 1 }
+    return (
+      row && { id: Number(row[0]), scope: scopeId, version: String(row[1]), whole: row[2] === 1 }
+    )
   }
 
   #member(collection: number, namespace: string, name: string): Held | undefined {
@@ -387,19 +418,23 @@ export class Writes {
     if (!this.#sql.held.get(scope, namespace, name)) this.#sql.recall.run(scope, namespace, name)
   }
 
-  #setMember(scope: number, collection: number, held: Held): void {
+  /** Returns whether it is another than before. */
+  #setMember(scope: number, collection: number, held: Held): boolean {
     const { id, namespace, name, uid, resourceVersion, size } = held
     const before = this.#member(collection, namespace, name)
-    if (before?.id === id) return
+    if (before?.id === id) return false
     this.#sql.setMember.run(collection, namespace, name, id, uid, resourceVersion, size)
     if (before) this.#objects.release(scope, before)
+    return true
   }
 
-  #removeMember(scope: number, collection: number, namespace: string, name: string): void {
+  /** Returns whether it was there. */
+  #removeMember(scope: number, collection: number, namespace: string, name: string): boolean {
     const member = this.#member(collection, namespace, name)
-    if (!member) return
+    if (!member) return false
     this.#sql.removeMember.run(collection, namespace, name)
     this.#objects.release(scope, member)
+    return true
   }
 }
 

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { node } from '../../../src/request/identity.ts'
+import type { WatchEvent } from '../../../src/codec/watch.ts'
 import type { ApiObject } from '../../../src/kube/object.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../../../src/store/store.ts'
 import { collection, head, keyOf, object, pod, replace } from '../../contracts/object-store.ts'
@@ -53,6 +54,31 @@ function readable(list: StoredList | undefined): ApiObject[] {
   return objects
 }
 
+/** What of the events after version 100 can be read before it breaks off. */
+function retold(store: ObjectStore): string[] {
+  const events: string[] = []
+  const changes = store.changes(collection(), '100')
+  if (typeof changes !== 'object') return events
+  try {
+    for (const batch of changes.batches)
+      for (const { type, object, previous } of batch)
+        events.push(`${type} ${textOfBytes(object)} ${previous ? textOfBytes(previous) : ''}`)
+  } catch (cause) {
+    if (!(cause instanceof StoreFailure)) throw cause
+  }
+  return events
+}
+
+const textOfBytes = ({ bytes }: ApiObject): string => Buffer.from(bytes).toString()
+
+/** A store is told what is there, and that some of it has changed or gone. */
+const changes = names
+  .slice(0, 30)
+  .map((name, index): WatchEvent & { type: 'MODIFIED' | 'DELETED' } => ({
+    type: index % 3 === 0 ? 'DELETED' : 'MODIFIED',
+    object: object(name, 101 + index, { bytes: Buffer.from(textOf(name)) }),
+  }))
+
 /** What a store serves, each with what it is served as; fails where that is not what was stored under this name. */
 function checkServed(t: Test, store: ObjectStore, where: string): void {
   for (const key of [collection(), secrets]) {
@@ -65,6 +91,13 @@ function checkServed(t: Test, store: ObjectStore, where: string): void {
     const text = Buffer.from(found.object.bytes).toString()
     if (text !== textOf(name)) t.fail(`${where}: ${name} by name`)
   }
+  const expected = changes.map(({ type }, at) => {
+    const text = textOf(names[at] ?? '')
+    return `${type} ${text} ${text}`
+  })
+  const events = retold(store)
+  if (events.length > 0 && events.join() !== expected.slice(0, events.length).join())
+    t.fail(`${where}: ${events.length} events`)
   const document = store.document(api)
   if (document && Buffer.from(document.body).toString() !== textOf('api')) t.fail(`${where}: api`)
 }
@@ -79,7 +112,10 @@ void t.test(
         object(name, index + 1, { bytes: Buffer.from(textOf(name)) }),
       )
       await replace(store, collection(), head(100), objects)
+      await store.apply(collection(), changes)
       await replace(store, secrets, head(100), objects.slice(0, 10))
+      checkServed(t, store, 'before')
+      t.equal(retold(store).length, changes.length)
       await store.put(
         keyOf('single'),
         pod,

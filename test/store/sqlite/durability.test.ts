@@ -6,12 +6,12 @@ import { object, pod } from '../../contracts/object-store.ts'
 const scope: ScopeKey = ['node', 'application/json;object', '', 'v1', 'pods']
 const collection = { scope, namespace: '', labelSelector: '', fieldSelector: '' }
 
-const applying = (deleted: readonly boolean[]): Apply => ({
+const applying = (types: Apply['types']): Apply => ({
   kind: 'apply',
   collection,
   whole: true,
-  deleted,
-  objects: pack(deleted.map((_, at) => object(`pod-${at}`, at + 1))),
+  types,
+  objects: pack(types.map((_, at) => object(`pod-${at}`, at + 1))),
   previous: false,
   since: '',
   version: '9',
@@ -19,13 +19,13 @@ const applying = (deleted: readonly boolean[]): Apply => ({
 })
 
 void t.test('a power cut brings back nobody whose deletion was told', async (t) => {
-  t.ok(outlivesPowerCut(applying([false, true, false])))
+  t.ok(outlivesPowerCut(applying(['ADDED', 'DELETED', 'MODIFIED'])))
   t.ok(outlivesPowerCut({ kind: 'forget', scope, namespace: 'default', name: 'a' }))
   t.ok(outlivesPowerCut({ kind: 'disown', collection }), 'nor what was not to be served')
 })
 
 void t.test('a change waits for no disk', async (t) => {
-  t.notOk(outlivesPowerCut(applying([false, false])))
+  t.notOk(outlivesPowerCut(applying(['ADDED', 'MODIFIED'])))
   t.notOk(outlivesPowerCut(applying([])), 'nor does a bookmark')
   t.notOk(outlivesPowerCut({ kind: 'put', scope, gvk: pod, objects: pack([object('a', 1)]) }))
 })

@@ -1,5 +1,5 @@
-import { isTrue } from '../request/request-info.ts'
 import { badRequest, invalid, StatusError, type StatusCause } from '../kube/status.ts'
+import { isTrue } from './request-info.ts'
 
 /** What a list or watch asks of versions, selectors apart. */
 export interface ListOptions {
@@ -131,3 +131,28 @@ function invalidOptions(causes: readonly StatusCause[]): ReturnType<typeof inval
     causes,
   })
 }
+
+/**
+ * The version a request names as a number; zero for "any" and for none. Throws a StatusError for what is no version: 400 for a list; a
+ * get and a watch fail without a reason.
+ */
+export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): number {
+  if (text === '') return 0
+  if (/^[0-9]{1,19}$/.test(text)) return Number(text)
+  const message = `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+  if (verb === 'list') throw new StatusError(badRequest(`invalid resource version: ${message}`))
+  const { reason: _reason, ...status } = badRequest(message)
+  throw new StatusError({ ...status, code: 500 })
+}
+
+/** A page and a version cannot be asked for together: the page says which version it is of. Throws a StatusError 400. */
+export function refuseVersionOfPage({ continue: page, resourceVersion }: ListOptions): void {
+  if (page === '' || resourceVersion === '' || resourceVersion === '0') return
+  throw new StatusError(
+    badRequest('specifying resource version is not allowed when using continue'),
+  )
+}
+
+/** Whether a list is of exactly the version it names: where it says so, and where pages are to follow one another. */
+export const wantsExactly = ({ match, limit }: ListOptions): boolean =>
+  match === 'Exact' || (match === '' && limit > 0)

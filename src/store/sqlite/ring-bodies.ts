@@ -1,0 +1,49 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/**
+ * How many events refer to each body: they are not found by name as others who refer are, as an index of them would be one more page to
+ * write for each event. What a transaction changed is undone when it is rolled back.
+ */
+export class RingBodies {
+  readonly #counts = new Map<number, number>()
+  /** Bodies referred to (true) or not any more by the transaction that runs, in order. */
+  #changes: (readonly [id: number, added: boolean])[] = []
+
+  constructor(db: DatabaseSync) {
+    const rows = db.prepare('SELECT body, previous_body AS previous FROM event').iterate()
+    for (const { body, previous } of rows) {
+      this.#count(Number(body), 1)
+      if (previous !== null) this.#count(Number(previous), 1)
+    }
+  }
+
+  has(id: number): boolean {
+    return this.#counts.has(id)
+  }
+
+  add(id: number): void {
+    this.#count(id, 1)
+    this.#changes.push([id, true])
+  }
+
+  /** Whether that was the last event to refer to it. */
+  remove(id: number): boolean {
+    this.#count(id, -1)
+    this.#changes.push([id, false])
+    return !this.#counts.has(id)
+  }
+
+  committed(): void {
+    this.#changes = []
+  }
+
+  rolledBack(): void {
+    for (const [id, added] of this.#changes.splice(0)) this.#count(id, added ? -1 : 1)
+  }
+
+  #count(id: number, by: number): void {
+    const count = (this.#counts.get(id) ?? 0) + by
+    if (count === 0) this.#counts.delete(id)
+    else this.#counts.set(id, count)
+  }
+}

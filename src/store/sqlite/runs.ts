@@ -1,0 +1,78 @@
+import { StoreFailure } from '../store.ts'
+import type { Reading } from './snapshots.ts'
+
+/** Bytes read at once: what the loop may be held up for. */
+const runBytes = 256 << 10
+
+/** Rows of one run: many small ones are work too. */
+const runRows = 512
+
+/**
+ * What rows stood for when they were asked for: members of a collection, events of its ring. Bodies are read a run at a time when they are
+ * wanted; they are never rewritten, and kept until this is done or given up. Iterated once.
+ */
+export class Runs<Stored extends { readonly size: number }, Read> implements IterableIterator<
+  readonly Read[]
+> {
+  readonly #rows: readonly Stored[]
+  readonly #reading: Reading
+  readonly #read: (run: readonly Stored[]) => readonly Read[]
+  #ahead: readonly Read[] | undefined
+  #at = 0
+  #begun = false
+
+  constructor(
+    rows: readonly Stored[],
+    reading: Reading,
+    read: (run: readonly Stored[]) => readonly Read[],
+  ) {
+    this.#rows = rows
+    this.#reading = reading
+    this.#read = read
+    if (rows.length === 0) reading[Symbol.dispose]()
+  }
+
+  [Symbol.iterator](): this {
+    if (this.#begun) throw new Error('what is stored is iterated once')
+    this.#begun = true
+    return this
+  }
+
+  /** Reads the first run now, so that whoever asked learns here if it cannot be read. */
+  readAhead(): this {
+    const { value } = this.next()
+    this.#ahead = value
+    return this
+  }
+
+  next(): IteratorResult<readonly Read[], undefined> {
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    if (ahead) return { done: false, value: ahead }
+    if (this.#at >= this.#rows.length) return { done: true, value: undefined }
+    if (!this.#reading.valid) throw new StoreFailure('it was read too slowly to be kept')
+    const run = this.#run()
+    const value = this.#read(run)
+    this.#at += run.length
+    if (this.#at >= this.#rows.length) this.#reading[Symbol.dispose]()
+    return { done: false, value }
+  }
+
+  return(): IteratorResult<readonly Read[], undefined> {
+    this.#ahead = undefined
+    this.#at = this.#rows.length
+    this.#reading[Symbol.dispose]()
+    return { done: true, value: undefined }
+  }
+
+  #run(): readonly Stored[] {
+    let bytes = 0
+    let end = this.#at
+    for (let row = this.#rows[end]; row; row = this.#rows[end]) {
+      bytes += row.size
+      if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break
+      end += 1
+    }
+    return this.#rows.slice(this.#at, end)
+  }
+}
