@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, type KubeObject } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
@@ -7,6 +8,7 @@ import { makeControlGroup } from './cluster/control-group.ts'
 import { Daemon } from './cluster/daemon.ts'
 import { addNodeAddress } from './cluster/node-address.ts'
 import type { CertificateFiles } from './cluster/pki.ts'
+import { until } from './cluster/until.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
 
@@ -20,9 +22,10 @@ export interface KubeletOptions {
   readonly staticPodPath?: string
   /** OCI archives imported before the kubelet starts, besides busybox. */
   readonly images?: readonly string[]
+  readonly featureGates?: Readonly<Record<string, boolean>>
 }
 
-const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip'] as const
+const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip', 'umount'] as const
 
 /** Why no kubelet can run containers here, as the reason of a skipped test; `undefined` if one can. */
 export function noKubelet(): string | undefined {
@@ -40,12 +43,25 @@ export class Kubelet {
   readonly daemon: Daemon
   readonly runtime: Containerd
   readonly #url: string
+  readonly #root: string
+  readonly #umount: string
 
-  constructor(nodeName: string, url: string, daemon: Daemon, runtime: Containerd) {
+  constructor(
+    {
+      nodeName,
+      url,
+      root,
+      umount,
+    }: { nodeName: string; url: string; root: string; umount: string },
+    daemon: Daemon,
+    runtime: Containerd,
+  ) {
     this.nodeName = nodeName
     this.daemon = daemon
     this.runtime = runtime
     this.#url = url
+    this.#root = root
+    this.#umount = umount
   }
 
   /** A list of the pods that the kubelet itself takes for its own, asked by the holder of a certificate it believes. */
@@ -62,13 +78,35 @@ export class Kubelet {
     return this.daemon.restart()
   }
 
+  /**
+   * What a power cut does to it: it is killed, and so is every container; what was mounted in memory (secrets, tokens) is gone. Disks stay.
+   */
+  async powerCut(): Promise<void> {
+    await this.daemon.kill()
+    await until('every container to be gone', async () => {
+      const running = await this.runtime.running()
+      for (const each of running) this.runtime.kill(each)
+      return running.length === 0
+    })
+    for (const mount of memoryMountsUnder(this.#root)) execFileSync(this.#umount, ['-l', mount])
+  }
+
   /** The running containers of pods, without their sandboxes, by pod's name. */
-  async containers(): Promise<Map<string, { id: string; kill: () => void }>> {
+  async containers(): Promise<
+    Map<string, { id: string; kill: () => void; address: () => string | undefined }>
+  > {
     const running = await this.runtime.running()
     return new Map(
       running
         .filter(({ kind }) => kind === 'container')
-        .map((each) => [each.pod, { id: each.id, kill: () => this.runtime.kill(each) }]),
+        .map((each) => [
+          each.pod,
+          {
+            id: each.id,
+            kill: () => this.runtime.kill(each),
+            address: () => this.runtime.address(each),
+          },
+        ]),
     )
   }
 }
@@ -105,8 +143,23 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
     ],
     ready: async () => (await health.get('/healthz')).status === 200,
   })
-  return new Kubelet(options.nodeName, `https://${address}:${port}`, await daemon.start(), runtime)
+  const place = {
+    nodeName: options.nodeName,
+    url: `https://${address}:${port}`,
+    root: workspace.file('kubelet'),
+    umount: paths.umount,
+  }
+  return new Kubelet(place, await daemon.start(), runtime)
 }
+
+/** Mount points of file systems in memory, the innermost first. */
+const memoryMountsUnder = (folder: string): string[] =>
+  readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([, place = '', type]) => type === 'tmpfs' && place.startsWith(`${folder}/`))
+    .map(([, place = '']) => place)
+    .toReversed()
 
 interface Places {
   readonly address: string
@@ -118,7 +171,7 @@ interface Places {
 /** As a default installation has it, but for what a shared, small or old machine cannot give. */
 function configuration(
   workspace: Workspace,
-  { clientCa, staticPodPath }: KubeletOptions,
+  { clientCa, staticPodPath, featureGates }: KubeletOptions,
   { address, port, healthPort, runtime }: Places,
 ): object {
   return {
@@ -137,6 +190,7 @@ function configuration(
     containerRuntimeEndpoint: `unix://${runtime.socket}`,
     podLogsDir: workspace.file('pod-logs'),
     volumePluginDir: workspace.file('volume-plugins'),
+    ...(featureGates && { featureGates }),
     ...(staticPodPath !== undefined && { staticPodPath, fileCheckFrequency: '1s' }),
     cgroupDriver: 'cgroupfs',
     cgroupRoot: `/${workspace.name}`,

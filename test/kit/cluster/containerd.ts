@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { Daemon } from './daemon.ts'
 import { busyboxImage, writeBusyboxImage } from './oci-image.ts'
@@ -50,6 +50,14 @@ export class Containerd {
   /** SIGKILL to the container's first process, from outside, as the kernel does when memory is short. */
   kill({ processId }: RunningContainer): void {
     process.kill(processId, 'SIGKILL')
+  }
+
+  /** Its address in the pod network, as the kernel has it; `undefined` where it has none, or is no more. */
+  address({ processId }: RunningContainer): string | undefined {
+    const routes = `/proc/${processId}/net/fib_trie`
+    if (!existsSync(routes)) return undefined
+    const local = readFileSync(routes, 'utf8').matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)
+    return [...local].map(([, address]) => address).find((each) => !each?.startsWith('127.'))
   }
 
   /** Makes an archive's images known to the kubelet. */
