@@ -55,6 +55,7 @@ const jobs = {
     run(node, [join(root, 'test', 'floors.ts')])
   },
   fuzz: () => run(node, [join(root, 'test', 'fuzz', 'main.ts'), ...args]),
+  crash: () => run(node, [join(root, 'test', 'crash', 'main.ts'), ...args]),
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
   cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),

@@ -16,6 +16,7 @@ const main = join(import.meta.dirname, 'hub-main.ts')
 export class ChildHub {
   readonly rootDir: string
   readonly #flags: readonly string[]
+  readonly #env: Readonly<Record<string, string>>
   #process: ChildProcess | undefined
   #port = 0
   #online: boolean | undefined
@@ -23,9 +24,15 @@ export class ChildHub {
   /** What it has written to standard error, so far. */
   log = ''
 
-  constructor(rootDir: string, flags: readonly string[]) {
+  /** `env`: beside what this process was given. */
+  constructor(
+    rootDir: string,
+    flags: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     this.rootDir = rootDir
     this.#flags = flags
+    this.#env = env
   }
 
   get url(): string {
@@ -36,6 +43,7 @@ export class ChildHub {
   async start(): Promise<void> {
     const child = spawn(process.execPath, [main, ...this.#flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.#env },
     })
     this.#process = child
     this.#online = undefined
@@ -64,6 +72,12 @@ export class ChildHub {
 
   online(): Promise<void> {
     return this.#condition.until(() => this.#online === true)
+  }
+
+  /** Resolves when it has ended, by itself or by whoever killed it. */
+  async gone(): Promise<void> {
+    const child = this.#process
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 
   /** kill -9; resolves when it is gone. */

@@ -1,0 +1,20 @@
+import t from 'tap'
+import { disk } from './disk.ts'
+import { kill } from './kills.ts'
+
+const made = disk(t.testdir())
+
+if ('reason' in made) t.pass('skipped', { skip: made.reason })
+else {
+  const { library } = made
+  void t.test('a hub killed at any step shows nothing older than what it has shown', async (t) => {
+    const deaths = 18
+    await kill(t, {
+      folder: t.testdir(),
+      library,
+      seed: 1,
+      deaths,
+      onDeath: (round, step, of) => t.pass(`death ${round + 1}: at step ${step} of ${of}`),
+    })
+  })
+}

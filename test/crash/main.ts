@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { disk } from './disk.ts'
+import { kill } from './kills.ts'
+import { cutPower } from './power-cuts.ts'
+
+/**
+ * `npm run crash -- [TIMES] [--seed N]`: kills a hub so often, and cuts a store's power so often, and says what is wrong afterwards. A
+ * thousand take about half an hour.
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string', default: '1' } },
+})
+const times = Number(positionals[0] ?? '100')
+const seed = Number(values.seed)
+const cutsOfOneRun = 100
+
+const downs: (() => unknown)[] = []
+const teardown = { teardown: (act: () => unknown) => void downs.unshift(act) }
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'nodehub-crash-'))
+  teardown.teardown(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+const say = (text: string): boolean => process.stdout.write(`${text}\n`)
+
+try {
+  const made = disk(folder())
+  if ('reason' in made) throw new Error(made.reason)
+  const { library } = made
+  for (let cut = 0; cut < times; cut += cutsOfOneRun) {
+    const cuts = Math.min(cutsOfOneRun, times - cut)
+    const path = folder()
+    const wrong = await cutPower({ folder: path, library, seed: seed + cut, rounds: 400, cuts })
+    rmSync(path, { recursive: true })
+    if (wrong.length > 0) throw new Error(wrong.join('\n'))
+    say(`${cut + cuts} power cuts`)
+  }
+  await kill(teardown, {
+    folder: folder(),
+    library,
+    seed,
+    deaths: times,
+    onDeath: (death, step, of) =>
+      (death + 1) % 10 === 0 && say(`${death + 1} kills, the last at step ${step} of ${of}`),
+  })
+} finally {
+  for (const act of downs) await act()
+}

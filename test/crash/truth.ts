@@ -1,0 +1,84 @@
+import type { GVR } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { CloudServer } from '../kit/cloud.ts'
+
+/** One thing that happened in the cloud. */
+export interface Happened {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly version: number
+  readonly name: string
+  /** What it was from then on; of what was deleted, what it was last. */
+  readonly state: string
+}
+
+/** Makes changes to one resource of a cloud, and knows all that ever happened to it. */
+export class Truth {
+  readonly #cloud: CloudServer
+  readonly #gvr: GVR
+  readonly #make: (name: string, filling: string) => JsonObject
+  readonly #happened: Happened[] = []
+  readonly #names = new Set<string>()
+
+  constructor(cloud: CloudServer, gvr: GVR, make: (name: string, filling: string) => JsonObject) {
+    this.#cloud = cloud
+    this.#gvr = gvr
+    this.#make = make
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names]
+  }
+
+  get version(): number {
+    return this.#happened.at(-1)?.version ?? 0
+  }
+
+  /** It is made, or made anew. */
+  set(name: string, filling: string): void {
+    const { sandbox } = this.#cloud
+    const type = this.#names.has(name) ? 'MODIFIED' : 'ADDED'
+    const object = this.#make(name, filling)
+    if (type === 'ADDED') sandbox.create(this.#gvr, object)
+    else sandbox.update(this.#gvr, object)
+    this.#names.add(name)
+    this.#note(type, name, stateOf(sandbox.get(this.#gvr, name, 'default')!))
+  }
+
+  delete(name: string): void {
+    const { sandbox } = this.#cloud
+    const state = stateOf(sandbox.get(this.#gvr, name, 'default')!)
+    sandbox.delete(this.#gvr, name, 'default', { gracePeriodSeconds: 0 })
+    this.#names.delete(name)
+    this.#note('DELETED', name, state)
+  }
+
+  #note(type: Happened['type'], name: string, state: string): void {
+    this.#happened.push({ type, name, state, version: Number(this.#cloud.sandbox.version) })
+  }
+
+  /** What happened after `since`, up to `until`. */
+  between(since: number, until: number): readonly Happened[] {
+    return this.#happened.filter(({ version }) => version > since && version <= until)
+  }
+
+  /** By name, what there was at a version. */
+  at(version: number): ReadonlyMap<string, string> {
+    const found = new Map<string, string>()
+    for (const { type, name, state } of this.between(0, version)) {
+      if (type === 'DELETED') found.delete(name)
+      else found.set(name, state)
+    }
+    return found
+  }
+}
+
+/** What tells one state of an object from all others: its version, and what it was filled with. */
+export function stateOf(object: JsonObject): string {
+  const { uid, resourceVersion, annotations } = object['metadata'] as JsonObject
+  const filling = (annotations as JsonObject | undefined)?.['test.example/filling']
+  return JSON.stringify([uid, resourceVersion, filling])
+}
+
+export const fillingOf = (filling: string, length: number): JsonObject => ({
+  'test.example/filling': filling.padEnd(length, `${filling} `),
+})
