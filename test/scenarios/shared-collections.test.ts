@@ -54,3 +54,176 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(await hub.metric('nodehub_shared_watches'), 1)
   })
 }
+
+void t.test('nothing is lost and nothing repeated, however the watch is cut', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [coredns] = accounts(cloud, hub, 'coredns')
+  if (!coredns) throw new Error('nobody')
+  const watches = [await informer(hub.as('kube-proxy')), await informer(coredns)]
+  const cuts: (() => void | Promise<void>)[] = [
+    () => cloud.sandbox.endWatches(isOwnWatch),
+    () => {
+      using _reset = cloud.sandbox.faults.reset()
+    },
+    async () => {
+      await cloud.unplug()
+      await hub.offline()
+      await cloud.plug()
+      await hub.online()
+    },
+  ]
+  const names: string[] = []
+  for (const [turn, cut] of [...cuts, ...cuts].entries()) {
+    names.push(`ADDED default/before-${turn}`, `ADDED default/while-${turn}`)
+    add(cloud, `before-${turn}`)
+    const cutting = cut()
+    add(cloud, `while-${turn}`)
+    await cutting
+  }
+  for (const watch of watches) t.strictSame(await told(watch, names.length), names)
+  add(cloud, 'last')
+  for (const watch of watches) t.strictSame(await told(watch, 1), ['ADDED default/last'])
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test('a caller who may not read all is answered by the API server alone', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  add(cloud, 'hidden', 'kube-system')
+  cloud.sandbox.authorize(
+    ({ user, resource, namespace }) =>
+      user.name !== 'guest' || resource !== 'services' || namespace === 'default',
+  )
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await informer(hub.as('kube-proxy'))
+  const [guest] = accounts(cloud, hub, 'guest')
+  if (!guest) throw new Error('nobody')
+  const version = cloud.sandbox.version
+  for (const query of ['', '?resourceVersion=0', `?resourceVersion=${version}`]) {
+    t.equal((await guest.get(`${allServices}${query}`)).status, 403)
+  }
+  t.equal((await guest.watch(allServices, { resourceVersion: version })).status, 403)
+  const own = await guest.list('/api/v1/namespaces/default/services?resourceVersion=0')
+  t.strictSame(own.names, ['default/a'])
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await guest.get(`${allServices}?resourceVersion=0`)).status, 503)
+  t.equal((await guest.get('/api/v1/namespaces/kube-system/services/hidden')).status, 503)
+})
+
+void t.test(
+  'where the hub itself may not read all, everybody has a watch of his own',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    cloud.sandbox.authorize(
+      ({ user, resource }) => user.name !== 'system:anonymous' || resource !== 'services',
+    )
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    for (const client of accounts(cloud, hub, 'coredns', 'operator')) await informer(client)
+    t.equal(cloud.sandbox.watchCount(isWatch), 2)
+    t.equal(cloud.sandbox.watchCount(isOwn), 0)
+  },
+)
+
+void t.test(
+  'who was allowed to read all is shown it offline, after a restart as well',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const token = cloud.sandbox.token('operator')
+    const operator = (): Client => hub.as('operator', { token })
+    const [proxied, own] = [await informer(hub.as('kube-proxy')), await informer(operator())]
+    add(cloud, 'b')
+    cloud.sandbox.delete(services, 'a', 'default')
+    for (const watch of [proxied, own]) await watch.take(2)
+    const { version } = cloud.sandbox
+    await cloud.unplug()
+    await hub.offline()
+    for (const restarts of [false, true]) {
+      if (restarts) {
+        await hub.restart()
+        await hub.offline()
+      }
+      // Nothing is recorded for this program.
+      const listed = await operator().list(allServices)
+      t.strictSame([listed.names, listed.resourceVersion], [['default/b'], version])
+      t.equal((await operator().get('/api/v1/namespaces/default/services/b')).status, 200)
+      t.equal((await operator().get('/api/v1/namespaces/default/services/a')).status, 404)
+      const { status } = await operator().get(`${allServices}?resourceVersion=${version}9`)
+      t.equal(status, 504, 'a version that has not come')
+      const listing = await operator().watch(`${allServices}?allowWatchBookmarks=true`, {
+        sendInitialEvents: 'true',
+        resourceVersionMatch: 'NotOlderThan',
+      })
+      t.strictSame(
+        (await listing.take(2)).map(({ type }) => type),
+        ['ADDED', 'BOOKMARK'],
+      )
+      const stranger = hub.as('operator', { token: cloud.sandbox.token('stranger') })
+      t.equal((await stranger.get(allServices)).status, 401)
+    }
+    const watch = await operator().watch(allServices, { resourceVersion: version })
+    await cloud.plug()
+    await hub.online()
+    add(cloud, 'c')
+    t.strictSame(await told(watch, 1), ['ADDED default/c'], 'and its watch outlasts the outage')
+  },
+)
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`selectors are applied here as the API server does: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    add(cloud, 'b', 'kube-system')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    await informer(hub.as('coredns', { encoding }))
+    const selectors = [
+      '&labelSelector=tier%3Dfront',
+      '&labelSelector=tier%21%3Dfront',
+      '&fieldSelector=spec.clusterIP%21%3DNone',
+      '&fieldSelector=metadata.namespace%3Dkube-system',
+    ]
+    const both = async (query: string): Promise<readonly [Watching, Watching]> => {
+      const through = await informer(hub.as('kube-proxy', { encoding }), query)
+      return [through, await informer(cloud.as('kube-proxy', { encoding }), query)]
+    }
+    const pairs: (readonly [Watching, Watching])[] = []
+    for (const selector of selectors) pairs.push(await both(selector))
+    t.equal(
+      cloud.sandbox.watchCount((request) => isWatch(request) && !isOwn(request)),
+      selectors.length,
+      'only those that did not go through the hub',
+    )
+    const relabel = (labels: Record<string, string>): void => {
+      const object = cloud.sandbox.get(services, 'a', 'default')
+      if (!object) throw new Error('it is gone')
+      cloud.sandbox.update(services, { ...object, metadata: { ...object.metadata, labels } })
+    }
+    relabel({ tier: 'front' })
+    relabel({ tier: 'front', more: 'yes' })
+    relabel({ tier: 'back' })
+    cloud.touch(services, 'b', 'kube-system')
+    cloud.sandbox.delete(services, 'a', 'default')
+    cloud.sandbox.delete(services, 'b', 'kube-system')
+    const expected = [3, 5, 6, 2]
+    for (const [index, [through, direct]] of pairs.entries()) {
+      const [heard, said] = [
+        await through.take(expected[index] ?? 0),
+        await direct.take(expected[index] ?? 0),
+      ]
+      t.strictSame(
+        heard.map(({ type, object }) => ({ type, object })),
+        said.map(({ type, object }) => ({ type, object })),
+        String(selectors[index]),
+      )
+    }
+  })
+}
