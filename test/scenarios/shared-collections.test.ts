@@ -227,3 +227,185 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
   })
 }
+
+const narrow = '&fieldSelector=spec.clusterIP%21%3DNone'
+
+const isOwnList = (request: SeenRequest): boolean =>
+  isOwn(request) && request.path === allServices && request.query.get('watch') === null
+
+void t.test(
+  'who is alone in what it watches, and wants less than all, is spared all',
+  async (t) => {
+    const cloud = await startCloud(t, { bookmarkMs: 100 })
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubelet = await informer(hub.as('kubelet'), narrow)
+    t.equal(cloud.sandbox.watchCount(isWatch), 1)
+    t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its own watch')
+    const again = await informer(hub.as('kubelet'), narrow)
+    t.equal(cloud.sandbox.watchCount(isOwn), 0, 'it again is nobody else')
+    again.hangUp()
+    const proxy = await informer(hub.as('kube-proxy'), '&labelSelector=%21headless')
+    await cloud.sandbox.untilWatches(1, isOwnWatch)
+    // Those that have begun by themselves go over at a bookmark.
+    await cloud.sandbox.untilWatches(1, isWatch)
+    t.equal(await hub.metric('nodehub_shared_readers'), 2)
+    add(cloud, 'b')
+    for (const watch of [kubelet, proxy]) {
+      let event = await watch.next()
+      while (event?.type === 'BOOKMARK') event = await watch.next()
+      t.match(event, { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    }
+  },
+)
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a consistent WatchList is the API server's, and goes on here: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      add(cloud, 'a')
+      add(cloud, 'b')
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      await hub.online()
+      await informer(hub.as('coredns', { encoding }))
+      // Later than all that the hub has been told.
+      cloud.addPods('unrelated')
+      const watch = await hub
+        .as('kube-proxy', { encoding })
+        .watch(`${allServices}?allowWatchBookmarks=true`, {
+          sendInitialEvents: 'true',
+          resourceVersionMatch: 'NotOlderThan',
+        })
+      const [, , end] = await watch.take(3)
+      t.match(end, {
+        type: 'BOOKMARK',
+        object: { metadata: { resourceVersion: cloud.sandbox.version } },
+      })
+      await cloud.sandbox.untilWatches(1, isWatch)
+      t.equal(await hub.metric('nodehub_shared_readers'), 2)
+      add(cloud, 'c')
+      cloud.sandbox.delete(services, 'a', 'default')
+      t.strictSame(await told(watch, 2), ['ADDED default/c', 'DELETED default/a'])
+    },
+  )
+}
+
+void t.test(
+  'state of any age comes from what is shared, the most recent from the cloud',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    await informer(hub.as('coredns'))
+    const { version } = cloud.sandbox
+    const [operator] = accounts(cloud, hub, 'operator')
+    if (!operator) throw new Error('nobody')
+    await operator.get('/version')
+    const asked = async (ask: () => Promise<unknown>): Promise<boolean> => {
+      const before = cloud.sandbox.requests.filter(({ path }) => path === allServices).length
+      await ask()
+      return cloud.sandbox.requests.filter(({ path }) => path === allServices).length > before
+    }
+    const list = (query: string) => async () => {
+      const { names, resourceVersion } = await operator.list(`${allServices}${query}`)
+      t.strictSame([names, resourceVersion], [['default/a'], version])
+    }
+    t.equal(await asked(list('?resourceVersion=0&limit=500')), false)
+    t.equal(await asked(list(`?resourceVersion=${version}`)), false)
+    const notOlder = 'resourceVersionMatch=NotOlderThan'
+    t.equal(await asked(list(`?resourceVersion=${version}&${notOlder}`)), false)
+    t.equal(await asked(list('')), true)
+    t.equal(await asked(list('?limit=500')), true)
+    t.equal(await asked(list(`?resourceVersion=${version}&resourceVersionMatch=Exact`)), true)
+    const watched = (query: Record<string, string>) => async () => {
+      const watch = await operator.watch(`${allServices}?allowWatchBookmarks=true`, query)
+      t.strictSame(await told(watch, 1), ['ADDED default/a'])
+      if (query['sendInitialEvents']) t.match(await watch.next(), { type: 'BOOKMARK' })
+    }
+    t.equal(await asked(watched({ resourceVersion: '0' })), false)
+    t.equal(await asked(watched({})), false)
+    const initial = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+    t.equal(await asked(watched({ ...initial, resourceVersion: version })), false)
+    t.equal(await asked(watched({ ...initial, resourceVersion: '0' })), false)
+    t.equal(await asked(watched(initial)), true)
+    cloud.addPods('newer')
+    const newer = { resourceVersion: cloud.sandbox.version }
+    const waits = await operator.watch(allServices, newer)
+    add(cloud, 'b')
+    t.strictSame(await told(waits, 1), ['ADDED default/b'], 'a later version is waited for')
+  },
+)
+
+void t.test(
+  'a version that is forgotten makes the hub list once, and its clients here',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const clients = [
+      hub.as('kube-proxy'),
+      ...accounts(cloud, hub, 'coredns', 'one', 'two', 'three'),
+    ]
+    const watches: Watching[] = []
+    for (const client of clients) watches.push(await informer(client))
+    const { version } = cloud.sandbox
+    await cloud.unplug()
+    await hub.offline()
+    add(cloud, 'b')
+    cloud.sandbox.delete(services, 'a', 'default')
+    cloud.sandbox.compact()
+    const before = cloud.sandbox.requests.length
+    await cloud.plug()
+    for (const watch of watches) t.equal(await watch.end(), 'ended')
+    // As a reflector does it: the watch from its version is refused by the API server, which makes it list not older than that.
+    for (const client of clients) {
+      const refused = await client.watch(allServices, { resourceVersion: version })
+      t.match(await refused.next(), { type: 'ERROR', object: { code: 410 } })
+      const { names } = await client.list(`${allServices}?resourceVersion=${version}`)
+      t.strictSame(names, ['default/b'])
+    }
+    const lists = cloud.sandbox.requests
+      .slice(before)
+      .filter(
+        ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
+      )
+    t.strictSame(lists.map(isOwnList), [true])
+  },
+)
+
+void t.test('a restored cluster is listed anew, and its readers come back', async (t) => {
+  const cloud = await startCloud(t, { firstVersion: 5000 })
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const watch = await informer(hub.as('coredns'))
+  await cloud.unplug()
+  await hub.offline()
+  const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+  add(restored, 'old')
+  await hub.online()
+  t.equal(await watch.end(), 'ended')
+  await restored.sandbox.untilWatches(1, isOwnWatch)
+  const { names, resourceVersion } = await hub
+    .as('operator')
+    .list(`${allServices}?resourceVersion=0`)
+  t.strictSame([names, resourceVersion], [['default/old'], restored.sandbox.version])
+})
+
+void t.test('whoever impersonates another shares nothing', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await informer(hub.as('coredns'))
+  const [admin] = accounts(cloud, hub, 'admin')
+  if (!admin) throw new Error('nobody')
+  await admin.get('/version')
+  const seen = cloud.sandbox.nextRequest(({ path }) => path === allServices)
+  await admin.send(`${allServices}?resourceVersion=0`, { headers: { 'Impersonate-User': 'other' } })
+  t.equal((await seen).headers['impersonate-user'], 'other')
+})

@@ -173,6 +173,7 @@ export class UpstreamWatch {
     using _parent = follow(parent, ending)
     using _over = { [Symbol.dispose]: () => ending.abort() }
     const began = elapsed()
+    const seconds = Math.round(jitter(300, 600))
     let open = false
     let told = false
     try {
@@ -180,7 +181,7 @@ export class UpstreamWatch {
         {
           allowWatchBookmarks: 'true',
           resourceVersion: version,
-          timeoutSeconds: String(Math.round(jitter(300, 600))),
+          timeoutSeconds: String(seconds),
           watch: 'true',
         },
         ending.signal,
@@ -198,7 +199,10 @@ export class UpstreamWatch {
     } finally {
       if (open) this.#listener.onLost()
     }
-    return told || elapsed() - began >= soundMs
+    const lasted = elapsed() - began
+    // Whoever ended it before its time may be another cluster's when he is there again.
+    if (lasted < seconds * 1000) this.#inDoubt = true
+    return told || lasted >= soundMs
   }
 
   #told(events: readonly WatchEvent[]): void {
