@@ -22,6 +22,7 @@ import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
+import { withAge, withStaleness } from './staleness.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
@@ -65,7 +66,8 @@ export function localObject(
   const { form, stored } = storedObject(exchange, info, store)
   refuseNoVersion(info.query.get('resourceVersion') ?? '', stored.object.resourceVersion, 'get')
   const object = shadows.show(shadowed(exchange, info), form, stored)
-  return objectReply(form, { ...stored, object })
+  const reply = objectReply(form, { ...stored, object })
+  return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
 /** The object that a request names, for its sender. */
@@ -109,7 +111,8 @@ export function localList(
   refuseOtherVersions(options, stored.resourceVersion)
   const of = { identity: exchange.identity, gvr: info.gvr }
   const shown = shadows.showAll(of, source.form, objectKind(stored.gvk), stored)
-  return listReply(source.form, shown)
+  const reply = listReply(source.form, shown)
+  return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
 function refuseOtherVersions(options: ListOptions, stored: string): void {
@@ -133,7 +136,8 @@ export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply
     kind: 'body',
     from: 'cache',
     status: 200,
-    headers: answerHeaders(found.contentType),
+    // No warning: kubectl reads discovery before whatever it is asked for, which says it then.
+    headers: withAge(answerHeaders(found.contentType), found.confirmedAt),
     body: found.body,
   }
 }

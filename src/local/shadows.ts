@@ -6,7 +6,7 @@ import type { ApiObject } from '../kube/object.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Form } from '../request/form.ts'
 import type { Identity } from '../request/identity.ts'
-import type { StoredList, StoredObject } from '../store/store.ts'
+import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
 /** Enough for a node and its pods, with what a kubelet says of their status. */
 const mostShadows = 1_024
@@ -46,12 +46,12 @@ export class Shadows {
   #back: AbortSignal | undefined
 
   /** The object as its writer was last shown it: what a patch of its is to be applied to. */
-  lastShown(of: Shadowed, encoding: Encoding, { gvk, object }: StoredObject): ApiObject {
+  lastShown(of: Shadowed, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
     return over(encoding, gvk, object, this.#of(of, object)?.shown ?? none)
   }
 
   /** The object as its writer is shown it now; its next patch is meant for that. */
-  show(of: Shadowed, { encoding, shape }: Form, { gvk, object }: StoredObject): ApiObject {
+  show(of: Shadowed, { encoding, shape }: Form, { gvk, object }: ObjectOfKind): ApiObject {
     const shadow = shape === 'object' ? this.#of(of, object) : undefined
     if (!shadow) return object
     if (shadow.shown !== shadow.members) {
@@ -87,7 +87,7 @@ export class Shadows {
   keep(
     of: Shadowed,
     encoding: Encoding,
-    { gvk, object }: StoredObject,
+    { gvk, object }: ObjectOfKind,
     changes: readonly MemberChange[],
   ): ApiObject {
     const shown = this.#of(of, object)?.shown ?? none

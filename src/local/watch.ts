@@ -12,6 +12,7 @@ import type { ObjectStore, StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { neverCached, refuseNoVersion } from './answers.ts'
 import { sourceOf, storedList } from './source.ts'
+import { withStaleness } from './staleness.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {
@@ -48,7 +49,11 @@ export function localWatch(
     kind: 'watch',
     from: 'cache',
     status: 200,
-    headers: answerHeaders(mediaType(form.encoding, true)),
+    headers: withStaleness(
+      answerHeaders(mediaType(form.encoding, true)),
+      exchange,
+      stored.confirmedAt,
+    ),
     form: () => form,
     gvk: () => gvk,
     extra: stored.extra,

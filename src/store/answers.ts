@@ -5,14 +5,14 @@ import { HeaderList } from '../exchange/headers.ts'
 import { mediaType } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { Form } from '../request/form.ts'
-import type { StoredList, StoredObject } from './store.ts'
+import type { ObjectOfKind, StoredList } from './store.ts'
 
 /** Headers that the API server sends with every answer. */
 export const answerHeaders = (contentType: string): HeaderList =>
   new HeaderList(['Cache-Control', 'no-cache, private', 'Content-Type', contentType])
 
 /** A stored object as the answer to a get. */
-export const objectReply = (form: Form, { gvk, object }: StoredObject): ObjectReply => ({
+export const objectReply = (form: Form, { gvk, object }: ObjectOfKind): ObjectReply => ({
   kind: 'object',
   from: 'cache',
   status: 200,

@@ -49,9 +49,21 @@ export interface StoredDocument {
   readonly body: Uint8Array
 }
 
-export interface StoredObject {
+/** A document as it was put. */
+export interface KnownDocument extends StoredDocument {
+  /** When the cloud last gave it, to some minutes, in milliseconds since the epoch; 0 where that is not known. */
+  readonly confirmedAt: number
+}
+
+/** An object, and of what kind it is. */
+export interface ObjectOfKind {
   readonly gvk: GVK
   readonly object: ApiObject
+}
+
+export interface StoredObject extends ObjectOfKind {
+  /** When the cloud last confirmed it, to some minutes: as a record, or in a collection that holds it. As `KnownDocument` has it. */
+  readonly confirmedAt: number
 }
 
 export interface StoredList {
@@ -162,7 +174,7 @@ export interface ObjectStore extends AsyncDisposable {
     options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
   putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
-  document(key: DocumentKey): StoredDocument | undefined
+  document(key: DocumentKey): KnownDocument | undefined
 }
 
 /** The disk, or the file, would not take a write. `cause` says why. */

@@ -809,6 +809,26 @@ export function objectStoreContract(
     )
   })
 
+  promise('it is known when the cloud last said what is answered', async (t, store) => {
+    const confirmed = (name: string): number => {
+      const found = store.get(keyOf(name))
+      return typeof found === 'object' ? found.confirmedAt : 0
+    }
+    const before = Date.now()
+    await store.put(keyOf('a'), pod, object('a', 5))
+    const first = confirmed('a')
+    t.ok(first >= before, 'when it was put')
+    const key = { identity: node, url: '/api', accept: '' }
+    await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
+    t.ok((store.document(key)?.confirmedAt ?? 0) >= before)
+    await replace(store, collection(), head(6), [object('a', 5), object('b', 6)])
+    const list = store.list(collection())!
+    t.equal(confirmed('b'), list.confirmedAt, 'as the collection that holds it')
+    t.equal(confirmed('a'), list.confirmedAt, 'whatever said it last')
+    await store.put(keyOf('a'), pod, object('a', 7))
+    t.ok(confirmed('a') >= list.confirmedAt, 'another state is younger')
+  })
+
   promise('documents are kept by who asked, where, and for what', async (t, store) => {
     const key = { identity: node, url: '/openapi/v3?hash=1', accept: 'application/json' }
     t.equal(store.document(key), undefined)

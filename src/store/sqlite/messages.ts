@@ -112,6 +112,7 @@ export interface Apply {
 
 export interface Put {
   readonly kind: 'put'
+  readonly confirmedAt: number
   readonly scope: ScopeKey
   readonly gvk: GVK
   readonly objects: Packed
@@ -127,6 +128,7 @@ export interface Forget {
 
 export interface PutDocument extends StoredDocument {
   readonly kind: 'document'
+  readonly confirmedAt: number
   /** Identity, URL, Accept. */
   readonly key: readonly [string, string, string]
   readonly body: Uint8Array<ArrayBuffer>

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import type { StoredDocument } from '../store.ts'
+import type { KnownDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { keptIdleDays } from './idle-audiences.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
@@ -104,7 +104,7 @@ export class Reads {
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       document: prepare(
         db,
-        'SELECT content_type, checksum, body FROM document WHERE identity = ? AND url = ? AND accept = ?',
+        'SELECT content_type, checksum, body, confirmed_at FROM document WHERE identity = ? AND url = ? AND accept = ?',
       ),
     }
   }
@@ -228,12 +228,12 @@ export class Reads {
     return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
   }
 
-  document(key: readonly [string, string, string]): StoredDocument | 'damaged' | undefined {
+  document(key: readonly [string, string, string]): KnownDocument | 'damaged' | undefined {
     const row = this.#sql.document.get(...key)
     if (!row) return undefined
     const body = row[2]
     return body instanceof Uint8Array && crc32(body) === row[1]
-      ? { contentType: String(row[0]), body }
+      ? { contentType: String(row[0]), body, confirmedAt: Number(row[3]) }
       : 'damaged'
   }
 

@@ -7,7 +7,8 @@ import type { DatabaseSync } from 'node:sqlite'
  * records, and what is staged, each with all that is known of the object, so that an event writes few pages. Nobody counts those who
  * refer: they are found by name. A row of `body` that nobody refers to is used again, but not while a list that is being read may come
  * to it. `forgotten` names objects that members stand for and of which the cloud has said since that there are none; nothing in it is
- * in `single`. `audience` counts the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are
+ * in `single`. Where `below` names a version, only states before it are out of date: a selector's watch or list showed the object no longer,
+ * which may only have ceased to match. `audience` counts the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are
  * given once only.
  *
  * `event` is the ring of each collection: what its watches said, in their order, with references to the body that each brought and to the
@@ -102,6 +103,11 @@ const migrations = [
   ALTER TABLE collection ADD COLUMN ring_first INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE collection ADD COLUMN ring_next INTEGER NOT NULL DEFAULT 1;
   UPDATE collection SET ring_from = version;
+  `,
+  `
+  ALTER TABLE single ADD COLUMN confirmed_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE document ADD COLUMN confirmed_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE forgotten ADD COLUMN below TEXT NOT NULL DEFAULT '';
   `,
 ]
 

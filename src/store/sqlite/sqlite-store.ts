@@ -11,6 +11,7 @@ import {
   type CollectionKey,
   type DocumentKey,
   type KnownCollection,
+  type KnownDocument,
   type ObjectKey,
   type ObjectStore,
   type Replacement,
@@ -38,7 +39,7 @@ import type { Reads, Stored, StoredEvent } from './reads.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Runs } from './runs.ts'
 import type { Snapshots } from './snapshots.ts'
-import { newestOf, verdictOn, type Standing } from './standing.ts'
+import { confirmationOf, newestOf, verdictOn, type Standing } from './standing.ts'
 import { Sweep } from './sweep.ts'
 import { mayFollow, newest } from './versions.ts'
 import { WriteQueue, type OnCommitted } from './write-queue.ts'
@@ -161,7 +162,7 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
-  document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
+  document({ identity, url, accept }: DocumentKey): KnownDocument | undefined {
     this.#sweep.used(identity)
     const key = [identity, url, accept] as const
     const found = this.#read(() => this.#reads.document(key))
@@ -174,7 +175,13 @@ export class SqliteStore implements ObjectStore {
     this.#sweep.used(audience.identity)
     const scope = scopeOf(audience, gvr)
     if (this.#forgetting === 0 && this.#read(() => this.#isStale(scope, object))) return
-    const operation: Put = { kind: 'put', scope, gvk, objects: pack([object]) }
+    const operation: Put = {
+      kind: 'put',
+      scope,
+      gvk,
+      objects: pack([object]),
+      confirmedAt: now(),
+    }
     await this.#write(operation, object.bytes.byteLength)
   }
 
@@ -233,11 +240,22 @@ export class SqliteStore implements ObjectStore {
 
   async putDocument(key: DocumentKey, { contentType, body }: StoredDocument): Promise<void> {
     const stored = this.document(key)
-    if (stored?.contentType === contentType && Buffer.compare(stored.body, body) === 0) return
+    if (
+      stored?.contentType === contentType &&
+      Buffer.compare(stored.body, body) === 0 &&
+      isRecent(stored.confirmedAt)
+    )
+      return
     const { identity, url, accept } = key
     const copy = new Uint8Array(body)
     await this.#write(
-      { kind: 'document', key: [identity, url, accept], contentType, body: copy },
+      {
+        kind: 'document',
+        key: [identity, url, accept],
+        contentType,
+        body: copy,
+        confirmedAt: now(),
+      },
       copy.byteLength,
     )
     this.#damaged.delete(JSON.stringify([identity, url, accept]))
@@ -277,7 +295,7 @@ export class SqliteStore implements ObjectStore {
     )
     if (typeof found !== 'object') return found
     const [object] = this.#bodies(scope, [found.stored])
-    return object && { gvk: found.gvk, object }
+    return object && { gvk: found.gvk, object, confirmedAt: confirmationOf(standing, found) }
   }
 
   /** Without what collections say that missed a write. */
@@ -375,6 +393,7 @@ export class SqliteStore implements ObjectStore {
     return (
       record?.resourceVersion === resourceVersion &&
       record.uid === uid &&
+      isRecent(confirmationOf(standing, known)) &&
       !this.#damaged.has(markOf(record))
     )
   }
@@ -437,6 +456,12 @@ export class SqliteStore implements ObjectStore {
 
 const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
   JSON.stringify([id, namespace, name, resourceVersion])
+
+/** What is told again as it is stored is written down as confirmed no more often: each time is a write to the disk. */
+const confirmEveryMs = 600_000
+
+/** A clock that was set back does not keep what it says from being written. */
+const isRecent = (confirmedAt: number): boolean => Math.abs(now() - confirmedAt) < confirmEveryMs
 
 function toApply(
   state: CollectionState,

@@ -19,6 +19,8 @@ export interface Candidate {
   readonly gvk: GVK
   /** The version up to which it is known not to have changed. */
   readonly confirmed: string
+  /** When that was said. */
+  readonly confirmedAt: number
 }
 
 /** All that is stored about one object, but its bytes. */
@@ -37,17 +39,17 @@ export class Standings {
     this.#sql = {
       own: prepare(
         db,
-        `SELECT body, uid, version, size, kind_group, kind_version, kind
+        `SELECT body, uid, version, size, kind_group, kind_version, kind, confirmed_at, ''
          FROM single WHERE scope = ?1 AND namespace = ?2 AND name = ?3
          UNION ALL
-         SELECT NULL, '', '', 0, '', '', ''
+         SELECT NULL, '', '', 0, '', '', '', 0, below
          FROM forgotten WHERE scope = ?1 AND namespace = ?2 AND name = ?3`,
       ),
       // Collections of other names are many where each object is watched by itself, and need no look.
       holdings: prepare(
         db,
         `SELECT member.body, member.uid, member.version, member.size,
-           collection.kind_group, collection.kind_version, collection.kind,
+           collection.kind_group, collection.kind_version, collection.kind, collection.confirmed_at,
            collection.namespace, label_selector, field_selector, collection.version, holes
          FROM collection LEFT JOIN member
            ON member.collection = collection.id AND member.namespace = ?2 AND member.name = ?3
@@ -69,20 +71,20 @@ export class Standings {
       holdings: this.#sql.holdings.all(id, namespace, name, field).map((row) => ({
         address: {
           scope,
-          namespace: String(row[7]),
-          labelSelector: String(row[8]),
-          fieldSelector: String(row[9]),
+          namespace: String(row[8]),
+          labelSelector: String(row[9]),
+          fieldSelector: String(row[10]),
         },
-        version: String(row[10]),
-        holes: row[11] === 1,
-        member: candidateOf(row, named, String(row[10])),
+        version: String(row[11]),
+        holes: row[12] === 1,
+        member: candidateOf(row, named, String(row[11])),
       })),
     }
   }
 }
 
 function candidateOf(
-  [id, uid, version, size, group, kindVersion, kind]: Row,
+  [id, uid, version, size, group, kindVersion, kind, confirmedAt]: Row,
   named: { readonly namespace: string; readonly name: string },
   confirmed: string,
 ): Candidate | undefined {
@@ -102,7 +104,20 @@ function candidateOf(
       kind: String(kind).replace(/List$/, ''),
     },
     confirmed,
+    confirmedAt: Number(confirmedAt),
   }
+}
+
+/** When the cloud last said that the object is in this state. */
+export function confirmationOf({ single, holdings }: Standing, { stored }: Candidate): number {
+  let last = 0
+  for (const candidate of [single, ...holdings.map(({ member }) => member)]) {
+    const same =
+      candidate?.stored.resourceVersion === stored.resourceVersion &&
+      candidate.stored.uid === stored.uid
+    if (same) last = Math.max(last, candidate.confirmedAt)
+  }
+  return last
 }
 
 /** Newest first; of versions that do not compare, the one written last. Of one version, the one confirmed last. */

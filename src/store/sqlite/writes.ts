@@ -83,15 +83,20 @@ export class Writes {
       setSingle: prepare(
         db,
         `INSERT INTO single (scope, namespace, name, body, uid, version, size,
-           kind_group, kind_version, kind)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+           kind_group, kind_version, kind, confirmed_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size, kind_group = excluded.kind_group,
-           kind_version = excluded.kind_version, kind = excluded.kind`,
+           kind_version = excluded.kind_version, kind = excluded.kind,
+           confirmed_at = excluded.confirmed_at`,
+      ),
+      confirmSingle: prepare(
+        db,
+        'UPDATE single SET confirmed_at = ? WHERE scope = ? AND namespace = ? AND name = ?',
       ),
       moveSingle: prepare(
         db,
-        `UPDATE single SET body = ?, uid = ?, version = ?, size = ?
+        `UPDATE single SET body = ?, uid = ?, version = ?, size = ?, confirmed_at = ?
          WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       removeSingle: prepare(
@@ -140,10 +145,10 @@ export class Writes {
       ...ofDamaged(db),
       setDocument: prepare(
         db,
-        `INSERT INTO document (identity, url, accept, content_type, checksum, body)
-         VALUES (?, ?, ?, ?, ?, ?)
+        `INSERT INTO document (identity, url, accept, content_type, checksum, body, confirmed_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET content_type = excluded.content_type, checksum = excluded.checksum,
-           body = excluded.body`,
+           body = excluded.body, confirmed_at = excluded.confirmed_at`,
       ),
     }
   }
@@ -311,7 +316,7 @@ export class Writes {
   }
 
   #changed(
-    { collection: { scope } }: Apply,
+    { collection: { scope }, confirmedAt }: Apply,
     acquired: Held | undefined,
     collection: number | undefined,
     member: Held | undefined,
@@ -330,17 +335,32 @@ export class Writes {
     if (joins) this.#setMember(scopeId, collection, held)
     if (moves) {
       const { id, uid, resourceVersion, size } = held
-      this.#sql.moveSingle.run(id, uid, resourceVersion, size, scopeId, namespace, name)
+      this.#sql.moveSingle.run(
+        id,
+        uid,
+        resourceVersion,
+        size,
+        confirmedAt,
+        scopeId,
+        namespace,
+        name,
+      )
       this.#objects.release(scopeId, single)
     }
   }
 
-  #put({ scope, gvk, objects }: Put): undefined {
+  #put({ scope, gvk, objects, confirmedAt }: Put): undefined {
     const scopeId = this.#objects.scope(scope)
     for (const object of unpack(objects)) {
       const { namespace, name } = object
       const single = this.#single(scopeId, namespace, name)
-      if (single && !isChange(object, single)) continue
+      if (single && !isChange(object, single)) {
+        // Told again as it is held, unless what is held is newer.
+        if (mayFollow(object.resourceVersion, single.resourceVersion)) {
+          this.#sql.confirmSingle.run(confirmedAt, scopeId, namespace, name)
+        }
+        continue
+      }
       const { id, uid, resourceVersion, size } = this.#objects.acquire(scope, object)
       const { group, version, kind } = gvk
       this.#sql.setSingle.run(
@@ -354,6 +374,7 @@ export class Writes {
         group,
         version,
         kind,
+        confirmedAt,
       )
       this.#sql.recall.run(scopeId, namespace, name)
       if (single) this.#objects.release(scopeId, single)
@@ -370,8 +391,8 @@ export class Writes {
     }
   }
 
-  #document({ key, contentType, body }: PutDocument): undefined {
-    this.#sql.setDocument.run(...key, contentType, crc32(body), body)
+  #document({ key, contentType, body, confirmedAt }: PutDocument): undefined {
+    this.#sql.setDocument.run(...key, contentType, crc32(body), body, confirmedAt)
   }
 
   /** Nothing, if the row of the body has been left to another object meanwhile. */

@@ -27,5 +27,13 @@ void t.test('a power cut brings back nobody whose deletion was told', async (t) 
 void t.test('a change waits for no disk', async (t) => {
   t.notOk(outlivesPowerCut(applying(['ADDED', 'MODIFIED'])))
   t.notOk(outlivesPowerCut(applying([])), 'nor does a bookmark')
-  t.notOk(outlivesPowerCut({ kind: 'put', scope, gvk: pod, objects: pack([object('a', 1)]) }))
+  t.notOk(
+    outlivesPowerCut({
+      kind: 'put',
+      scope,
+      gvk: pod,
+      objects: pack([object('a', 1)]),
+      confirmedAt: 1,
+    }),
+  )
 })

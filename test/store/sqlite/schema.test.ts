@@ -131,6 +131,8 @@ void t.test('what the first release kept is kept, and told on from there', async
     t.match(store.list(collection()), { resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 3', 'b at 5'])
     t.equal(got(store, keyOf('s')), 's at 11')
+    t.match(store.get(keyOf('a')), { confirmedAt: 1000 })
+    t.match(store.get(keyOf('s')), { confirmedAt: 0 }, 'which was not kept')
     t.equal(store.document({ identity: node, url: '/api', accept: '' })?.contentType, 'text/plain')
     t.equal(store.list(collection({ labelSelector: 'app=x' })), undefined)
     t.equal(told(store, collection(), 7), 'expired')
