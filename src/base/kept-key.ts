@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { closeToOthers } from './closed-file.ts'
 import { writeDurably } from './durable-file.ts'
 
 const keyBytes = 32
@@ -12,7 +13,7 @@ export function keptKey(file: string): Buffer {
   try {
     const kept = readFileSync(file)
     if (kept.byteLength === keyBytes) {
-      chmodSync(file, 0o600)
+      closeToOthers(file, 0o600)
       return kept
     }
   } catch (error) {

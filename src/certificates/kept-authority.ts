@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { chmodSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { closeToOthers } from '../base/closed-file.ts'
 import { writeDurably } from '../base/durable-file.ts'
 import { CertificateAuthority } from './authority.ts'
 
@@ -18,7 +19,7 @@ export function keptAuthority(folder: string, onMade: () => void): CertificateAu
   const certificate = textOf(file)
   const key = textOf(keyFile)
   if (certificate !== undefined && key !== undefined && belongTogether(certificate, key)) {
-    chmodSync(keyFile, 0o600)
+    closeToOthers(keyFile, 0o600)
     return new CertificateAuthority(commonName, { certificate, key })
   }
   const made = new CertificateAuthority(commonName)

@@ -29,10 +29,8 @@ export const storeOf = (
     sealingKey: keys.sealing.reveal(),
     ...(takenOver && { patienceMs: lettingGoMs }),
     report: (kind, err) => {
-      if (kind === 'write') {
-        health.storeFailed(err.message)
-        metrics.storeFailures.add()
-      }
+      if (kind === 'write' || kind === 'writer') health.storeFailed(err.message)
+      if (kind === 'write') metrics.storeFailures.add()
       if (kind === 'damaged') metrics.storeDamaged.add()
       if (kind === 'set-aside') {
         health.storeSetAside()
@@ -40,6 +38,7 @@ export const storeOf = (
       }
       log.error({ err, kind }, 'the store failed')
     },
+    onRecovered: () => health.storeWrote(),
     onCommitted: (bytes) => {
       health.storeWrote()
       metrics.storeCommits.add()

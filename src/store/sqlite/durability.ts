@@ -15,6 +15,7 @@ export function outlivesPowerCut(operation: Operation): boolean {
     case 'disown':
     case 'age':
     case 'forget-audience':
+    case 'trial':
       return true
     case 'stage':
     case 'discard':

@@ -1,5 +1,6 @@
-import { chmodSync, closeSync, openSync, rmSync } from 'node:fs'
+import { closeSync, openSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { closeToOthers } from '../../base/closed-file.ts'
 
 /** SQLite's codes for a file that another holds, and for one that is no database. */
 const busy = 5
@@ -44,6 +45,6 @@ function createClosed(path: string): void {
     closeSync(openSync(path, 'ax', 0o600))
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
-    chmodSync(path, 0o600)
+    closeToOthers(path, 0o600)
   }
 }

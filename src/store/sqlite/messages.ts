@@ -172,6 +172,12 @@ export interface ForgetAudience {
   readonly identity: string
 }
 
+/** So many bytes are written and left to be written over: whether the disk takes them. */
+export interface Trial {
+  readonly kind: 'trial'
+  readonly bytes: number
+}
+
 export type Operation =
   | Stage
   | Flip
@@ -185,6 +191,7 @@ export type Operation =
   | Age
   | Used
   | ForgetAudience
+  | Trial
 
 export interface Group {
   readonly operations: readonly Operation[]
@@ -222,4 +229,9 @@ export interface WriterOptions {
 /** What the writer says first. */
 export type Opened =
   | { readonly ok: true; readonly resealed: boolean }
-  | { readonly ok: false; readonly unusable: boolean; readonly message: string }
+  | {
+      readonly ok: false
+      readonly unusable: boolean
+      readonly message: string
+      readonly errcode?: number
+    }

@@ -120,6 +120,13 @@ export class Objects {
     return id
   }
 
+  /** Writes a body that nobody refers to. */
+  leave(bytes: number): void {
+    const id = this.#nextId++
+    this.#sql.setBody.run(id, 0, new Uint8Array(bytes))
+    this.#left.push({ id, room: bytes })
+  }
+
   /** To be called when a row that referred to it does so no longer; after the last one its body is left to `sweep`. */
   release(scope: number, { id, namespace, name, size }: Placed): void {
     if (this.#ringed.has(id)) return

@@ -1,26 +1,17 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Worker } from 'node:worker_threads'
-import { elapsed, now, sleep } from '../../base/clock.ts'
-import { makeFolder } from '../../base/folder.ts'
+import { elapsed, sleep } from '../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
-import { lock, Taken } from './lock.ts'
+import { Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
-import { Reads } from './reads.ts'
+import { emptyReads, openReadsAlone } from './open-reads.ts'
+import { file, Place, type Begun } from './place.ts'
+import type { Reads } from './reads.ts'
 import { Seal } from './seal.ts'
 import { Snapshots } from './snapshots.ts'
-import { SqliteStore, type ReportTrouble } from './sqlite-store.ts'
-import { startWriter } from './writer-thread.ts'
+import { SqliteStore } from './sqlite-store.ts'
+import { isOfDisk, type ReportTrouble } from './trouble.ts'
 
 export interface StoreOptions {
   /** Made if missing, and closed to others. */
@@ -33,12 +24,11 @@ export interface StoreOptions {
   readonly patienceMs?: number
   /** Told of everything that went wrong, for logs and metrics. */
   readonly report: ReportTrouble
+  /** Told when the store takes writes again, after it did not. */
+  readonly onRecovered?: () => void
   /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
   readonly onCommitted?: (bytes: number) => void
 }
-
-const file = 'objects.db'
-const lockFile = 'lock.db'
 
 /** What the database takes on the disk, with what is written ahead of it and not yet in its place. */
 export const bytesOnDisk = (directory: string): number =>
@@ -49,109 +39,60 @@ export const bytesOnDisk = (directory: string): number =>
 
 /**
  * Opens the store, as it was left or as a crash left it. A database that cannot be used is set aside under another name, which is
- * reported, and a new one begun. Rejects with a `StoreFailure` where there is no writing at all, and where another store, of this
- * process or another, has the directory open.
+ * reported, and a new one begun. On a disk that takes no writes it is opened all the same: what is there is read, writes are refused, and
+ * a writer is started as soon as the disk lets it. Rejects with a `StoreFailure` where there is nothing to read and never will be, and where
+ * another store, of this process or another, has the directory open.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
-  const held = await taken(options)
-  try {
-    return await openHeld(options, held)
-  } catch (cause) {
-    held[Symbol.dispose]()
-    throw cause
-  }
-}
-
-async function openHeld(
-  { directory, sealingKey, maxBytes, report, onCommitted = () => undefined }: StoreOptions,
-  held: Disposable,
-): Promise<SqliteStore> {
+  const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options
   const path = join(directory, file)
-  prepare(directory)
-  const options: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
-  const crashed = logLeft(path)
-  let opened = await startWriter(options)
-  if (!opened.ok && opened.unusable) {
-    report('set-aside', new StoreFailure('the database cannot be used', { cause: opened.message }))
-    setAside(directory)
-    createClosed(path)
-    opened = await startWriter(options)
-  }
-  if (!opened.ok) throw new StoreFailure('the store cannot be opened', { cause: opened.message })
-  if (opened.resealed) {
-    report('resealed', new StoreFailure('the key is another one: what was sealed is forgotten'))
-  }
+  const writing: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
   const snapshots = new Snapshots()
-  const { worker } = opened
-  const reads = await readsOf(options, worker)
-  return new SqliteStore({ worker, options, crashed, reads, snapshots, held, report, onCommitted })
+  const onStarting = (): void => snapshots.restart()
+  const place = new Place(directory, writing, { report, onStarting })
+  const crashed = logLeft(path)
+  const first = await begun(place, patienceMs)
+  const seal = new Seal(sealingKey)
+  const readAlone = (): Reads | undefined => openReadsAlone(path, seal)
+  const reads = first instanceof StoreFailure ? readAlone() : first.reads
+  if (first instanceof StoreFailure && (isTaken(first) || (!reads && !isOfDisk(first)))) {
+    place[Symbol.dispose]()
+    throw first
+  }
+  return new SqliteStore({
+    place,
+    first,
+    options: writing,
+    crashed,
+    reads: reads ?? emptyReads(seal),
+    readAlone,
+    snapshots,
+    report,
+    onCommitted: options.onCommitted ?? nothing,
+    onRecovered: options.onRecovered ?? nothing,
+  })
 }
 
 /** Whether an earlier run has left its log, which it does not where it ends by itself. */
 const logLeft = (path: string): boolean =>
   (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
-/** A writer without a reader is of no use, and would keep what the next attempt needs. */
-async function readsOf({ path, sealingKey }: WriterOptions, worker: Worker): Promise<Reads> {
-  try {
-    return new Reads(path, new Seal(sealingKey))
-  } catch (cause) {
-    await worker.terminate()
-    throw new StoreFailure('the store cannot be opened', { cause })
-  }
-}
+const nothing = (): void => undefined
+
+const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof Taken
 
 /** How often a directory that another process is about to let go of is tried. */
 const retryMs = 20
 
-async function taken({ directory, patienceMs = 0 }: StoreOptions): Promise<Disposable> {
+async function begun(place: Place, patienceMs: number): Promise<Begun | StoreFailure> {
   const until = elapsed() + patienceMs
   for (;;) {
     try {
-      return take(directory)
+      return await place.begin()
     } catch (failure) {
-      const busy = failure instanceof StoreFailure && failure.cause instanceof Taken
-      if (!busy || elapsed() >= until) throw failure
+      if (!(failure instanceof StoreFailure)) throw failure
+      if (!isTaken(failure) || elapsed() >= until) return failure
       await sleep(retryMs)
     }
-  }
-}
-
-/** Before anything else is touched: what lies there may be in use. */
-function take(directory: string): Disposable {
-  try {
-    makeFolder(directory, 0o700)
-    chmodSync(directory, 0o700)
-    return lock(join(directory, lockFile))
-  } catch (cause) {
-    const why = cause instanceof Taken ? ': another process uses it' : ''
-    throw new StoreFailure(`the store cannot be opened${why}`, { cause })
-  }
-}
-
-function prepare(directory: string): void {
-  try {
-    createClosed(join(directory, file))
-  } catch (cause) {
-    throw new StoreFailure('the store cannot be opened', { cause })
-  }
-}
-
-/** SQLite gives its other files the mode that the database has. */
-function createClosed(path: string): void {
-  closeSync(openSync(path, 'a', 0o600))
-  for (const each of [path, `${path}-wal`, `${path}-shm`])
-    if (existsSync(each)) chmodSync(each, 0o600)
-}
-
-/** The last one set aside is kept, for whoever wants to look. */
-function setAside(directory: string): void {
-  for (const name of readdirSync(directory)) {
-    if (name.startsWith(`${file}.unusable-`)) rmSync(join(directory, name), { force: true })
-  }
-  const mark = `unusable-${new Date(now()).toISOString().replaceAll(':', '')}`
-  for (const suffix of ['', '-wal', '-shm']) {
-    const path = join(directory, file + suffix)
-    if (existsSync(path)) renameSync(path, join(directory, `${file}.${mark}${suffix}`))
   }
 }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
@@ -56,8 +56,8 @@ export class Reads {
   readonly #kept = new KeptBodies()
   readonly #sql
 
-  constructor(path: string, seal: Seal) {
-    const db = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
+  /** The connection is closed with this. */
+  constructor(db: DatabaseSync, seal: Seal) {
     db.exec('PRAGMA cache_size = -2000')
     this.#db = db
     this.#seal = seal

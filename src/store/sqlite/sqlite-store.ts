@@ -1,5 +1,4 @@
 import { stillThere } from '../../base/file-stamp.ts'
-import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
 import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
@@ -35,32 +34,35 @@ import {
   type ScopeKey,
   type WriterOptions,
 } from './messages.ts'
+import type { Begun, Place } from './place.ts'
 import type { Reads, Stored, StoredEvent } from './reads.ts'
+import { Recovery } from './recovery.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Runs } from './runs.ts'
 import type { Snapshots } from './snapshots.ts'
 import { confirmationOf, newestOf, verdictOn, type Standing } from './standing.ts'
 import { Sweep } from './sweep.ts'
+import type { ReportTrouble } from './trouble.ts'
 import { mayFollow, newest } from './versions.ts'
 import { WriteQueue, type OnCommitted } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
 
-/** What went wrong that no caller is told, or that more than the caller should know. */
-export type TroubleKind = 'write' | 'read' | 'writer' | 'damaged' | 'set-aside' | 'resealed'
-export type ReportTrouble = (kind: TroubleKind, failure: StoreFailure) => void
-
 export interface Parts {
-  readonly worker: Worker
-  /** For the next one, should it end. */
+  /** Keeps the directory from others, and starts writers; let go when all is closed. */
+  readonly place: Place
+  /** The first writer, or why there is none yet. */
+  readonly first: Begun | StoreFailure
   readonly options: WriterOptions
   /** What is stored may not be on the disk yet. */
   readonly crashed: boolean
+  /** What is read until there is a writer, and with it. */
   readonly reads: Reads
+  /** The same anew, while there is none. */
+  readonly readAlone: () => Reads | undefined
   readonly snapshots: Snapshots
-  /** Keeps the directory from others; let go when all is closed. */
-  readonly held: Disposable
   readonly report: ReportTrouble
   readonly onCommitted: OnCommitted
+  readonly onRecovered: () => void
 }
 
 /** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
@@ -71,11 +73,15 @@ class Incomplete extends StoreFailure {}
 
 /** Reads on this thread, writes through the queue to the other. */
 export class SqliteStore implements ObjectStore {
-  readonly #writer: WriterThread
+  readonly #writer: WriterThread<Begun>
   readonly #queue: WriteQueue
-  readonly #reads: Reads
+  #reads: Reads
+  /** As long as there was no writer yet: one that tried and failed may have changed what lies there. */
+  #readAlone: (() => Reads | undefined) | undefined
+  #readBefore: Reads | undefined
   readonly #snapshots: Snapshots
-  readonly #held: Disposable
+  readonly #place: Place
+  readonly #recovery: Recovery
   readonly #report: ReportTrouble
   readonly #diskWork: SharedDiskWork
   readonly #collections: Collections
@@ -87,34 +93,40 @@ export class SqliteStore implements ObjectStore {
   /** Not committed yet: until then what is stored does not tell what a put has to write. */
   #forgetting = 0
   #closed: Promise<void> | undefined
-  /** False where its file was removed or replaced under it: what is written then is gone with the process. */
-  readonly isInPlace: () => boolean
+  readonly #path: string
+  #isInPlace: () => boolean
 
-  constructor({ worker, options, crashed, reads, snapshots, held, report, onCommitted }: Parts) {
-    this.#queue = new WriteQueue(worker, snapshots, onCommitted)
-    this.#writer = new WriterThread(worker, options, {
-      onEnded: (failure) => this.#interrupted(failure),
-      onStarting: () => snapshots.restart(),
-      onStarted: (next) => {
-        this.#queue.attach(next)
-        this.#disownAgain()
-      },
-    })
-    this.isInPlace = stillThere(options.path)
+  constructor(parts: Parts) {
+    const { place, first, options, crashed, reads, readAlone, snapshots } = parts
+    const { report, onCommitted, onRecovered } = parts
     this.#reads = reads
     this.#collections = new Collections(crashed)
     this.#snapshots = snapshots
-    this.#held = held
+    this.#place = place
     this.#report = report
     this.#diskWork = options.diskWork
+    this.#path = options.path
+    this.#isInPlace = stillThere(options.path)
+    this.#queue = new WriteQueue(snapshots, onCommitted)
+    this.#recovery = new Recovery((trial) => this.#queue.push(trial), onRecovered)
+    this.#readAlone = first instanceof StoreFailure ? readAlone : undefined
+    this.#writer = new WriterThread<Begun>(first, () => place.begin(), {
+      onEnded: (failure) => this.#interrupted(failure),
+      onStarted: (begun) => this.#started(begun),
+    })
     this.#sweep = new Sweep({
       write: (operation) => this.#write(operation, 0),
-      idle: () => this.#read(() => reads.idleAudiences()) ?? [],
+      idle: () => this.#read(() => this.#reads.idleAudiences()) ?? [],
       forgotten: (identity) => {
-        reads.forgetScopes()
+        this.#reads.forgetScopes()
         this.#collections.reload(identity)
       },
     })
+  }
+
+  /** False where its file was removed or replaced under it: what is written then is gone with the process. */
+  isInPlace(): boolean {
+    return this.#isInPlace()
   }
 
   /** What this store has done to the disk in this run. */
@@ -272,17 +284,37 @@ export class SqliteStore implements ObjectStore {
 
   async #close(): Promise<void> {
     this.#sweep[Symbol.dispose]()
+    this.#recovery[Symbol.dispose]()
     await this.#queue.close()
     this.#reads.close()
     await this.#writer[Symbol.asyncDispose]()
-    this.#held[Symbol.dispose]()
+    this.#readBefore?.close()
+    this.#place[Symbol.dispose]()
+  }
+
+  /** Lists that are being read go on through another connection. */
+  #started({ worker, reads }: Begun): void {
+    if (reads && reads !== this.#reads) {
+      // Not before the writer is closed: see `openReadsAlone`.
+      this.#readBefore = this.#reads
+      this.#readAlone = undefined
+      this.#reads = reads
+      this.#isInPlace = stillThere(this.#path)
+    }
+    this.#queue.attach(worker)
+    this.#disownAgain()
+    this.#recovery.tryNow()
   }
 
   /** What was being written is not, and what is staged will be dropped. */
   #interrupted(failure: StoreFailure): void {
-    this.#report('writer', failure)
+    this.#failed('writer', failure)
     this.#queue.refuse(failure)
     this.#collections.interrupt()
+    const alone = this.#readAlone?.()
+    if (!alone) return
+    this.#reads.close()
+    this.#reads = alone
   }
 
   #get({ audience, gvr, namespace, name }: ObjectKey): StoredObject | 'absent' | undefined {
@@ -417,8 +449,13 @@ export class SqliteStore implements ObjectStore {
 
   /** A collection missed a write: after a restart it must not be served either. */
   #missed(state: CollectionState, failure: StoreFailure): void {
-    this.#report('write', failure)
+    this.#failed('write', failure)
     this.#disown(state)
+  }
+
+  #failed(kind: 'write' | 'writer', failure: StoreFailure): void {
+    this.#report(kind, failure)
+    this.#recovery.failed()
   }
 
   #disown(state: CollectionState): void {
@@ -436,7 +473,7 @@ export class SqliteStore implements ObjectStore {
 
   async #write(operation: Operation, bytes: number): Promise<void> {
     const settled = (failure?: StoreFailure): void => {
-      if (failure) this.#report('write', failure)
+      if (failure) this.#failed('write', failure)
       else this.#disownAgain()
     }
     await this.#queue.push({ operation: () => operation, bytes, settled })

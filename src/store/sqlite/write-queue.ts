@@ -28,7 +28,7 @@ interface Waiting extends Write {
  * next: the slower the disk, the larger the groups.
  */
 export class WriteQueue {
-  #worker: Worker
+  #worker: Worker | undefined
   readonly #snapshots: Snapshots
   readonly #onCommitted: OnCommitted
   readonly #waiting: Waiting[] = []
@@ -37,14 +37,13 @@ export class WriteQueue {
   #bytes = 0
   #roomier: PromiseWithResolvers<void> | undefined
   #drained: PromiseWithResolvers<void> | undefined
-  #refusal: StoreFailure | undefined
+  #refusal: StoreFailure | undefined = new StoreFailure('there is no writer')
   #closed = false
 
-  constructor(worker: Worker, snapshots: Snapshots, onCommitted: OnCommitted) {
+  /** Refuses all until there is a writer. */
+  constructor(snapshots: Snapshots, onCommitted: OnCommitted) {
     this.#onCommitted = onCommitted
-    this.#worker = worker
     this.#snapshots = snapshots
-    this.attach(worker)
   }
 
   /** From now on this one writes. */
@@ -122,14 +121,14 @@ export class WriteQueue {
     }
     if (operations.length === 0) return this.#rest()
     const group: Group = { operations, sweepUpTo: this.#snapshots.sweepable() }
-    this.#worker.ref()
-    this.#worker.postMessage(group, operations.flatMap(buffersOf))
+    this.#worker?.ref()
+    this.#worker?.postMessage(group, operations.flatMap(buffersOf))
   }
 
   #answered({ outcomes, group, unreferenced }: Done): void {
     const committed = this.#committing
     this.#committing = []
-    this.#worker.unref()
+    this.#worker?.unref()
     this.#snapshots.committed(group, unreferenced)
     const taken = committed.filter(({ kind }, index) => outcomes[index]?.ok && !isOwn(kind))
     if (taken.length > 0) this.#onCommitted(taken.reduce((sum, { bytes }) => sum + bytes, 0))
@@ -175,6 +174,7 @@ function isOwn(kind: Operation['kind']): boolean {
     case 'age':
     case 'used':
     case 'forget-audience':
+    case 'trial':
       return true
   }
 }
@@ -195,6 +195,7 @@ const buffersOf = (operation: Operation): ArrayBuffer[] => {
     case 'age':
     case 'used':
     case 'forget-audience':
+    case 'trial':
       return []
   }
 }

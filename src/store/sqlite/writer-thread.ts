@@ -29,36 +29,44 @@ export function startWriter(options: WriterOptions): Promise<Started> {
   })
 }
 
-/** How often a writer that ends is started again, and how long after: four times as long each time. */
-const mostRestarts = 8
+/** How long after a writer has ended, or would not start, the next one is started: four times as long each time. */
 const firstDelayMs = 100
+const longestDelayMs = 30_000
 /** One that has lived for so long has not ended for the reason its predecessor did. */
 const calmMs = 10 * 60_000
 
-export interface WriterHooks {
-  /** It ended by itself. Everything it had not answered is lost. */
+export interface WriterHooks<Begun> {
+  /** It ended by itself, or would not start. Everything it had not answered is lost. */
   readonly onEnded: (failure: StoreFailure) => void
-  /** Another one is about to be started, which puts right what the last one left. */
-  readonly onStarting: () => void
-  readonly onStarted: (worker: Worker) => void
+  readonly onStarted: (begun: Begun) => void
 }
 
-/** The thread that writes: started again when it ends by itself, though not for ever. */
-export class WriterThread implements AsyncDisposable {
-  readonly #options: WriterOptions
-  readonly #hooks: WriterHooks
-  #worker: Worker
+/**
+ * The thread that writes: started again when it ends by itself, ever less often, but for ever, as the disk may be what is to blame.
+ */
+export class WriterThread<Begun extends { readonly worker: Worker }> implements AsyncDisposable {
+  readonly #begin: () => Promise<Begun>
+  readonly #hooks: WriterHooks<Begun>
+  #worker: Worker | undefined
   #startedAt = elapsed()
   #restarts = 0
   #next: Disposable | undefined
   #starting: Promise<void> | undefined
   #closed = false
 
-  constructor(worker: Worker, options: WriterOptions, hooks: WriterHooks) {
-    this.#options = options
+  /** `first`: a writer, or why there is none yet. `begin` starts another, or rejects with a `StoreFailure`. */
+  constructor(first: Begun | StoreFailure, begin: () => Promise<Begun>, hooks: WriterHooks<Begun>) {
+    this.#begin = begin
     this.#hooks = hooks
-    this.#worker = worker
-    this.#follow(worker)
+    if (first instanceof StoreFailure) this.#ended(first)
+    else this.#has(first)
+  }
+
+  #has(begun: Begun): void {
+    this.#worker = begun.worker
+    this.#startedAt = elapsed()
+    this.#follow(begun.worker)
+    this.#hooks.onStarted(begun)
   }
 
   #follow(worker: Worker): void {
@@ -73,25 +81,22 @@ export class WriterThread implements AsyncDisposable {
   #ended(failure: StoreFailure): void {
     this.#hooks.onEnded(failure)
     if (elapsed() - this.#startedAt >= calmMs) this.#restarts = 0
-    if (this.#restarts === mostRestarts) return
-    this.#next = after(firstDelayMs * 4 ** this.#restarts, () => {
+    this.#next = after(Math.min(firstDelayMs * 4 ** this.#restarts, longestDelayMs), () => {
       this.#starting = this.#start()
     })
     this.#restarts += 1
   }
 
   async #start(): Promise<void> {
-    this.#hooks.onStarting()
-    const started = await startWriter(this.#options)
-    this.#startedAt = elapsed()
-    if (!started.ok) {
-      if (!this.#closed) this.#ended(new StoreFailure('no writer', { cause: started.message }))
-      return
+    try {
+      const begun = await this.#begin()
+      if (this.#closed) this.#worker = begun.worker
+      else this.#has(begun)
+    } catch (failure) {
+      if (!(failure instanceof StoreFailure)) throw failure
+      this.#startedAt = elapsed()
+      if (!this.#closed) this.#ended(failure)
     }
-    this.#worker = started.worker
-    if (this.#closed) return
-    this.#follow(started.worker)
-    this.#hooks.onStarted(started.worker)
   }
 
   /** Resolves when everything is written down and closed. Nothing may be sent to the writer any more. */
@@ -99,10 +104,11 @@ export class WriterThread implements AsyncDisposable {
     this.#closed = true
     this.#next?.[Symbol.dispose]()
     await this.#starting
-    if (this.#worker.threadId < 0) return
-    const ended = new Promise((resolve) => this.#worker.once('exit', resolve))
-    this.#worker.ref()
-    this.#worker.postMessage('close')
+    const worker = this.#worker
+    if (!worker || worker.threadId < 0) return
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    worker.ref()
+    worker.postMessage('close')
     await ended
   }
 }

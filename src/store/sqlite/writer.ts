@@ -190,6 +190,8 @@ function weigh(operation: Operation): number {
     case 'used':
     case 'forget-audience':
       return logged
+    case 'trial':
+      return logged + operation.bytes
   }
 }
 
@@ -220,6 +222,7 @@ function open(options: WriterOptions): Writer | Opened {
       ok: false,
       unusable: cause instanceof UnknownSchema || (code !== undefined && unusable.has(code & 0xff)),
       message: cause instanceof Error ? cause.message : String(cause),
+      ...(code !== undefined && { errcode: code }),
     }
   }
 }

@@ -193,6 +193,9 @@ export class Writes {
       case 'forget-audience':
         this.#idle.forget(operation.identity)
         return undefined
+      case 'trial':
+        this.#objects.leave(operation.bytes)
+        return undefined
     }
   }
 

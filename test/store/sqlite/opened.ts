@@ -14,7 +14,7 @@ export const trouble: string[] = []
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
   openStore({
     directory: join(directory, 'cache'),
-    sealingKey: keptKey(join(directory, 'store.key')),
+    sealingKey: with_.sealingKey ?? keptKey(join(directory, 'store.key')),
     report: (kind) => trouble.push(kind),
     ...with_,
   })
