@@ -1,5 +1,6 @@
 import { objectKind } from '../codec/list.ts'
-import { selectionOf, type Selection } from '../codec/selection.ts'
+import { selectEvent, selectionOf, type Selection } from '../codec/selection.ts'
+import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { covers } from '../kube/selectors.ts'
@@ -7,7 +8,13 @@ import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { namesObjects, type Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey } from '../store/keys.ts'
-import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
+import type {
+  CollectionKey,
+  KnownCollection,
+  ObjectStore,
+  StoredChanges,
+  StoredList,
+} from '../store/store.ts'
 
 /** What a list or watch is answered from: the collection it asks for, or a wider one and what of it was asked for. */
 export interface Source {
@@ -66,14 +73,34 @@ export function storedList(
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
-  return { ...stored, batches: filtered(stored.batches, selected) }
+  return { ...stored, batches: eachOf(stored.batches, (objects) => objects.filter(selected)) }
 }
 
-/** The batches without what is not selected, which may leave nothing of one. Whoever leaves early lets go of the rest. */
-function filtered(
-  batches: Iterable<readonly ApiObject[]>,
-  selected: (object: ApiObject) => boolean,
-): IterableIterator<readonly ApiObject[]> {
+/** What happened to it, to who watches what of the stored collection was asked for. As `ObjectStore.changes`. */
+export function storedChanges(
+  { form, key, selection }: Source,
+  store: ObjectStore,
+  since: string,
+): SelectedChanges | 'expired' | undefined {
+  const changes = store.changes(key, since)
+  if (typeof changes !== 'object' || !selection) return changes
+  const gvk = objectKind(changes.gvk)
+  const selected = (event: WatchEvent): readonly WatchEvent[] => {
+    const shown = selectEvent(selection, gvk, form.encoding, event)
+    return shown ? [shown] : []
+  }
+  return { ...changes, batches: eachOf(changes.batches, (events) => events.flatMap(selected)) }
+}
+
+export interface SelectedChanges extends Omit<StoredChanges, 'batches'> {
+  readonly batches: Iterable<readonly WatchEvent[]>
+}
+
+/** What `change` leaves of each batch, which may be nothing. Whoever leaves early lets go of the rest. */
+function eachOf<From, To>(
+  batches: Iterable<readonly From[]>,
+  change: (batch: readonly From[]) => readonly To[],
+): IterableIterator<readonly To[]> {
   const all = batches[Symbol.iterator]()
   return {
     [Symbol.iterator]() {
@@ -81,7 +108,7 @@ function filtered(
     },
     next: () => {
       const { done, value } = all.next()
-      return done === true ? { done, value: undefined } : { value: value.filter(selected) }
+      return done === true ? { done, value: undefined } : { value: change(value) }
     },
     // No generator: one that was never begun would not pass this on.
     return: () => {

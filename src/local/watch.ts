@@ -5,13 +5,13 @@ import { shortestWatchMs, type WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
-import { expired, StatusError, tooLargeResourceVersion } from '../kube/status.ts'
+import { expired, StatusError, tooLargeResourceVersion, type Status } from '../kube/status.ts'
 import { listOptionsOf, type ListOptions } from '../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
-import type { ObjectStore, StoredList } from '../store/store.ts'
+import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { neverCached, refuseNoVersion } from './answers.ts'
-import { sourceOf, storedList } from './source.ts'
+import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
 import { withStaleness } from './staleness.ts'
 
 /** When a watch ends unless its client ends it. */
@@ -24,13 +24,16 @@ export interface WatchEnd {
 
 const bookmarkMs = 60_000
 
+/** So long before its deadline a watch says once more how far it has come (apiserver pkg/storage/cacher/cache_watcher.go). */
+const lastBookmarkMs = 2_000
+
 /** Over how long watches are ended when the cloud is back, so that they do not all come to it at once. */
 const spreadMs = 1_000
 
 /**
- * A watch while the cloud is gone: what the collection holds, where that was asked for, then silence with bookmarks. It ends at its
- * deadline, when the client leaves, and, cleanly, when `end` says that the cloud is back: the client's next watch goes there with
- * its own version and gets what it missed. A version that is not the cache's own is answered as the API server answers it.
+ * A watch while the cloud is gone: what the collection holds where that was asked for, or what it was told after the version that is named;
+ * then silence with bookmarks. It ends at its deadline, when the client leaves, and, cleanly, when `end` says that the cloud is back: the
+ * client's next watch goes there with its own version and gets what it missed.
  */
 export function localWatch(
   exchange: Exchange,
@@ -43,7 +46,6 @@ export function localWatch(
   const stored = source && storedList(source, store)
   if (!stored) throw neverCached()
   const { form } = source
-  const start = startOf(options, stored.resourceVersion)
   const gvk = objectKind(stored.gvk)
   return {
     kind: 'watch',
@@ -57,55 +59,89 @@ export function localWatch(
     form: () => form,
     gvk: () => gvk,
     extra: stored.extra,
-    events: events(exchange, info, stored, start, end),
+    events: events(exchange, info, beginningOf(options, source, store, stored), end),
   }
 }
 
-type Start = 'with-initial-events' | 'with-state' | 'silent' | { readonly expired: string }
+/** How a watch begins. */
+interface Beginning {
+  /** It is over with an ERROR. */
+  readonly batches: Iterable<readonly WatchEvent[]>
+  /** Where its client is then; absent: further than is known here. */
+  readonly version?: string
+  /** These are initial events, and it is to be said where they end. */
+  readonly isState?: true
+}
 
-/** How a watch begins, by its resource version (apiserver pkg/storage/cacher). Throws what is refused before the answer begins. */
-function startOf(options: ListOptions, stored: string): Start {
-  refuseNoVersion(options.resourceVersion, stored, 'watch')
-  const asked = resourceVersion(options.resourceVersion)
-  const kept = resourceVersion(stored)
-  const newer = asked !== undefined && kept !== undefined && compareVersions(asked, kept) > 0
-  if (options.sendInitialEvents === true) {
-    if (newer) throw new StatusError(tooLargeResourceVersion(asked, kept))
-    return 'with-initial-events'
+/** By the resource version that is asked for (apiserver pkg/storage/cacher). Throws what is refused before the answer begins. */
+function beginningOf(
+  { resourceVersion: asked, sendInitialEvents }: ListOptions,
+  source: Source,
+  store: ObjectStore,
+  stored: StoredList,
+): Beginning {
+  const { resourceVersion: version } = stored
+  refuseNoVersion(asked, version, 'watch')
+  const isAny = asked === '' || asked === '0'
+  const newer = newerThan(asked, version)
+  if (sendInitialEvents === true && newer) throw new StatusError(newer)
+  // An API server that serves WatchLists takes a watch from any version for one, unless it says otherwise.
+  if (sendInitialEvents ?? isAny) return { batches: added(stored.batches), version, isState: true }
+  // What is not going to be read is not kept for this watch, which may last for hours.
+  stored.batches[Symbol.iterator]().return?.()
+  if (isAny) return { batches: [], version }
+  // To send such a client back to a list would show it what was before; at an API server, too, it waits. Nor is it told an older version.
+  if (newer) return { batches: [] }
+  const changes = storedChanges(source, store, asked)
+  if (changes === undefined) throw neverCached()
+  const tooOld = `too old resource version: ${asked} (${version})`
+  if (changes === 'expired') return { batches: [[errorOf(tooOld)]] }
+  return { batches: retold(changes.batches, tooOld), version: changes.resourceVersion }
+}
+
+/** Why a version is refused that is newer than what is stored. */
+function newerThan(version: string, stored: string): Status | undefined {
+  const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
+  if (asked === undefined || kept === undefined) return undefined
+  return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
+}
+
+const errorOf = (tooOld: string): WatchEvent => ({ type: 'ERROR', status: expired(tooOld) })
+
+function* added(batches: StoredList['batches']): Generator<readonly WatchEvent[]> {
+  for (const objects of batches) yield objects.map((object) => ({ type: 'ADDED', object }) as const)
+}
+
+/** Where they cannot be read to their end, what is missing counts as no longer known. */
+function* retold(
+  batches: SelectedChanges['batches'],
+  tooOld: string,
+): Generator<readonly WatchEvent[]> {
+  try {
+    yield* batches
+  } catch (cause) {
+    if (!(cause instanceof StoreFailure)) throw cause
+    yield [errorOf(tooOld)]
   }
-  if (asked === undefined) return options.sendInitialEvents === false ? 'silent' : 'with-state'
-  if (asked === kept) return 'silent'
-  // With an older version the events since are not known here; with a newer one, what the client has seen is not.
-  return { expired: `too old resource version: ${asked} (${stored})` }
 }
 
 async function* events(
   exchange: Exchange,
   info: ResourceRequest,
-  stored: StoredList,
-  start: Start,
+  { batches, version, isState }: Beginning,
   end: WatchEnd,
 ): AsyncGenerator<readonly WatchEvent[]> {
-  const replays = start === 'with-initial-events' || start === 'with-state'
-  // What is not going to be read is not kept for this watch, which may last for hours.
-  if (!replays) stored.batches[Symbol.iterator]().return?.()
-  if (typeof start === 'object') {
-    yield [{ type: 'ERROR', status: expired(start.expired) }]
-    return
+  for (const batch of batches) {
+    if (batch.length > 0) yield batch
+    if (batch.at(-1)?.type === 'ERROR') return
   }
-  if (replays) {
-    for (const objects of stored.batches) {
-      if (objects.length > 0) yield objects.map((object) => ({ type: 'ADDED', object }) as const)
-    }
-  }
-  const bookmarks = isTrue(info.query.get('allowWatchBookmarks'))
-  const bookmark = (initialEventsEnd: boolean): readonly WatchEvent[] => [
-    { type: 'BOOKMARK', resourceVersion: stored.resourceVersion, initialEventsEnd },
+  const told = isTrue(info.query.get('allowWatchBookmarks')) ? version : undefined
+  const bookmark = (resourceVersion: string, initialEventsEnd: boolean): readonly WatchEvent[] => [
+    { type: 'BOOKMARK', resourceVersion, initialEventsEnd },
   ]
-  // An API server that serves WatchLists ends the state it begins with so, too (apiserver pkg/storage/cacher).
-  if (replays && bookmarks) yield bookmark(true)
-  for await (const due of ticksUntilOver(exchange, info, end)) {
-    if (bookmarks && due) yield bookmark(false)
+  if (isState && told !== undefined) yield bookmark(told, true)
+  for await (const _ of ticksUntilOver(exchange, info, end)) {
+    if (told !== undefined) yield bookmark(told, false)
   }
 }
 
@@ -122,13 +158,16 @@ async function* ticksUntilOver(
     over = true
     wake()
   }
+  const lifetimeMs = lifetimeOf(info, leastMs)
   let ending: Disposable | undefined
   using _left = onAbort(exchange.signal, end)
-  using _deadline = after(lifetimeOf(info, leastMs), end)
+  using _deadline = after(lifetimeMs, end)
   using _back = onAbort(recovered, () => {
     ending = after(Math.max(shortestWatchMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
   })
   using _bookmarks = every(bookmarkMs, () => wake())
+  using _last =
+    lifetimeMs > lastBookmarkMs ? after(lifetimeMs - lastBookmarkMs, () => wake()) : undefined
   try {
     for (;;) {
       await new Promise<void>((resolve) => {

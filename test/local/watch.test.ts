@@ -1,9 +1,14 @@
 import t, { type Test as Tap } from 'tap'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
-import type { WatchEvent } from '../../src/codec/watch.ts'
+import type { ObjectEvent, WatchEvent } from '../../src/codec/watch.ts'
 import { localWatch } from '../../src/local/watch.ts'
-import type { ObjectStore, StoredList } from '../../src/store/store.ts'
+import {
+  StoreFailure,
+  type ObjectStore,
+  type StoredChanges,
+  type StoredList,
+} from '../../src/store/store.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods?watch=true'
@@ -24,6 +29,24 @@ const stored = (): StoredList => ({
   batches: [[object]],
 })
 
+const changed: ObjectEvent = {
+  type: 'MODIFIED',
+  object,
+  previous: { ...object, bytes: Buffer.from('') },
+}
+
+/** Changes after version 45 are known: one, at 48. */
+const changes = (since: string, batches: StoredChanges['batches']): StoredChanges | 'expired' =>
+  Number(since) < 45 ? 'expired' : { ...stored(), batches: Number(since) < 48 ? batches : [] }
+
+/** A store with one collection. */
+const storeOf = (batches: StoredChanges['batches'] = [[changed]]): ObjectStore =>
+  ({
+    version: () => '50',
+    list: stored,
+    changes: (_: unknown, since: string) => changes(since, batches),
+  }) as unknown as ObjectStore
+
 interface Opened {
   readonly recovered: AbortController
   readonly client: AbortController
@@ -34,7 +57,7 @@ interface Opened {
 }
 
 /** A watch of the cache on a clock that the test moves. */
-function open(t: Tap, url: string, leastMs = 1_800_000): Opened {
+function open(t: Tap, url: string, leastMs = 1_800_000, store = storeOf()): Opened {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   t.teardown(() => mock.timers.reset())
   let now = 0
@@ -48,7 +71,6 @@ function open(t: Tap, url: string, leastMs = 1_800_000): Opened {
   const [recovered, client] = [new AbortController(), new AbortController()]
   const exchange = exchangeOf(url, { signal: client.signal })
   if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
-  const store = { version: () => '50', list: stored } as unknown as ObjectStore
   const { events } = localWatch(exchange, exchange.info, store, {
     recovered: recovered.signal,
     leastMs,
@@ -86,16 +108,23 @@ void t.test('how it begins depends on the version asked for', async (t) => {
     ['&resourceVersion=0', ['ADDED']],
     ['&resourceVersion=', ['ADDED']],
     ['&resourceVersion=50', []],
-    ['&resourceVersion=49', ['ERROR']],
-    ['&resourceVersion=51', ['ERROR']],
     ['&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&resourceVersion=0&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&resourceVersion=49', []],
+    ['&resourceVersion=45', ['MODIFIED']],
+    ['&resourceVersion=45&allowWatchBookmarks=true', ['MODIFIED']],
+    ['&resourceVersion=44', ['ERROR']],
+    ['&resourceVersion=51', []],
     [`&sendInitialEvents=true${match}`, ['ADDED']],
     [`&sendInitialEvents=true${match}&allowWatchBookmarks=true`, ['ADDED', 'BOOKMARK']],
     [
       `&sendInitialEvents=true${match}&resourceVersion=50&allowWatchBookmarks=true`,
       ['ADDED', 'BOOKMARK'],
     ],
+    [`&sendInitialEvents=true${match}&resourceVersion=46`, ['ADDED']],
     [`&sendInitialEvents=false${match}&resourceVersion=50`, []],
+    [`&sendInitialEvents=false${match}&resourceVersion=46`, ['MODIFIED']],
+    [`&sendInitialEvents=false${match}&resourceVersion=0`, []],
     [`&sendInitialEvents=false${match}`, []],
   ]
   for (const [query, expected] of starts) {
@@ -125,6 +154,58 @@ void t.test(
     t.ok(await watch.over())
   },
 )
+
+void t.test('changes are told as they are known, and bookmarks go on from there', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=46&allowWatchBookmarks=true`)
+  t.strictSame(await watch.said(), [changed])
+  mock.timers.tick(60_000)
+  t.strictSame(await watch.said(), [
+    { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
+  ])
+  watch.client.abort()
+})
+
+void t.test('changes that cannot be read to their end are followed by 410', async (t) => {
+  const broken = function* (): Generator<readonly ObjectEvent[]> {
+    yield [changed]
+    throw new StoreFailure('damaged')
+  }
+  const watch = open(t, `${pods}&resourceVersion=46`, 60_000, storeOf(broken()))
+  const [first, error, ...rest] = await watch.said()
+  t.strictSame([first, rest], [changed, []])
+  t.match(error, {
+    type: 'ERROR',
+    status: { code: 410, reason: 'Expired', message: 'too old resource version: 46 (50)' },
+  })
+  t.ok(await watch.over())
+})
+
+void t.test('who knows more than is kept is told nothing, in bookmarks neither', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=51&allowWatchBookmarks=true`)
+  await watch.said()
+  mock.timers.tick(600_000)
+  t.strictSame(await watch.said(), [])
+  t.notOk(await watch.over())
+  watch.recovered.abort()
+  mock.timers.tick(1_000)
+  t.ok(await watch.over())
+})
+
+void t.test('the last bookmark comes two seconds before the end', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true&timeoutSeconds=90`)
+  await watch.said()
+  mock.timers.tick(60_000)
+  t.strictSame(types(await watch.said()), ['BOOKMARK'])
+  mock.timers.tick(27_999)
+  t.strictSame(await watch.said(), [])
+  mock.timers.tick(1)
+  t.strictSame(await watch.said(), [
+    { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
+  ])
+  mock.timers.tick(2_000)
+  t.strictSame(await watch.said(), [])
+  t.ok(await watch.over())
+})
 
 void t.test('who takes no bookmarks gets none', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=50`)
@@ -203,10 +284,7 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
         return: () => ({ done: true as const, value: left++ }),
       }),
     }
-    const store = {
-      version: () => '50',
-      list: () => ({ ...stored(), batches }),
-    } as unknown as ObjectStore
+    const store: ObjectStore = { ...storeOf(), list: () => ({ ...stored(), batches }) }
     const { events } = localWatch(exchange, exchange.info, store, {
       recovered: signal,
       leastMs: 60_000,

@@ -28,16 +28,27 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
     await t.test('from no version, or from any, it begins with what is there', async (t) => {
       for (const version of [{}, { resourceVersion: '0' }]) {
-        const watch = await kubelet.watch(podsOfNode, { ...version, timeoutSeconds: '1' })
-        const events = await watch.rest()
-        t.strictSame(
-          events.map(({ type, object }) => [type, at(object, 'metadata', 'name')]),
-          [
-            ['ADDED', 'a'],
-            ['ADDED', 'b'],
-          ],
-          JSON.stringify(version),
-        )
+        for (const bookmarks of [{}, { allowWatchBookmarks: 'true' }]) {
+          const query = { ...version, ...bookmarks, timeoutSeconds: '1' }
+          const events = await (await kubelet.watch(podsOfNode, query)).rest()
+          const [first, second, bookmark, ...rest] = events
+          t.strictSame(
+            [first, second].map((event) => [event?.type, at(event?.object, 'metadata', 'name')]),
+            [
+              ['ADDED', 'a'],
+              ['ADDED', 'b'],
+            ],
+            JSON.stringify(query),
+          )
+          t.strictSame(rest, [])
+          t.equal(bookmark?.type, bookmarks.allowWatchBookmarks && 'BOOKMARK')
+          const metadata = bookmark?.object['metadata']
+          const expected = {
+            resourceVersion,
+            annotations: { 'k8s.io/initial-events-end': 'true' },
+          }
+          if (bookmark) t.match(metadata, expected)
+        }
       }
     })
 
@@ -61,15 +72,27 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
     })
 
-    await t.test('from another version it is refused in the stream', async (t) => {
-      for (const version of [Number(resourceVersion) - 1, Number(resourceVersion) + 1]) {
-        const watch = await kubelet.watch(podsOfNode, { resourceVersion: String(version) })
-        t.equal(watch.status, 200)
-        const [error, ...rest] = await watch.rest()
-        t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
-        t.strictSame(rest, [])
-        t.equal(await watch.over, 'ended')
-      }
+    await t.test('from before what is known it is refused in the stream', async (t) => {
+      const version = String(Number(resourceVersion) - 1)
+      const watch = await kubelet.watch(podsOfNode, { resourceVersion: version })
+      t.equal(watch.status, 200)
+      const [error, ...rest] = await watch.rest()
+      const message = `too old resource version: ${version} (${resourceVersion})`
+      t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired', message } })
+      t.strictSame(rest, [])
+      t.equal(await watch.over, 'ended')
+    })
+
+    await t.test('from beyond what is kept it is silent to its end', async (t) => {
+      const version = String(Number(resourceVersion) + 1)
+      const watch = await kubelet.watch(podsOfNode, {
+        resourceVersion: version,
+        allowWatchBookmarks: 'true',
+        timeoutSeconds: '3',
+      })
+      t.equal(watch.status, 200)
+      t.strictSame(await watch.rest(), [], 'it is shown nothing older')
+      t.equal(await watch.over, 'ended')
     })
 
     await t.test('initial events no older than a future version are refused before', async (t) => {
