@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { disk } from './disk.ts'
+import { cutHubPower } from './hub-power-cuts.ts'
 import { kill } from './kills.ts'
 import { cutPower } from './power-cuts.ts'
 
 /**
- * `npm run crash -- [TIMES] [--seed N]`: kills a hub so often, and cuts a store's power so often, and says what is wrong afterwards. A
- * thousand take about half an hour.
+ * `npm run crash -- [TIMES] [--seed N]`: cuts a store's power so often, and a hub's, and kills a hub so often, and says what is wrong
+ * afterwards. A thousand of each take about an hour.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -39,7 +40,12 @@ try {
     const wrong = await cutPower({ folder: path, library, seed: seed + cut, rounds: 400, cuts })
     rmSync(path, { recursive: true })
     if (wrong.length > 0) throw new Error(wrong.join('\n'))
-    say(`${cut + cuts} power cuts`)
+    say(`${cut + cuts} power cuts of a store`)
+  }
+  for (let cut = 0; cut < times; cut += cutsOfOneRun) {
+    const cuts = Math.min(cutsOfOneRun, times - cut)
+    await cutHubPower(teardown, { folder: folder(), library, seed: seed + cut, lives: 12, cuts })
+    say(`${cut + cuts} power cuts of a hub`)
   }
   await kill(teardown, {
     folder: folder(),

@@ -17,6 +17,8 @@ export class Reflector {
   version = 0
   expired = false
   wrong: Error | undefined
+  /** Told of what it has been told, the moment that it has. */
+  onTold: ((what: string, version: number) => void) | undefined
 
   constructor(path: string, truth: Truth) {
     this.path = path
@@ -40,6 +42,7 @@ export class Reflector {
       throw new Wrong(`${this.path} is at ${version}, and was at ${this.version}`)
     this.version = version
     this.expired = false
+    this.onTold?.('LIST', version)
   }
 
   /** Goes on from where it was, in the background, for as long as the watch lives. Rejects where there is no watch. */
@@ -102,6 +105,7 @@ export class Reflector {
         )
     }
     this.version = version
+    this.onTold?.(type, version)
   }
 
   /** Resolves when it was told everything up to `version`, or will not be: its watch is over, it was told to list anew, or something is wrong. */

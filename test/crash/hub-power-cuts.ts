@@ -1,0 +1,105 @@
+import { mkdirSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { roundOf } from '../fuzz/random.ts'
+import { startCloud } from '../kit/cloud.ts'
+import { ChildHub } from '../kit/hub-child.ts'
+import { hubFlags } from '../kit/hub-config.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+import { Disk, recorded } from './disk.ts'
+import { Life, type Reader } from './life.ts'
+import { FragileDisk } from './power-cut.ts'
+import { Reflector } from './reflector.ts'
+
+export interface HubPowerCuts {
+  /** An empty folder of the caller's. */
+  readonly folder: string
+  readonly library: string
+  readonly seed: number
+  readonly lives: number
+  readonly cuts: number
+  readonly onCut?: (step: number, of: number) => void
+}
+
+/** Something that a client was told when the log was so long, and that a power cut must not take. */
+interface Told {
+  readonly reader: Reader
+  readonly version: number
+  readonly end: number
+}
+
+/**
+ * Lets a hub live for some lives, each ended by a kill, and cuts the power at moments of all that was written: on each disk that could be
+ * found then a hub starts without a cloud, and every list it answers has to be as the cloud was at one version, not older than any list or
+ * deletion that a client had been told.
+ */
+export async function cutHubPower(
+  t: Teardown,
+  { folder: given, library, ...of }: HubPowerCuts,
+): Promise<void> {
+  const folder = realpathSync(given)
+  const [live, found, log] = [join(folder, 'live'), join(folder, 'found'), join(folder, 'log')]
+  mkdirSync(live)
+  const cloud = await startCloud(t)
+  using watched = new Disk(library, live, join(folder, 'control'), log)
+  const upstreams = [cloud]
+  const hub = new ChildHub(live, hubFlags(live, { upstreams }), {
+    ...watched.env,
+    NODE_OPTIONS: '',
+  })
+  t.teardown(() => hub.crash())
+  const life = new Life(cloud, hub, watched)
+  const told: Told[] = []
+  for (const reader of life.readers) {
+    reader.reflector.onTold = (what, version) => {
+      if (what === 'LIST' || what === 'DELETED')
+        told.push({ reader, version, end: statSync(log).size })
+    }
+  }
+  await hub.start()
+  await hub.online()
+  for (let round = 0; round < of.lives; round += 1) {
+    await life.die(round % 2 === 0 ? 'events' : 'lists', 0, roundOf(of.seed, round))
+    await life.comeBack(roundOf(of.seed, round))
+  }
+  await hub.crash()
+  await cloud.unplug()
+
+  const disk = new FragileDisk(live)
+  const steps = recorded(log)
+  const random = roundOf(of.seed, of.lives)
+  const moments = new Set(Array.from({ length: of.cuts }, () => random.below(steps.length)))
+  for (const [at, step] of steps.entries()) {
+    disk.feed(step)
+    if (!moments.has(at)) continue
+    rmSync(found, { recursive: true, force: true })
+    disk.cutPower(found, roundOf(of.seed, at))
+    const before = told.filter(({ end }) => end <= step.end)
+    await inspect(found, hubFlags(found, { upstreams }), life.readers, before).catch((cause) => {
+      throw new Error(`seed ${of.seed}, after step ${at} of ${steps.length}`, { cause })
+    })
+    of.onCut?.(at, steps.length)
+  }
+}
+
+async function inspect(
+  folder: string,
+  flags: readonly string[],
+  readers: readonly Reader[],
+  told: readonly Told[],
+): Promise<void> {
+  const hub = new ChildHub(folder, flags, { NODE_OPTIONS: '' })
+  try {
+    await hub.start()
+    for (const { encoding, truth, reflector } of readers) {
+      const own = told.filter(({ reader }) => reader.reflector === reflector)
+      const alone = new Reflector(reflector.path, truth)
+      alone.version = Math.max(0, ...own.map(({ version }) => version))
+      const client = hub.as('kubelet', { encoding })
+      if (alone.version > 0 || (await client.get(alone.path)).status === 200)
+        await alone.list(client)
+    }
+    if (/the store failed/.test(hub.log)) throw new Error(hub.log)
+  } finally {
+    await hub.crash()
+  }
+}
