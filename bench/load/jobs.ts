@@ -1,6 +1,8 @@
 import { crowd, crowdSeen } from './crowd-load.ts'
+import { fanOut, fanOutSeen } from './fan-out-load.ts'
 import { countItems, fetchOnce, read, sizesOf } from './read-load.ts'
 import { watch, watched } from './watch-load.ts'
+import { watchList } from './watch-list-load.ts'
 import { write } from './write-load.ts'
 
 /** What a load process can be asked to do, by name. */
@@ -8,11 +10,14 @@ export const jobs = {
   countItems,
   crowd,
   crowdSeen,
+  fanOut,
+  fanOutSeen,
   fetchOnce,
   read,
   sizesOf,
   watch,
   watched,
+  watchList,
   write,
 } as const
 

@@ -1,10 +1,16 @@
 import { bigList } from './big-list.ts'
 import { crowd } from './crowd.ts'
+import { fanOut50, fanOut1000 } from './fan-out.ts'
 import { getPassed, getRecorded, offlineGet } from './get.ts'
 import { listGzip, listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
 import { frozen, killed } from './outage.ts'
 import type { Scenario } from './scenario.ts'
 import { tlsGet, tlsList } from './tls.ts'
+import {
+  offlineWatchListJson,
+  offlineWatchListMany,
+  offlineWatchListProtobuf,
+} from './watch-list.ts'
 import { watchJson, watchProtobuf } from './watch.ts'
 
 /** In the order in which they are shown. */
@@ -18,6 +24,8 @@ export const scenarios: readonly Scenario[] = [
   watchJson,
   watchProtobuf,
   crowd,
+  fanOut50,
+  fanOut1000,
   tlsGet,
   tlsList,
   frozen,
@@ -25,4 +33,7 @@ export const scenarios: readonly Scenario[] = [
   offlineListJson,
   offlineListProtobuf,
   offlineGet,
+  offlineWatchListJson,
+  offlineWatchListProtobuf,
+  offlineWatchListMany,
 ]

@@ -1,0 +1,89 @@
+import { costOf, each } from '../measure/cost.ts'
+import type { Metric } from '../measure/row.ts'
+import { manyCount, manyPath, seedMany } from '../upstream/services.ts'
+import { podCount, podsOfNode } from '../upstream/seed.ts'
+import { json, protobufWatch, recorded } from './callers.ts'
+import type { Scenario } from './scenario.ts'
+
+const metrics: readonly Metric[] = [
+  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
+  { key: 'firstByte', title: 'first byte ms', digits: 1, against: 'direct' },
+  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
+  { key: 'memory', title: 'peak MB', digits: 0 },
+]
+
+interface Collection {
+  readonly path: string
+  readonly objects: number
+}
+
+const pods: Collection = { path: podsOfNode, objects: podCount }
+const services: Collection = { path: manyPath, objects: manyCount }
+
+/** WatchLists as a kubelet of 1.35 begins with, up to the bookmark that closes them. */
+function watchLists(
+  row: Pick<Scenario, 'name' | 'title'>,
+  { path, objects }: Collection,
+  mediaType: string,
+): Scenario {
+  const headers = { ...recorded, Accept: mediaType }
+  return {
+    ...row,
+    needs: 'offline',
+    metrics,
+    async prime({ target }, { load, admin }) {
+      if (path === manyPath) await seedMany(admin)
+      const { failures } = await load.run('watchList', {
+        target,
+        path,
+        headers,
+        objects,
+        seconds: 1,
+      })
+      const [failure] = Object.keys(failures)
+      if (failure !== undefined) throw new Error(failure)
+    },
+    async measure({ processId, target }, { load, seconds }) {
+      const { result, cost } = await costOf(processId, () =>
+        load.run('watchList', { target, path, headers, objects, seconds }),
+      )
+      return {
+        figures: {
+          time: result.p50Ms,
+          firstByte: result.firstByteP50Ms,
+          cpu: each(cost.cpuSeconds, result.answers / 1000),
+          memory: cost.peakMegabytes,
+        },
+        failures: result.failures,
+        loadShare: result.loadShare,
+      }
+    },
+  }
+}
+
+export const offlineWatchListJson = watchLists(
+  {
+    name: 'offline-watchlist-json',
+    title: 'WatchList of 500 pods in JSON, API server gone',
+  },
+  pods,
+  json,
+)
+
+export const offlineWatchListProtobuf = watchLists(
+  {
+    name: 'offline-watchlist-protobuf',
+    title: 'WatchList of 500 pods in protobuf, API server gone',
+  },
+  pods,
+  protobufWatch,
+)
+
+export const offlineWatchListMany = watchLists(
+  {
+    name: 'offline-watchlist-5000',
+    title: 'WatchList of 5,000 services in JSON, API server gone',
+  },
+  services,
+  json,
+)
