@@ -166,7 +166,8 @@ export interface ObjectStore extends AsyncDisposable {
    * In the order the watch gave them, one commit; resolves to what the collection held of each object before (`undefined` for
    * bookmarks and errors, where nothing was held, and where nobody asks). What is not newer than the collection was before the first of
    * them was told by a faster watch, and changes nothing in it. Bookmarks advance the collection's version; errors change nothing.
-   * DELETED removes the object from the collection and its own record.
+   * DELETED removes the object from the collection and its own record. Under a selector it may only no longer match: then it is
+   * unknown, and what other collections hold of it from before is no longer answered by `get`.
    */
   apply(
     key: CollectionKey,

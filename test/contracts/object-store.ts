@@ -607,6 +607,68 @@ export function objectStoreContract(
   })
 
   promise(
+    'what a selector shows no longer is neither answered from before nor taken for gone',
+    async (t, store) => {
+      const selected = collection({ labelSelector: 'app=x' })
+      const named = collection({ namespace: 'default', fieldSelector: 'metadata.name=a' })
+      await replace(store, named, head(1))
+      await replace(store, collection(), head(2), [object('a', 2), object('b', 2)])
+      await replace(store, selected, head(2), [object('a', 2), object('b', 2)])
+      await store.apply(selected, [
+        changed('DELETED', object('a', 5)),
+        changed('DELETED', object('b', 6)),
+      ])
+      t.equal(store.get(keyOf('a')), undefined)
+      t.strictSame(listed(store, collection()), ['a at 2', 'b at 2'], 'a list at its version')
+      await store.apply(collection(), [changed('MODIFIED', object('a', 4))])
+      t.equal(store.get(keyOf('a')), undefined, 'a watch that lags brings nothing back')
+      await store.apply(collection(), [changed('MODIFIED', object('a', 5))])
+      t.equal(got(store, keyOf('a')), 'a at 5', 'it only does not match any more')
+      await store.apply(collection(), [changed('DELETED', object('b', 6))])
+      t.equal(store.get(keyOf('b')), 'absent', 'it is gone')
+    },
+  )
+
+  promise('what a list by selector drops is not answered from before either', async (t, store) => {
+    const selected = collection({ fieldSelector: 'spec.nodeName=n' })
+    await replace(store, collection(), head(3), [object('a', 2), object('b', 3)])
+    await replace(store, selected, head(3), [object('a', 2), object('b', 3)])
+    await replace(store, selected, head(9))
+    t.equal(store.get(keyOf('a')), undefined)
+    await store.put(keyOf('a'), pod, object('a', 2))
+    t.equal(store.get(keyOf('a')), undefined, 'told by a server that lags')
+    await store.put(keyOf('a'), pod, object('a', 7))
+    t.equal(got(store, keyOf('a')), 'a at 7')
+    await replace(store, collection(), head(10), [object('b', 8)])
+    t.equal(got(store, keyOf('b')), 'b at 8')
+  })
+
+  promise('a deletion that a name or namespace saw is one', async (t, store) => {
+    for (const key of [
+      collection({ namespace: 'default' }),
+      collection({ namespace: 'default', fieldSelector: 'metadata.name=a' }),
+    ]) {
+      await replace(store, collection({ labelSelector: 'app=x' }), head(2), [object('a', 1)])
+      await replace(store, key, head(2), [object('a', 1)])
+      await store.apply(key, [changed('DELETED', object('a', 5))])
+      t.equal(store.get(keyOf('a')), 'absent')
+    }
+  })
+
+  promise(
+    'what was out of date before a cluster was restored may be true again',
+    async (t, store) => {
+      const selected = collection({ labelSelector: 'app=x' })
+      await replace(store, collection(), head(10), [object('a', 8)])
+      await replace(store, selected, head(10), [object('a', 8)])
+      await store.apply(selected, [changed('DELETED', object('a', 20))])
+      t.equal(store.get(keyOf('a')), undefined)
+      await replace(store, selected, head(12), [object('a', 8)])
+      t.equal(got(store, keyOf('a')), 'a at 8')
+    },
+  )
+
+  promise(
     'events make no list of what was never listed, but single records follow them',
     async (t, store) => {
       await store.put(keyOf('a'), pod, object('a', 1))

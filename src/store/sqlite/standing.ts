@@ -28,6 +28,8 @@ export interface Standing {
   readonly single: Candidate | undefined
   /** The cloud has said since that there is no such object. */
   readonly forgotten: boolean
+  /** States from before this version are out of date; '' for none. */
+  readonly below: string
   readonly holdings: readonly Holding[]
 }
 
@@ -64,10 +66,13 @@ export class Standings {
   of(id: number, scope: ScopeKey, namespace: string, name: string): Standing {
     const field = `metadata.name=${name}`
     const named = { namespace, name }
-    const own = this.#sql.own.get(id, namespace, name)
+    const own = this.#sql.own.all(id, namespace, name)
+    const single = own.find(([body]) => body !== null)
+    const forgotten = own.find(([body]) => body === null)
     return {
-      single: own && candidateOf(own, named, String(own[2])),
-      forgotten: own !== undefined && own[0] === null,
+      single: single && candidateOf(single, named, String(single[2])),
+      forgotten: forgotten?.[8] === '',
+      below: String(forgotten?.[8] ?? ''),
       holdings: this.#sql.holdings.all(id, namespace, name, field).map((row) => ({
         address: {
           scope,
@@ -135,6 +140,19 @@ function isBefore(candidate: Candidate, other: Candidate | undefined): boolean {
   return !isNewer(b.resourceVersion, a.resourceVersion) && a.id > b.id
 }
 
+/** Without the states that are out of date. */
+function upToDate(standing: Standing): Standing {
+  const { single, holdings, below } = standing
+  if (below === '') return standing
+  const isCurrent = (candidate: Candidate | undefined): boolean =>
+    candidate !== undefined && !isNewer(below, candidate.stored.resourceVersion)
+  return {
+    ...standing,
+    single: isCurrent(single) ? single : undefined,
+    holdings: holdings.filter(({ member }) => isCurrent(member)),
+  }
+}
+
 /**
  * What is to be answered: the newest there is, unless something later contradicts it. A collection that would have the object and has
  * it not was told at its version that there is none. `unsure` tells of collections that lack what they should hold.
@@ -143,12 +161,13 @@ export function verdictOn(
   standing: Standing,
   unsure: (holding: Holding) => boolean,
 ): Candidate | 'absent' | undefined {
-  const newest = standing.forgotten ? undefined : newestOf(standing)
+  const { below } = standing
+  const newest = standing.forgotten ? undefined : newestOf(upToDate(standing))
   const denied = standing.holdings.some(
     (holding) =>
       !holding.member &&
       !unsure(holding) &&
-      (!newest || isNewer(holding.version, newest.confirmed)),
+      (newest ? isNewer(holding.version, newest.confirmed) : !isNewer(below, holding.version)),
   )
   return denied ? 'absent' : newest
 }

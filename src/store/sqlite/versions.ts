@@ -28,3 +28,7 @@ export function isPast(version: string, at: string): boolean {
 /** The newer of the two for a collection to be at; what no server issues ('' and '0') moves nothing. */
 export const newest = (stored: string, next: string): string =>
   next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored
+
+/** The least version after this one, to compare with and never to be shown; '' for what does not compare. */
+export const following = (version: string): string =>
+  resourceVersion(version) === undefined ? '' : String(BigInt(version) + 1n)

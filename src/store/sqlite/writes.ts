@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
+import { resourceVersion } from '../../kube/resource-version.ts'
 import { IdleAudiences } from './idle-audiences.ts'
 import {
   pack,
@@ -21,7 +22,7 @@ import {
 import type { Held, Objects } from './objects.ts'
 import { Rings, type Ringed } from './rings.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
-import { isAtLeast, isNewer, isPast, mayFollow, newest } from './versions.ts'
+import { following, isAtLeast, isNewer, isPast, mayFollow, newest } from './versions.ts'
 
 /** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
 export class Writes {
@@ -111,18 +112,22 @@ export class Writes {
       ),
       setForgotten: prepare(
         db,
-        'INSERT INTO forgotten (scope, namespace, name) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+        `INSERT INTO forgotten (scope, namespace, name, below) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET below = excluded.below`,
       ),
       forgotten: prepare(
         db,
-        'SELECT 1 FROM forgotten WHERE scope = ? AND namespace = ? AND name = ?',
+        'SELECT below FROM forgotten WHERE scope = ? AND namespace = ? AND name = ?',
       ),
       recall: prepare(db, 'DELETE FROM forgotten WHERE scope = ? AND namespace = ? AND name = ?'),
+      recallOutdated: prepare(db, "DELETE FROM forgotten WHERE scope = ? AND below <> ''"),
       recallMembers: prepare(
         db,
-        `DELETE FROM forgotten WHERE scope = ?1 AND EXISTS (
-           SELECT 1 FROM member WHERE collection = ?2
-             AND member.namespace = forgotten.namespace AND member.name = forgotten.name)`,
+        `DELETE FROM forgotten WHERE scope = ?1
+           AND (below = '' OR CAST(below AS INTEGER) <= CAST(?3 AS INTEGER))
+           AND EXISTS (
+             SELECT 1 FROM member WHERE collection = ?2
+               AND member.namespace = forgotten.namespace AND member.name = forgotten.name)`,
       ),
       stage: prepare(
         db,
@@ -231,8 +236,12 @@ export class Writes {
     const id = Number(row?.[0])
     let changed = false
     for (const [of, name] of flip.removed) {
+      const held = this.#member(id, of, name)
       changed = this.#removeMember(scopeId, id, of, name) || changed
       this.#removeSingle(scopeId, of, name, flip.listed)
+      if (held && isSelective(flip.collection) && isAtLeast(flip.listed, held.resourceVersion)) {
+        this.#outdate(scopeId, of, name, following(held.resourceVersion))
+      }
       this.#recallUnheld(scopeId, of, name)
     }
     const overtaken = new Set(flip.overtaken.map((pair) => JSON.stringify(pair)))
@@ -241,7 +250,9 @@ export class Writes {
       if (late) this.#objects.release(scopeId, held)
       else changed = this.#setMember(scopeId, id, held) || changed
     }
-    this.#sql.recallMembers.run(scopeId, id)
+    this.#sql.recallMembers.run(scopeId, id, flip.version)
+    // A restored cluster counts again from where it was: what was out of date before may be the truth.
+    if (before && isNewer(before.version, flip.version)) this.#sql.recallOutdated.run(scopeId)
     if (changed || flip.afresh || !before?.whole || !isAtLeast(flip.version, before.version)) {
       this.#rings.restart({ id, scope: scopeId }, flip.version)
     } else if (flip.version !== before.version) {
@@ -305,16 +316,17 @@ export class Writes {
   }
 
   #deleted(
-    { collection: { scope } }: Apply,
+    { collection: of }: Apply,
     collection: number | undefined,
     member: Held | undefined,
     { namespace, name, resourceVersion }: ApiObject,
   ): void {
-    const scopeId = this.#objects.scope(scope)
+    const scopeId = this.#objects.scope(of.scope)
     if (collection !== undefined && member && mayFollow(resourceVersion, member.resourceVersion)) {
       this.#removeMember(scopeId, collection, namespace, name)
     }
     this.#removeSingle(scopeId, namespace, name, resourceVersion)
+    if (isSelective(of)) this.#outdate(scopeId, namespace, name, resourceVersion)
     this.#recallUnheld(scopeId, namespace, name)
   }
 
@@ -330,7 +342,7 @@ export class Writes {
     const single = this.#single(scopeId, namespace, name)
     const joins = collection !== undefined && (!member || isChange(object, member))
     if (joins || member?.resourceVersion === object.resourceVersion) {
-      this.#sql.recall.run(scopeId, namespace, name)
+      this.#recall(scopeId, object)
     }
     const moves = single !== undefined && isChange(object, single)
     if (!joins && !moves) return
@@ -379,7 +391,7 @@ export class Writes {
         kind,
         confirmedAt,
       )
-      this.#sql.recall.run(scopeId, namespace, name)
+      this.#recall(scopeId, object)
       if (single) this.#objects.release(scopeId, single)
     }
   }
@@ -390,7 +402,7 @@ export class Writes {
     if (scopeId === undefined) return
     this.#removeSingle(scopeId, namespace, name)
     if (this.#sql.held.get(scopeId, namespace, name)) {
-      this.#sql.setForgotten.run(scopeId, namespace, name)
+      this.#sql.setForgotten.run(scopeId, namespace, name, '')
     }
   }
 
@@ -436,6 +448,24 @@ export class Writes {
     this.#objects.release(scope, single)
   }
 
+  /** The cloud has told it again, unless that is older than what is known to be out of date. */
+  #recall(scope: number, { namespace, name, resourceVersion }: ApiObject): void {
+    const below = this.#sql.forgotten.get(scope, namespace, name)?.[0]
+    if (below === undefined || isNewer(String(below), resourceVersion)) return
+    this.#sql.recall.run(scope, namespace, name)
+  }
+
+  /**
+   * A selector showed the object no longer: it is gone, or only does not match any more. Either way what other collections hold of it from
+   * before that is not its state.
+   */
+  #outdate(scope: number, namespace: string, name: string, below: string): void {
+    if (resourceVersion(below) === undefined || !this.#sql.held.get(scope, namespace, name)) return
+    const known = this.#sql.forgotten.get(scope, namespace, name)?.[0]
+    if (known !== undefined && !isNewer(below, String(known))) return
+    this.#sql.setForgotten.run(scope, namespace, name, below)
+  }
+
   /** What no collection holds any more needs no note that it is gone. */
   #recallUnheld(scope: number, namespace: string, name: string): void {
     if (!this.#sql.forgotten.get(scope, namespace, name)) return
@@ -461,6 +491,10 @@ export class Writes {
     return true
   }
 }
+
+/** Whether an object may leave a collection without being deleted. Names and namespaces do not change. */
+const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress): boolean =>
+  labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
 
 /** What forgets a damaged object: scope, namespace, name, version and body. */
 const ofDamaged = (
