@@ -10,7 +10,12 @@ import {
   configMaps,
 } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
-import { KubeletDouble, kubeletAccepts } from '../kit/kubelet-double/kubelet.ts'
+import {
+  KubeletDouble,
+  kubeletAccepts,
+  type Surroundings,
+  type Up,
+} from '../kit/kubelet-double/kubelet.ts'
 import { release, type Release } from '../kit/kubelet-double/release.ts'
 import { attachmentName } from '../kit/kubelet-double/volumes.ts'
 
@@ -18,6 +23,23 @@ const driver = 'disk.example.com'
 const handle = 'volume-1'
 const storage = (resource: string) => ({ group: 'storage.k8s.io', version: 'v1', resource })
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
+
+/** What a kubelet tells the cloud, not the other way round. */
+type Now = Pick<Surroundings, 'volumesInUse' | 'podIp'>
+
+const online: Now = { volumesInUse: [`kubernetes.io/csi/${driver}^${handle}`], podIp: '10.1.0.7' }
+
+/** Another volume attaches, and the pods have other addresses. */
+const rebooted: Now = { volumesInUse: [...online.volumesInUse, 'other'], podIp: '10.1.0.8' }
+
+/** What is got with the same pods, told otherwise. */
+const told = (up: Up, { volumesInUse, podIp }: Now): Up => ({
+  ...up,
+  volumesInUse,
+  pods: Object.fromEntries(
+    Object.entries(up.pods).map(([name, started]) => [name, { ...started, podIp }]),
+  ),
+})
 
 /** A pod with one of each kind of volume. */
 const database: JsonObject = {
@@ -96,46 +118,42 @@ function furnish({ sandbox }: CloudServer, pod = database): void {
   sandbox.create(pods, pod)
 }
 
-const kubeletOf = (hub: TestHub, of: Release): KubeletDouble =>
+const kubeletOf = (hub: TestHub, of: Release, now: Partial<Now> = {}): KubeletDouble =>
   new KubeletDouble({
     client: hub.as('kubelet', { encoding: 'protobuf', accept: kubeletAccepts }),
     nodeName,
     release: of,
     drivers: [driver],
-    volumesInUse: [`kubernetes.io/csi/${driver}^${handle}`],
+    ...online,
+    ...now,
   })
 
-const stories: readonly (readonly [
-  what: string,
-  before: Release,
-  after: Release,
-  watchList?: false,
-])[] = [
-  ['1.28', release(28), release(28)],
-  ['1.29', release(29), release(29)],
-  ['1.30', release(30), release(30)],
-  ['1.31', release(31), release(31)],
-  ['1.32', release(32), release(32)],
-  ['1.33', release(33), release(33)],
-  ['1.34', release(34), release(34)],
-  ['1.35', release(35), release(35)],
-  ['1.35 without WatchList', release(35, false), release(35, false)],
-  ['1.35 with an API server that has no WatchList', release(35), release(35), false],
+const stories: readonly (readonly [what: string, of: Release, watchList?: false])[] = [
+  ['1.28', release(28)],
+  ['1.29', release(29)],
+  ['1.30', release(30)],
+  ['1.31', release(31)],
+  ['1.32', release(32)],
+  ['1.33', release(33)],
+  ['1.34', release(34)],
+  ['1.35', release(35)],
+  ['1.35 without WatchList', release(35, false)],
+  ['1.35 with an API server that has no WatchList', release(35), false],
 ]
 
-for (const [what, before, after, watchList] of stories) {
+for (const [what, of, watchList] of stories) {
   void t.test(
     `F18: a kubelet gets all it needs after a reboot without the cloud: ${what}`,
     async (t) => {
       const cloud = await startCloud(t, { ...(watchList === false && { watchList }) })
       furnish(cloud)
       const hub = await startTestHub(t, { upstreams: [cloud] })
-      const online = kubeletOf(hub, before)
-      const was = await online.start()
-      online[Symbol.dispose]()
+      const first = kubeletOf(hub, of)
+      const was = await first.start()
+      first[Symbol.dispose]()
       t.strictSame(
         was.services,
-        before.minor >= 31 ? ['default/web'] : ['default/headless', 'default/web'],
+        of.minor >= 31 ? ['default/web'] : ['default/headless', 'default/web'],
       )
       t.match(was.pods['default/database'], {
         tokens: [String, String],
@@ -148,13 +166,13 @@ for (const [what, before, after, watchList] of stories) {
       await cloud.unplug()
       await hub.start()
       await hub.offline()
-      const rebooted = kubeletOf(hub, after)
-      t.strictSame(await rebooted.start(), was)
-      rebooted[Symbol.dispose]()
+      const second = kubeletOf(hub, of, rebooted)
+      t.strictSame(await second.start(), told(was, rebooted))
+      second[Symbol.dispose]()
 
       // A second start, of the kubelet alone: it finds what it has written since.
-      const again = kubeletOf(hub, after)
-      t.strictSame(await again.start(), was)
+      const again = kubeletOf(hub, of, rebooted)
+      t.strictSame(await again.start(), told(was, rebooted))
       again[Symbol.dispose]()
     },
   )

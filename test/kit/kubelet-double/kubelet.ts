@@ -19,6 +19,8 @@ export interface Surroundings {
   /** CSI drivers that run on the node. */
   readonly drivers: readonly string[]
   readonly volumesInUse: readonly string[]
+  /** Of every pod; as a rule another after a reboot. */
+  readonly podIp: string
 }
 
 /** What a kubelet has got when all its pods run. */
@@ -46,7 +48,7 @@ export class KubeletDouble implements Disposable {
   }
 
   async start(): Promise<Up> {
-    const { client, nodeName, release, drivers, volumesInUse } = this.#surroundings
+    const { client, nodeName, release, drivers, volumesInUse, podIp } = this.#surroundings
     const node = (
       await this.#sync('/api/v1/nodes', { fieldSelector: `metadata.name=${nodeName}` })
     ).get(nodeName)
@@ -62,7 +64,7 @@ export class KubeletDouble implements Disposable {
     const started: Record<string, Started> = {}
     for (const [name, pod] of pods) {
       const keep = <T extends Disposable>(watch: T): T => this.#held.use(watch)
-      started[name] = await startPod({ client, release, nodeName, pod, keep })
+      started[name] = await startPod({ client, release, nodeName, pod, podIp, keep })
       await this.#record(pod)
     }
     return {

@@ -21,6 +21,7 @@ interface Wanted {
   readonly release: Release
   readonly nodeName: string
   readonly pod: JsonObject
+  readonly podIp: string
   /** Lets go of a watch when the kubelet ends. */
   readonly keep: <T extends Disposable>(watch: T) => T
 }
@@ -57,7 +58,7 @@ export async function startPod(wanted: Wanted): Promise<Started> {
     configMaps: await contents(wanted, 'configmaps', named(sources, 'configMap', 'name')),
     volumes: mounted,
     resourceClaims,
-    podIp: await saysItRuns(client, pod),
+    podIp: await saysItRuns(wanted),
   }
 }
 
@@ -103,12 +104,11 @@ async function contents(
 }
 
 /** The status of a pod that runs, against what the API server has. */
-async function saysItRuns(client: Client, pod: JsonObject): Promise<string> {
+async function saysItRuns({ client, pod, podIp: podIP }: Wanted): Promise<string> {
   const { name, uid, namespace } = pod['metadata'] as Record<string, string>
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`
   const known = await get(client, path)
   if (at(known, 'metadata', 'uid') !== uid) throw new Stuck(`${path} is another`, 200)
-  const podIP = '10.1.0.7'
   const answered = await patch(client, `${path}/status`, {
     metadata: { uid: uid ?? '' },
     status: {
