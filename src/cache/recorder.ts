@@ -16,6 +16,7 @@ import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
 import { recordable, type Recordable } from './policy.ts'
 import { shapeOf, tellsShape } from './shape.ts'
+import { TokenShelf } from './token-shelf.ts'
 import { tokenToKeep, type KeptToken } from './token.ts'
 import { RecordedWatch } from './watch.ts'
 
@@ -64,9 +65,11 @@ export class Recorder {
   readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
   readonly #pages = new Pages()
+  readonly #tokens: TokenShelf
 
   constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
     this.#store = store
+    this.#tokens = new TokenShelf(store)
     this.#rules = rules
     this.#hooks = hooks
   }
@@ -176,8 +179,8 @@ export class Recorder {
       this.#hooks.onMalformed(error, exchange)
     }
     if (token) {
-      const { key, gvk, object } = token
-      await this.#keep('token', this.#store.put(key, gvk, object))
+      const written = this.#tokens.put(token, encoding)
+      if (written) await this.#keep('token', written)
     }
     return whole.asItCame
   }

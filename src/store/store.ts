@@ -150,6 +150,11 @@ export interface ObjectStore extends AsyncDisposable {
    * its own and those of all namespaces; with `undefined` only these.
    */
   collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[]
+  /** Namespaces and names of the objects of an audience and resource that have a record of their own (`put`), in no order. */
+  names(
+    audience: Audience,
+    gvr: GVR,
+  ): readonly { readonly namespace: string; readonly name: string }[]
   /** An older version than what is stored changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**

@@ -21,12 +21,19 @@ export function tokenName({
   expirationSeconds = defaultSeconds,
   boundObject,
 }: AskedToken): string {
-  // An object is another when its uid is another, whatever its name.
-  const bound = boundObject ? [boundObject.kind, boundObject.uid || boundObject.name] : []
+  const bound = boundObject ? [boundObject.kind, boundObject.name, boundObject.uid] : []
   return JSON.stringify([
     serviceAccount,
     bound,
     expirationSeconds,
     [...new Set(audiences)].toSorted(),
   ])
+}
+
+/** The pod that the token of this name lives with; `undefined` where it lives with none. */
+export function podOfToken(
+  name: string,
+): { readonly name: string; readonly uid: string } | undefined {
+  const [, [kind, pod = '', uid = '']] = JSON.parse(name) as [string, string[]]
+  return kind === 'Pod' ? { name: pod, uid } : undefined
 }

@@ -324,6 +324,17 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('r')), 'absent')
   })
 
+  promise('records of single objects are named', async (t, store) => {
+    t.strictSame(store.names(keyOf('a').audience, keyOf('a').gvr), [])
+    await replace(store, collection(), head(5), [object('member', 3)])
+    await store.put(keyOf('a'), pod, object('a', 5))
+    await store.put(keyOf('b'), pod, object('b', 5))
+    await store.forget(keyOf('b'))
+    const { audience, gvr, namespace } = keyOf('a')
+    t.strictSame(store.names(audience, gvr), [{ namespace, name: 'a' }])
+    t.strictSame(store.names({ identity: audience.identity, form: protobuf }, gvr), [])
+  })
+
   promise('an object the cloud has not any more is forgotten', async (t, store) => {
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)

@@ -79,6 +79,7 @@ export class Reads {
         `SELECT namespace, label_selector, field_selector, version FROM collection
          WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
       ),
+      names: prepare(db, 'SELECT namespace, name FROM single WHERE scope = ?'),
       members: prepare(
         db,
         `SELECT body, namespace, name, uid, version, size FROM member
@@ -138,6 +139,15 @@ export class Reads {
       whole: whole === 1,
       holes: holes === 1,
     }
+  }
+
+  /** Of single records. */
+  names(scope: ScopeKey): { namespace: string; name: string }[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    return this.#sql.names
+      .all(id)
+      .map(([namespace, name]) => ({ namespace: String(namespace), name: String(name) }))
   }
 
   /** Those of `namespace` ('' for none) and of all, which are whole and lack nothing. */

@@ -174,6 +174,10 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
+  names(audience: Audience, gvr: GVR): readonly { namespace: string; name: string }[] {
+    return this.#read(() => this.#reads.names(scopeOf(audience, gvr))) ?? []
+  }
+
   document({ identity, url, accept }: DocumentKey): KnownDocument | undefined {
     this.#sweep.used(identity)
     const key = [identity, url, accept] as const
