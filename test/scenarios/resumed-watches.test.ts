@@ -1,0 +1,272 @@
+import t, { type Test } from 'tap'
+import type { FilterDefinition } from '../../src/filter/filter.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { nameOf, type Client, type ClientOptions } from '../kit/client.ts'
+import type { Seen } from '../kit/client-watch.ts'
+import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
+import { startChildHub, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { startHubParts } from '../kit/hub-parts.ts'
+
+const versionOf = ({ object }: Seen): string =>
+  (object['metadata'] as { resourceVersion: string }).resourceVersion
+
+const shown = (events: readonly Seen[]): string[] =>
+  events.map((event) => `${event.type} ${nameOf(event.object)} at ${versionOf(event)}`)
+
+const framesOf = (events: readonly Seen[]): string[] =>
+  events.map(({ frame }) => frame.toString('latin1'))
+
+const remove = ({ sandbox }: CloudServer, name: string): unknown =>
+  sandbox.delete(pods, name, 'default', { gracePeriodSeconds: 0 })
+
+/** All that a watch says within a second, to which it is given. */
+const within = async (
+  client: Client,
+  path: string,
+  query: Record<string, string>,
+): Promise<Seen[]> => {
+  const watch = await client.watch(path, { ...query, timeoutSeconds: '1' })
+  return watch.rest()
+}
+
+interface Told {
+  /** The version of the list before. */
+  readonly from: string
+  readonly events: readonly Seen[]
+}
+
+/** What a client is told while the cloud is there: pods come, change and go, one of them for good and one to come back. */
+async function history(cloud: CloudServer, kubelet: Client): Promise<Told> {
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  cloud.addPods('c')
+  cloud.touch(pods, 'a', 'default')
+  remove(cloud, 'b')
+  cloud.touch(pods, 'a', 'default')
+  remove(cloud, 'c')
+  cloud.addPods('c')
+  return { from: resourceVersion, events: await watch.take(6) }
+}
+
+/** From each version the client was told of, it is told what it was told then, once, and nothing else. */
+async function resumes(t: Test, kubelet: Client, { from, events }: Told): Promise<void> {
+  const versions = [from, ...events.map(versionOf)]
+  const resumed = await Promise.all(
+    versions.map((resourceVersion) => within(kubelet, podsOfNode, { resourceVersion })),
+  )
+  for (const [index, told] of resumed.entries()) {
+    t.strictSame(shown(told), shown(events.slice(index)), `from ${versions[index]}`)
+    t.strictSame(framesOf(told), framesOf(events.slice(index)), 'byte for byte')
+  }
+  const before = String(Number(from) - 1)
+  const [error, ...rest] = await within(kubelet, podsOfNode, { resourceVersion: before })
+  t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+  t.strictSame(rest, [])
+}
+
+/** A hub that ends and comes again, over the same state. */
+interface Ending {
+  as(component: string, options?: Partial<ClientOptions>): Client
+  online(): Promise<void>
+  readonly down: () => Promise<void>
+  readonly up: () => Promise<void>
+}
+
+const endings: Record<string, (t: Test, cloud: CloudServer) => Promise<Ending>> = {
+  'a kill': async (t, cloud) => {
+    const hub = await startChildHub(t, { upstreams: [cloud] })
+    return {
+      as: (...asked) => hub.as(...asked),
+      online: () => hub.online(),
+      down: () => hub.crash(),
+      up: () => hub.start(),
+    }
+  },
+  'a restart': async (t, cloud) => {
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    return {
+      as: (...asked) => hub.as(...asked),
+      online: () => hub.online(),
+      down: () => hub.stop(),
+      up: async () => void (await hub.start()),
+    }
+  },
+}
+
+for (const [ending, start] of Object.entries(endings)) {
+  for (const encoding of ['json', 'protobuf'] as const) {
+    void t.test(
+      `F7: after ${ending} a watch goes on offline where it was: ${encoding}`,
+      async (t) => {
+        const cloud = await startCloud(t)
+        cloud.addPods('a', 'b')
+        const hub = await start(t, cloud)
+        await hub.online()
+        const told = await history(cloud, hub.as('kubelet', { encoding }))
+        // The very moment a client has heard of the last.
+        await hub.down()
+        await cloud.unplug()
+        await hub.up()
+        const kubelet = hub.as('kubelet', { encoding })
+        await resumes(t, kubelet, told)
+        // What is known of offline is no less once the cloud is back.
+        await cloud.plug()
+        await hub.online()
+        remove(cloud, 'a')
+        const { from, events } = told
+        const online = await kubelet.watch(podsOfNode, { resourceVersion: from })
+        const all = await online.take(7)
+        t.strictSame(framesOf(all.slice(0, 6)), framesOf(events))
+        await hub.down()
+        await cloud.unplug()
+        await hub.up()
+        await resumes(t, hub.as('kubelet', { encoding }), { from, events: all })
+      },
+    )
+  }
+}
+
+void t.test('F7: with selectors of its own a watch goes on from a wider one', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const { from, events } = await history(cloud, kubelet)
+  await cloud.unplug()
+  await hub.restart()
+  const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dc'
+  const ofC = events.filter(({ object }) => nameOf(object) === 'default/c')
+  const selected = await within(hub.as('kubelet'), `${path}&fieldSelector=spec.nodeName%3Dedge-1`, {
+    resourceVersion: from,
+  })
+  t.strictSame(shown(selected), shown(ofC))
+})
+
+void t.test(
+  'F7: what a list brought is no history, what it confirmed leaves none out',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    const told = await history(cloud, kubelet)
+    const last = versionOf(told.events.at(-1)!)
+    // The cloud has moved on, though not in this.
+    cloud.sandbox.create(configMaps, { metadata: { name: 'other', namespace: 'default' } })
+    const confirmed = await kubelet.list(podsOfNode)
+    t.not(confirmed.resourceVersion, last)
+    await cloud.unplug()
+    await hub.restart()
+    await resumes(t, hub.as('kubelet'), told)
+    await cloud.plug()
+    await hub.online()
+    remove(cloud, 'a')
+    const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+    await cloud.unplug()
+    await hub.restart()
+    for (const version of [told.from, last, confirmed.resourceVersion]) {
+      const [error] = await within(hub.as('kubelet'), podsOfNode, { resourceVersion: version })
+      t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } }, version)
+    }
+    t.strictSame(await within(hub.as('kubelet'), podsOfNode, { resourceVersion }), [])
+  },
+)
+
+void t.test('F5: who has been told of a deletion finds it done, who has not is told', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startChildHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+  const watch = await hub.as('kubelet').watch(podsOfNode, { resourceVersion })
+  remove(cloud, 'a')
+  const [deletion] = await watch.take(1)
+  for (let round = 0; round < 2; round++) {
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    const kubelet = hub.as('kubelet')
+    t.strictSame((await kubelet.list(podsOfNode)).names, ['default/b'])
+    // One that only no longer matched would be answered so, too.
+    t.not((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 200)
+    const told = await within(kubelet, podsOfNode, { resourceVersion })
+    t.strictSame(shown(told), shown([deletion!]))
+    const after = await within(kubelet, podsOfNode, { resourceVersion: versionOf(deletion!) })
+    t.strictSame(after, [])
+  }
+})
+
+void t.test('F9: offline a watch lasts as long as was asked, and says where it is', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { from, events } = await history(cloud, hub.as('kubelet'))
+  await cloud.unplug()
+  await hub.offline()
+  const watch = await hub.as('kubelet').watch(podsOfNode, {
+    resourceVersion: from,
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: '3',
+  })
+  const told = await watch.rest()
+  t.equal(await watch.over, 'ended')
+  const bookmark = told.at(-1)!
+  t.strictSame(shown(told.slice(0, -1)), shown(events))
+  t.equal(bookmark.type, 'BOOKMARK')
+  t.equal(versionOf(bookmark), versionOf(events.at(-1)!))
+})
+
+void t.test('F13: a list that became empty sends those to it who watched before', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+  remove(cloud, 'a')
+  const empty = await hub.as('kubelet').list(podsOfNode)
+  t.strictSame(empty.names, [])
+  await cloud.unplug()
+  await hub.restart()
+  const kubelet = hub.as('kubelet')
+  const [error] = await within(kubelet, podsOfNode, { resourceVersion })
+  t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+  t.strictSame((await kubelet.list(podsOfNode)).answer.body, empty.answer.body)
+})
+
+/** Withholds what is labelled so. */
+const hiding: FilterDefinition = {
+  name: 'hiding',
+  rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list', 'watch'] }],
+  onError: 'pass',
+  create: () => (object) => (object.label('hidden') === undefined ? 'leave' : 'withhold'),
+}
+
+void t.test('F7: what filters made of events they make of them again', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startHubParts(t, { upstream: cloud, filters: [hiding] })
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  const label = (name: string, labels: JsonObject): void => {
+    const found = cloud.sandbox.get(pods, name, 'default')!
+    cloud.sandbox.update(pods, { ...found, metadata: { ...found.metadata, labels } })
+  }
+  label('a', { hidden: 'yes' })
+  label('a', { hidden: 'still' })
+  label('a', {})
+  label('b', { hidden: 'yes' })
+  remove(cloud, 'b')
+  cloud.addPods('c')
+  const events = await watch.take(4)
+  t.strictSame(
+    events.map(({ type, object }) => `${type} ${nameOf(object)}`),
+    ['DELETED default/a', 'ADDED default/a', 'DELETED default/b', 'ADDED default/c'],
+  )
+  await cloud.unplug()
+  for (const [index, from] of [resourceVersion, ...events.map(versionOf)].entries()) {
+    const told = await within(kubelet, podsOfNode, { resourceVersion: from })
+    t.strictSame(framesOf(told), framesOf(events.slice(index)))
+  }
+})
