@@ -131,7 +131,7 @@ export async function startHub(
     log,
     onAnswer,
   })
-  const boot = unshared.use(new Boot({ inForce, store, cloud, dispatch, metrics, log }))
+  const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
   stir = () => boot.stir()
   const ops = await listenOps({
     ...placeOf(config, 'ops'),

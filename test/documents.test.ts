@@ -1,6 +1,7 @@
 import t from 'tap'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { understood } from '../src/cli/inspect.ts'
 import { manifests } from '../src/cli/manifests.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
@@ -50,7 +51,8 @@ void t.test('every command that a document shows is understood', async (t) => {
   const printed = { out: () => undefined, err: (text: string) => t.fail(text) }
   for (const line of commands) {
     const [, command, ...argv] = line.split(' ')
-    if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
+    if (command === 'inspect') t.strictSame(understood(argv).mistakes, [], line)
+    else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
     else if (command === 'check-config') {
       const read = readConfig({ argv, env: {}, hostname: 'edge-1', readFile: readNodeFile })
       t.notOk('mistakes' in read && read.mistakes, line)

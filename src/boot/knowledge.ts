@@ -1,10 +1,11 @@
 import { objectKind } from '../codec/list.ts'
+import { selectionOf } from '../codec/selection.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { canonicalFieldSelector } from '../kube/selectors.ts'
+import { canonicalFieldSelector, covers } from '../kube/selectors.ts'
 import { objectForm } from '../request/form.ts'
-import { node } from '../request/identity.ts'
+import { node, shared } from '../request/identity.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
 import { pods } from './resources.ts'
 
@@ -55,23 +56,26 @@ const changedOverMs = 10 * 60_000
 /**
  * What the store holds for the node. A kubelet takes protobuf unless it was told otherwise, and JSON in any case; which one it is shows in
  * what it was given when it asked for its pods, and whoever else looks at them as the node for a moment changes nothing about that.
+ * `mayShare` says of which resources it may be answered from what all callers share.
  */
-export function knowledgeIn(store: ObjectStore, nodeName: string): Knowledge {
-  const listed = (place: Place, encoding: Encoding): StoredList | undefined =>
-    store.list(keyOf(place, encoding))
+export function knowledgeIn(
+  store: ObjectStore,
+  nodeName: string,
+  mayShare: (gvr: GVR) => boolean,
+): Knowledge {
   const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map(
-    (encoding) => listed(podsOf(nodeName), encoding)?.confirmedAt,
+    (encoding) => store.list(keyOf(podsOf(nodeName), encoding))?.confirmedAt,
   )
   const onlyJson = (inJson ?? 0) > (inProtobuf === undefined ? 0 : inProtobuf + changedOverMs)
   const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']
   return {
     encodings,
     collection(place) {
-      for (const encoding of encodings) {
-        const found = listed(place, encoding)
-        if (!found) continue
-        const { gvk, confirmedAt, batches } = found
-        return { encoding, gvk: objectKind(gvk), confirmedAt, objects: flat(batches) }
+      for (const find of [itself, wider]) {
+        for (const encoding of encodings) {
+          const found = find({ place, encoding, store, shares: mayShare(place.gvr) })
+          if (found) return found
+        }
       }
       return undefined
     },
@@ -88,6 +92,39 @@ export function knowledgeIn(store: ObjectStore, nodeName: string): Knowledge {
   }
 }
 
+interface Search {
+  readonly place: Place
+  readonly encoding: Encoding
+  readonly store: ObjectStore
+  readonly shares: boolean
+}
+
+function itself({ place, encoding, store }: Search): KnownCollection | undefined {
+  const found = store.list(keyOf(place, encoding))
+  if (!found) return undefined
+  const { gvk, confirmedAt, batches } = found
+  return { encoding, gvk: objectKind(gvk), confirmedAt, objects: flat(batches) }
+}
+
+/** What was never listed itself is answered from what surely holds all of it. */
+function wider({ place, encoding, store, shares }: Search): KnownCollection | undefined {
+  const asked = keyOf(place, encoding)
+  const { audience, gvr, namespace } = asked
+  const selection = selectionOf(gvr, asked, objectForm(encoding))
+  if (!selection) return undefined
+  const audiences = shares ? [audience, { ...audience, identity: shared }] : [audience]
+  const [newest] = audiences
+    .flatMap((each) => store.collections(each, gvr, namespace))
+    .filter(({ key }) => covers(key, asked))
+    .flatMap(({ key }) => store.list(key) ?? [])
+    .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
+  if (!newest) return undefined
+  const gvk = objectKind(newest.gvk)
+  const selected = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
+  const { confirmedAt, batches } = newest
+  return { encoding, gvk, confirmedAt, objects: flat(batches, selected) }
+}
+
 const keyOf = (
   { gvr, namespace, fieldSelector = '' }: Place,
   encoding: Encoding,
@@ -99,6 +136,9 @@ const keyOf = (
   fieldSelector: canonicalFieldSelector(fieldSelector),
 })
 
-function* flat(batches: StoredList['batches']): Generator<ApiObject> {
-  for (const batch of batches) yield* batch
+function* flat(
+  batches: StoredList['batches'],
+  selected: (object: ApiObject) => boolean = () => true,
+): Generator<ApiObject> {
+  for (const batch of batches) yield* batch.filter(selected)
 }

@@ -2,9 +2,10 @@ import { after, jitter, now } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import type { Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type Knowledge } from './knowledge.ts'
+import { podsOf, type KnownCollection, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
 import * as resources from './resources.ts'
@@ -255,16 +256,29 @@ function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, NeededObj
   add(look(csiNodeOf(nodeName), knowledge))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
   try {
-    for (const object of listed.objects) {
-      const pod = cursorOf(listed.encoding, listed.gvk, object)
-      if (whyNotForBoot(pod) !== undefined) continue
-      needsOf(referencesOf(pod), object, knowledge, nodeName).objects.forEach(add)
-    }
+    for (const object of listed.objects) neededBy(object, listed, knowledge, nodeName).forEach(add)
   } catch (cause) {
     // The verdict says so; the next answer of the cloud heals it.
-    if (!(cause instanceof StoreFailure || cause instanceof MalformedBody)) throw cause
+    if (!(cause instanceof StoreFailure)) throw cause
   }
   return wanted
+}
+
+/** Nothing for a pod that does not start again, or that cannot be understood: the verdict says so. */
+function neededBy(
+  object: ApiObject,
+  { encoding, gvk }: KnownCollection,
+  knowledge: Knowledge,
+  nodeName: string,
+): readonly NeededObject[] {
+  try {
+    const pod = cursorOf(encoding, gvk, object)
+    if (whyNotForBoot(pod) !== undefined) return []
+    return needsOf(referencesOf(pod), object, knowledge, nodeName).objects
+  } catch (cause) {
+    if (!(cause instanceof MalformedBody)) throw cause
+    return []
+  }
 }
 
 const csiNodeOf = (nodeName: string): ObjectReference => ({

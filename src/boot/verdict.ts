@@ -127,6 +127,18 @@ export function bootVerdict(facts: Facts): BootVerdict {
   }
 }
 
+/** The verdict where there can be none. */
+export const unjudged = (name: string, now: number): BootVerdict => ({
+  ready: false,
+  at: time(now),
+  node: {
+    name,
+    ready: false,
+    problems: [problem('damaged', listOf(resources.pods), 'the cache cannot be judged')],
+  },
+  pods: [],
+})
+
 /** What a kubelet waits for before it looks at any pod (k/k pkg/kubelet/kubelet.go), each with why it does. */
 const lists = (nodeName: string): readonly { places: readonly Place[]; without: string }[] => [
   {

@@ -20,6 +20,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'read flags, environment and file as start does, and say what is wrong or in force',
     load: async () => (await import('./check-config.ts')).checkConfig,
   },
+  inspect: {
+    summary: 'ask the hub of this node whether the node would come back without a link',
+    load: async () => (await import('./inspect.ts')).inspect,
+  },
   manifests: {
     summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,

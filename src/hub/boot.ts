@@ -9,10 +9,11 @@ import {
   said,
   type Condition,
 } from '../boot/condition.ts'
-import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
+import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
 import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
 import { nodes, pathOf } from '../boot/resources.ts'
-import { bootVerdict, reasons, type BootVerdict } from '../boot/verdict.ts'
+import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
+import type { Access } from '../cache/shared/access.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
@@ -26,6 +27,7 @@ import { nodeRequests, type NodeRequests } from './node-request.ts'
 export interface BootSurroundings {
   readonly inForce: () => HubConfig
   readonly store: ObjectStore
+  readonly access: Access
   readonly cloud: Cloud
   /** Asks the cloud, or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
@@ -67,7 +69,7 @@ export class Boot implements Disposable {
     this.#request = nodeRequests(dispatch, this.#closing.signal)
     this.#refresher = new Refresher({
       nodeName,
-      knowledge: () => knowledgeIn(store, nodeName),
+      knowledge: () => this.#knowledge(),
       podsVersion: () => podsVersion(store, nodeName),
       ask: (question) => this.#ask(question),
       online: () => cloud.online === true,
@@ -89,21 +91,31 @@ export class Boot implements Disposable {
   verdict(): BootVerdict {
     const began = elapsed()
     if (this.#verdict && began < this.#judgedUntil) return this.#verdict
-    const present = now()
-    const { inForce, store, cloud } = this.#surroundings
-    const { nodeName, boot } = inForce()
-    // Offline all of it grows old, and nobody can help it.
-    const asked = cloud.online === true && boot.refreshMs > 0
-    this.#verdict = bootVerdict({
-      nodeName,
-      knowledge: knowledgeIn(store, nodeName),
-      now: present,
-      asked: (of) => this.#refresher.asked(of),
-      oldBefore: asked ? Math.max(present - 3 * boot.refreshMs, cloud.since) : 0,
-    })
+    this.#verdict = this.#judge()
     const took = elapsed() - began
     this.#judgedUntil = elapsed() + Math.max(took / judgingPart, leastJudgedMs)
     return this.#verdict
+  }
+
+  /** A cache that cannot be judged is no reason for the hub to end, nor to be taken for ready. */
+  #judge(): BootVerdict {
+    const { inForce, cloud, log } = this.#surroundings
+    const { nodeName, boot } = inForce()
+    const present = now()
+    // Offline all of it grows old, and nobody can help it.
+    const asked = cloud.online === true && boot.refreshMs > 0
+    try {
+      return bootVerdict({
+        nodeName,
+        knowledge: this.#knowledge(),
+        now: present,
+        asked: (of) => this.#refresher.asked(of),
+        oldBefore: asked ? Math.max(present - 3 * boot.refreshMs, cloud.since) : 0,
+      })
+    } catch (err) {
+      log.error({ err }, 'what the node needs to boot could not be judged')
+      return unjudged(nodeName, present)
+    }
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
@@ -126,6 +138,11 @@ export class Boot implements Disposable {
     this.#look[Symbol.dispose]()
     this.#spell?.[Symbol.dispose]()
     this.#refresher[Symbol.dispose]()
+  }
+
+  #knowledge(): Knowledge {
+    const { inForce, store, access } = this.#surroundings
+    return knowledgeIn(store, inForce().nodeName, (gvr) => access.last(node, gvr) === true)
   }
 
   #follow(): void {
@@ -195,9 +212,9 @@ export class Boot implements Disposable {
   /** What the node has: as it was written last, or as the cloud showed it after a hub before this one had written it. */
   #before(): Condition | undefined {
     if (this.#written) return this.#written
-    const { inForce, store } = this.#surroundings
+    const { inForce } = this.#surroundings
     const { nodeName } = inForce()
-    const found = knowledgeIn(store, nodeName).object(nodes, '', nodeName)
+    const found = this.#knowledge().object(nodes, '', nodeName)
     if (typeof found !== 'object') return undefined
     return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
   }

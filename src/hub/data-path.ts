@@ -88,7 +88,9 @@ export function dataPath(parts: DataPathParts): DataPath {
       onAnswer(line)
     },
   })
-  return { handler, dispatch: dispatcher(dispatch) }
+  // What all callers share is asked for the callers' way alone.
+  const { shared: _, ...own } = dispatch
+  return { handler, dispatch: dispatcher(own) }
 }
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */

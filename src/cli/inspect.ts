@@ -1,0 +1,174 @@
+import { get } from 'node:http'
+import { parseArgs } from 'node:util'
+import { unlessClosed } from '../base/clock.ts'
+import type { BootVerdict, Problem } from '../boot/verdict.ts'
+import { nearest } from '../config/suggestion.ts'
+import { address, oneOf, port } from '../config/value.ts'
+import { refuse, type Command, type ExitCode } from './command.ts'
+
+const flags = {
+  output: { type: 'string', short: 'o', default: 'table' },
+  'bind-address': { type: 'string', default: '127.0.0.1' },
+  'serve-port': { type: 'string', default: '10267' },
+} as const
+
+/** Asks the hub that runs on this node. */
+export const inspect: Command = {
+  help: () => `Usage: nodehub inspect boot [FLAG...]
+
+Asks the hub that runs on this node whether the node and each of its pods would come back now
+without a link, as after a power cut: what is missing from the cache, old or expired, for which
+pod. Names of objects are shown, and nothing of what is in them.
+
+Exit codes: 0, everything would come back; 1, something would not; 2, not understood, or the hub
+could not be asked.
+
+  -o, --output table|json
+        For people or for programs. Default: table.
+  --serve-port PORT
+        Where the hub has its health. Default: 10267.
+  --bind-address ADDRESS
+        The same, of loopback: elsewhere the hub does not tell. Default: 127.0.0.1.
+`,
+  async run(argv, terminal) {
+    const { mistakes, output, host, at } = understood(argv)
+    if (mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
+    let verdict: BootVerdict
+    try {
+      verdict = JSON.parse(await told(host, at)) as BootVerdict
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      terminal.err(`nodehub inspect: the hub at ${host}:${at} could not be asked: ${why}\n`)
+      return 2
+    }
+    terminal.out(output === 'json' ? `${JSON.stringify(verdict, undefined, 2)}\n` : table(verdict))
+    const code: ExitCode = verdict.ready ? 0 : 1
+    return code
+  },
+}
+
+interface Understood {
+  readonly mistakes: readonly string[]
+  readonly output: string
+  readonly host: string
+  readonly at: number
+}
+
+/** What the words after `inspect` ask for, and all that is wrong with them. */
+export function understood(argv: readonly string[]): Understood {
+  const mistakes: string[] = []
+  const { values, positionals, tokens } = parseArgs({
+    args: [...argv],
+    options: flags,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    if (!Object.hasOwn(flags, token.name)) {
+      const meant = nearest(token.name, Object.keys(flags))
+      mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
+    } else if (!token.value) mistakes.push(`${token.rawName} needs a value`)
+  }
+  const [what, ...more] = positionals
+  if (what !== 'boot') mistakes.push('it is boot that can be inspected')
+  for (const word of more) mistakes.push(`${JSON.stringify(word)} is not a flag`)
+  const text = (name: keyof typeof flags): string => String(values[name])
+  const checks = [
+    ['output', oneOf(['table', 'json'])],
+    ['bind-address', address],
+    ['serve-port', port],
+  ] as const
+  for (const [name, type] of checks) {
+    const checked = type.parse(text(name))
+    if ('wrong' in checked)
+      mistakes.push(`--${name}: ${JSON.stringify(text(name))} ${checked.wrong}`)
+  }
+  const at = Number(text('serve-port'))
+  return { mistakes, output: text('output'), host: text('bind-address'), at }
+}
+
+const patienceMs = 30_000
+
+/** More than a node has pods to tell of. */
+const mostBytes = 64 * 1024 * 1024
+
+/** The answer of the hub's port for operators. Rejects with a message for people. */
+function told(host: string, at: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asking = get({ host, port: at, path: '/inspect/boot', agent: false }, (answer) => {
+      let body = ''
+      answer.setEncoding('utf8')
+      answer.on('data', (chunk: string) => {
+        body += chunk
+        if (body.length > mostBytes) asking.destroy(new Error('the answer has no end'))
+      })
+      answer.on('error', reject)
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve(body)
+        else reject(new Error(`${answer.statusCode} ${body.trim().slice(0, 200)}`))
+      })
+    })
+    unlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
+    asking.on('error', reject)
+  })
+}
+
+/** What is in the way comes first, since that is what somebody looks for. */
+function table({ ready, node, pods, tokensUntil }: BootVerdict): string {
+  const waiting = pods.filter((pod) => !pod.ready)
+  const sentence = ready
+    ? `Node ${node.name} and its pods (${pods.length}) would come back without a link.`
+    : node.ready
+      ? `Node ${node.name} would come back without a link; ${waiting.length} of its ${pods.length} pods would not.`
+      : `Node ${node.name} would not come back without a link.`
+  const until =
+    tokensUntil === undefined ? '' : `The first token of a pod expires at ${tokensUntil}.\n`
+  const rows = [
+    ...node.problems.map((problem) => ['(node)', ...cells(problem)]),
+    ...waiting.flatMap(({ namespace, name, problems }) =>
+      problems.map((problem) => [`${namespace}/${name}`, ...cells(problem)]),
+    ),
+  ]
+  const old = pods.flatMap((pod) =>
+    pod.old.map(({ resource, namespace, name, confirmedAt }) => [
+      `${pod.namespace}/${pod.name}`,
+      resource,
+      namespace === '' ? name : `${namespace}/${name}`,
+      confirmedAt,
+    ]),
+  )
+  const tokens = pods
+    .filter((pod) => pod.ready)
+    .map((pod) => [`${pod.namespace}/${pod.name}`, pod.tokensUntil ?? ''])
+  return [
+    `${sentence}\n${until}`,
+    aligned(['POD', 'WHY', 'WHAT', 'NAME', 'MEANING'], rows),
+    aligned(['POD', 'OLD', 'NAME', 'CONFIRMED'], old),
+    aligned(['WOULD COME BACK', 'TOKENS UNTIL'], tokens),
+  ]
+    .filter((part) => part !== '')
+    .join('\n')
+}
+
+const cells = ({ reason, resource, namespace, name, message }: Problem): string[] => [
+  reason,
+  resource,
+  namespace === '' ? name : `${namespace}/${name}`,
+  message,
+]
+
+/** Nothing where there are no rows. */
+function aligned(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
+  const all = [head, ...rows]
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
+  const lines = all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  return `${lines.join('\n')}\n`
+}

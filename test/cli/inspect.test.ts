@@ -1,0 +1,99 @@
+import t from 'tap'
+import { execFile, type ExecFileException } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from '../../src/cli/inspect.ts'
+import type { BootVerdict } from '../../src/boot/verdict.ts'
+import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
+import { pods, secrets } from '../kit/cloud.ts'
+import { freePort } from '../kit/free-port.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', '']
+  const code = await inspect.run(argv, {
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+  })
+  return { code, out, err }
+}
+
+const secretPath = '/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dpassword'
+
+void t.test('it says what is missing, and ends with 0 once nothing is', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const password = Buffer.from('the-password-of-the-plant').toString('base64')
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password },
+  })
+  cloud.sandbox.create(pods, podWith('press', { secret: { secretName: 'password' } }))
+  cloud.sandbox.create(pods, podWith('bare'))
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const port = `--serve-port=${hub.hub.opsPort}`
+  await startUp(kubeletOf(hub))
+
+  const before = await run('boot', port)
+  t.match(before, { code: 1, err: '' })
+  t.match(before.out, 'would come back without a link; 1 of its 2 pods would not.')
+  t.match(
+    before.out,
+    /^default\/press +missing +secrets +default\/password +it is not in the cache$/m,
+  )
+  t.match(before.out, /^default\/bare$/m)
+
+  const json = await run('boot', port, '--output=json')
+  t.equal(json.code, 1)
+  const verdict = JSON.parse(json.out) as BootVerdict
+  t.strictSame(
+    verdict.pods.map(({ name, ready }) => [name, ready]),
+    [
+      ['bare', true],
+      ['press', false],
+    ],
+  )
+
+  await kubeletOf(hub).get(secretPath)
+  let after = await run('boot', port)
+  while (after.code !== 0) after = await run('boot', port)
+  t.match(after.out, 'Node edge-1 and its pods (2) would come back without a link.')
+  t.notMatch(`${before.out}${json.out}${after.out}`, password)
+
+  // As an operator runs it.
+  const { promise, resolve } = Promise.withResolvers<[ExecFileException | null, string]>()
+  execFile(process.execPath, ['src/main.ts', 'inspect', 'boot', port, '-o', 'json'], (error, out) =>
+    resolve([error, out]),
+  )
+  const [error, out] = await promise
+  t.equal(error, null)
+  t.equal((JSON.parse(out) as BootVerdict).ready, true)
+})
+
+void t.test('a node that would not come back as such says so', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { code, out } = await run('boot', `--serve-port=${hub.hub.opsPort}`)
+  t.equal(code, 1)
+  t.match(out, 'Node edge-1 would not come back without a link.')
+  t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
+})
+
+void t.test('a hub that cannot be asked ends with 2', async (t) => {
+  const nobody = await run('boot', `--serve-port=${await freePort()}`)
+  t.match(nobody, { code: 2, out: '' })
+  t.match(nobody.err, /could not be asked: .*ECONNREFUSED/)
+  const server = createServer((_, response) => response.writeHead(404).end('404 page not found\n'))
+  t.teardown(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const other = await run('boot', `--serve-port=${(server.address() as AddressInfo).port}`)
+  t.match(other, { code: 2, out: '' })
+  t.match(other.err, 'could not be asked: 404 404 page not found')
+})
+
+void t.test('what cannot be understood is all said at once', async (t) => {
+  const { code, err } = await run('bot', 'more', '--outptu=json', '--serve-port=x', '--output=xml')
+  t.equal(code, 2)
+  for (const said of ['it is boot', '"more"', 'did you mean --output?', '--serve-port', '--output'])
+    t.match(err, said)
+})
