@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { nearest } from '../config/suggestion.ts'
-import { atLeastOne, listOf, objectName, port, serverAddress } from '../config/value.ts'
+import { poolScopeDefaults } from '../config/options.ts'
+import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
+import type { GVR } from '../kube/gvk.ts'
 import { refuse, type Command } from './command.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { staticPod } from './static-pod.ts'
@@ -26,6 +28,7 @@ const flags = {
   'certificate-authority': { type: 'string' },
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
+  'pool-scope-resources': { type: 'string' },
 } as const
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
@@ -59,6 +62,8 @@ export const manifests: Command = {
         The kubelet's, for kubeconfig. Default: the one it rotates under /var/lib/kubelet/pki.
   --client-key FILE
         Its key, for kubeconfig. Default: the file of the certificate.
+  --pool-scope-resources GROUP/VERSION/RESOURCE,...
+        What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
 `,
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
@@ -118,6 +123,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['node-name', objectName],
     ['namespace', objectName],
     ['proxy-secure-port', port],
+    ['pool-scope-resources', listOf(resource)],
   ] as const
   for (const [name, type] of checks) {
     const text = values[name]
@@ -151,7 +157,7 @@ function manifest(part: Part, values: FlagValues): string {
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
-      return rbac.map(yaml).join('---\n')
+      return rbac(sharedBesides(values['pool-scope-resources'])).map(yaml).join('---\n')
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
@@ -170,21 +176,28 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
 
+/** The resources of the flag, which has been checked. */
+function sharedBesides(text = ''): readonly GVR[] {
+  const parsed = listOf(resource).parse(text)
+  return 'value' in parsed ? parsed.value : []
+}
+
 /**
  * A node's certificate may already read what the kubelet needs (ClusterRole system:node). Components without credentials of their own
- * ride on it through the hub, and a kube-proxy also reads EndpointSlices.
+ * ride on it through the hub, and a kube-proxy also reads EndpointSlices. What hubs share among the programs of a node they have to be
+ * allowed to list and watch whole.
  */
-const rbac = [
+const rbac = (besides: readonly GVR[]): readonly object[] => [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name: 'nodehub' },
     rules: [
-      {
-        apiGroups: ['discovery.k8s.io'],
-        resources: ['endpointslices'],
+      ...byGroup([...poolScopeDefaults, ...besides]).map(([group, resources]) => ({
+        apiGroups: [group],
+        resources: [...resources],
         verbs: ['get', 'list', 'watch'],
-      },
+      })),
       {
         apiGroups: ['apps.openyurt.io'],
         resources: ['nodepools'],
@@ -202,6 +215,14 @@ const rbac = [
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
   },
 ]
+
+function byGroup(resources: readonly GVR[]): readonly (readonly [string, ReadonlySet<string>])[] {
+  const groups = new Map<string, Set<string>>()
+  for (const { group, resource: name } of resources) {
+    groups.set(group, (groups.get(group) ?? new Set()).add(name))
+  }
+  return [...groups]
+}
 
 const configMapComment = `# Compatible with yurthub's. This release does not read it yet: what it says about components is said with
 # --cache-components on each node.

@@ -239,6 +239,29 @@ void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
   t.match(parse(out), { kind: 'ConfigMap', metadata: { name: 'yurt-hub-cfg', namespace: 'edge' } })
 })
 
+void t.test('RBAC lets nodes list and watch all that hubs share', async (t) => {
+  const rulesOf = async (more = ''): Promise<unknown> => {
+    const [role] = parseAllDocuments((await nodehub(`manifests --part=rbac${more}`)).out)
+    return (role?.toJS() as { rules: unknown }).rules
+  }
+  const verbs = ['get', 'list', 'watch']
+  const always = [
+    { apiGroups: [''], resources: ['services'], verbs },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
+  ]
+  const nodePools = { apiGroups: ['apps.openyurt.io'], resources: ['nodepools'], verbs }
+  t.strictSame(await rulesOf(), [...always, nodePools])
+  const [, ...rest] = always
+  t.strictSame(await rulesOf(' --pool-scope-resources=/v1/configmaps,apps/v1/daemonsets'), [
+    { apiGroups: [''], resources: ['services', 'configmaps'], verbs },
+    ...rest,
+    { apiGroups: ['apps'], resources: ['daemonsets'], verbs },
+    nodePools,
+  ])
+  const { err } = await nodehub('manifests --part=rbac --pool-scope-resources=configmaps')
+  t.match(err, /is not group\/version\/resource/)
+})
+
 void t.test('version takes no words behind it', async (t) => {
   t.match(await nodehub('version extra'), { code: 2, out: '' })
 })
