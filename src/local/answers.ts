@@ -22,7 +22,7 @@ import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
-import { withAge, withStaleness } from './staleness.ts'
+import { withAge, withStaleness } from '../store/staleness.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub

@@ -11,8 +11,8 @@ import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { neverCached, refuseNoVersion } from './answers.ts'
+import { withStaleness } from '../store/staleness.ts'
 import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
-import { withStaleness } from './staleness.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keptKey } from '../../src/base/kept-key.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
+import { Access } from '../../src/cache/shared/access.ts'
+import { SharedCollections, type SharedParts } from '../../src/cache/shared/shared-collections.ts'
 import { Connections } from '../../src/client/connections.ts'
 import { filterChain } from '../../src/filter/chain.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
@@ -22,7 +24,7 @@ import { listen } from '../../src/server/listener.ts'
 import { openStore } from '../../src/store/sqlite/open.ts'
 import type { ObjectStore } from '../../src/store/store.ts'
 import { Client, type ClientOptions } from './client.ts'
-import { nodeName } from './cloud.ts'
+import { nodeName, services } from './cloud.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export interface PartsOptions {
@@ -31,6 +33,8 @@ export interface PartsOptions {
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
   readonly maxRequestsInFlight?: number
+  /** Services are shared; absent: nothing is. */
+  readonly shared?: Partial<Pick<SharedParts, 'bounds' | 'idleMs' | 'scope'>>
 }
 
 export interface PartsHub {
@@ -40,13 +44,15 @@ export interface PartsHub {
   readonly storeFailures: unknown[]
   /** What could not be understood. */
   readonly malformed: unknown[]
+  /** Why readers of shared collections were ended. */
+  readonly readersEnded: string[]
   as(component: string, options?: Partial<ClientOptions>): Client
 }
 
 /** The data path of a hub in its own order, put together so that a test can stand between two parts of it. Records everything. */
 export async function startHubParts(
   t: Teardown,
-  { upstream, wrap, filters = [], maxRequestsInFlight = 100 }: PartsOptions,
+  { upstream, wrap, filters = [], maxRequestsInFlight = 100, shared }: PartsOptions,
 ): Promise<PartsHub> {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
   const parts = new AsyncDisposableStack()
@@ -62,6 +68,7 @@ export async function startHubParts(
   )
   const store = wrap ? wrap(opened) : opened
   const cloud = parts.use(cloudOf(upstream.url, connections))
+  const readersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
   const keys = new ClusterKeys(join(rootDir, 'keys.json'))
@@ -109,6 +116,29 @@ export async function startHubParts(
         minRequestTimeoutMs: 1_800_000,
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
+      ...(shared && {
+        shared: parts.use(
+          new SharedCollections({
+            store,
+            access: parts.use(
+              new Access(join(rootDir, 'access.json'), {
+                onVerdict: () => undefined,
+                onFailure: () => undefined,
+              }),
+            ),
+            scope: () => [services],
+            link: { online: () => cloud.online, changed: () => cloud.spell },
+            leastMs: () => 1_800_000,
+            bounds: { groups: 1_000, bytes: 1024 ** 2 },
+            hooks: {
+              onWatches: () => undefined,
+              onReaders: () => undefined,
+              onReaderEnded: (reason) => readersEnded.push(reason),
+            },
+            ...shared,
+          }),
+        ),
+      }),
       onOutcome: () => undefined,
       onDiverted: () => undefined,
     },
@@ -128,6 +158,7 @@ export async function startHubParts(
     cloud,
     storeFailures,
     malformed,
+    readersEnded,
     as: (component, options) =>
       new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),
   }

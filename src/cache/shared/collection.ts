@@ -116,6 +116,13 @@ export class SharedCollection implements AsyncDisposable {
     return this.#parts.store.list(this.key)
   }
 
+  /** When the cloud last confirmed what is stored, in milliseconds since the epoch; 0 where nothing is. */
+  get confirmedAt(): number {
+    const stored = this.stored()
+    if (stored) leaveUnread(stored)
+    return stored?.confirmedAt ?? 0
+  }
+
   /**
    * Begins to watch, unless it does, and resolves when the watch is open or is not going to be, after `patienceMs` at the latest. Where
    * nothing is stored yet, it begins with what is stored under `like`, if anything: the same collection, as the cloud gave it to somebody
@@ -191,8 +198,7 @@ export class SharedCollection implements AsyncDisposable {
   #begin(): boolean {
     const stored = this.stored()
     const version = resourceVersion(stored?.resourceVersion)
-    // Its objects are not asked for.
-    stored?.batches[Symbol.iterator]().return?.()
+    if (stored) leaveUnread(stored)
     if (stored === undefined || version === undefined) return false
     this.#gvk = objectKind(stored.gvk)
     this.#log = new EventLog(version, this.#parts.bounds)
@@ -323,6 +329,11 @@ export class SharedCollection implements AsyncDisposable {
     this.#idle?.[Symbol.dispose]()
     await this.#stop()
   }
+}
+
+/** Lets go of the objects of a list that nobody is going to read. */
+export function leaveUnread({ batches }: StoredList): void {
+  batches[Symbol.iterator]().return?.()
 }
 
 async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {

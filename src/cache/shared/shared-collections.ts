@@ -19,6 +19,7 @@ import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../k
 import { node } from '../../request/identity.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
 import { collectionKey, objectKey } from '../../store/keys.ts'
+import { withStaleness } from '../../store/staleness.ts'
 import type { ObjectStore, StoredList } from '../../store/store.ts'
 import type { Access } from './access.ts'
 import {
@@ -30,7 +31,12 @@ import {
   type Begins,
   type SharedAsk,
 } from './asked.ts'
-import { SharedCollection, type CollectionHooks, type WantsToRead } from './collection.ts'
+import {
+  leaveUnread,
+  SharedCollection,
+  type CollectionHooks,
+  type WantsToRead,
+} from './collection.ts'
 import type { LogBounds } from './event-log.ts'
 import { handingOver } from './handover.ts'
 import { mayReadWhole } from './review.ts'
@@ -115,8 +121,11 @@ export class SharedCollections implements AsyncDisposable {
     if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
       throw new StatusError(tooLargeResourceVersion(begins.least, version))
     }
-    if (asked.verb === 'list') return selectedList(asked, collection.stored())
-    return collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins)
+    const reply =
+      asked.verb === 'list'
+        ? selectedList(asked, collection.stored())
+        : (collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins))
+    return reply && aged(reply, exchange, collection.confirmedAt)
   }
 
   /** Ends what is shared no longer; to be called when `scope` has changed. */
@@ -192,8 +201,7 @@ export class SharedCollections implements AsyncDisposable {
     const least = newest(begins.least, ownVersion(asked, this.#parts.store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (!isOld) return selectedList(asked, stored)
-    // It is not read.
-    stored?.batches[Symbol.iterator]().return?.()
+    if (stored) leaveUnread(stored)
     return undefined
   }
 
@@ -275,7 +283,7 @@ export class SharedCollections implements AsyncDisposable {
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
     if (!isNews || (own.includes('absent') && newestOwn === undefined)) return undefined
     if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-    return objectReply(form, held)
+    return aged(objectReply(form, held), exchange, held.confirmedAt)
   }
 
   /** Ends all readers and watches. */
@@ -296,6 +304,13 @@ function newest(
   if (a === undefined || b === undefined) return a ?? b
   return compareVersions(a, b) < 0 ? b : a
 }
+
+/** The same answer, with what it says of its age. */
+const aged = <R extends ListReply | ObjectReply | WatchReply>(
+  reply: R,
+  exchange: Exchange,
+  confirmedAt: number,
+): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
 /** Offline nobody knows what has happened since a version that is not kept any more: its client has to list, and can do so here. */
 function tooOld(collection: SharedCollection, begins: Begins): WatchReply | undefined {
