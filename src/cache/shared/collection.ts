@@ -1,6 +1,6 @@
 import { after, elapsed, sleep } from '../../base/clock.ts'
 import { objectKind } from '../../codec/list.ts'
-import type { WatchEvent } from '../../codec/watch.ts'
+import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { WatchReply } from '../../exchange/exchange.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import { mediaType } from '../../kube/media-type.ts'
@@ -304,7 +304,20 @@ export class SharedCollection implements AsyncDisposable {
     if (from === undefined) return undefined
     const cursor = log.after(from)
     if (cursor !== undefined) return { cursor, from }
-    return undefined
+    return this.#fromRing(log, from)
+  }
+
+  /** What the log has not any more may be on the disk. */
+  #fromRing(
+    log: EventLog,
+    from: ResourceVersion,
+  ): { cursor: number; from: ResourceVersion; opening: Opening } | undefined {
+    const changes = this.#parts.store.changes(this.key, from)
+    if (changes === undefined || changes === 'expired') return undefined
+    const version = resourceVersion(changes.resourceVersion)
+    if (version === undefined) return undefined
+    const batches: Iterable<readonly ObjectEvent[]> = changes.batches
+    return { cursor: log.end, from: version, opening: { kind: 'changes', batches } }
   }
 
   /** Closes the watch when nobody has read for long. */

@@ -10,6 +10,8 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
+import { expired } from '../../kube/status.ts'
+import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
 /** Which objects a reader is shown, and by what it is told from other selections: what is made of an event for one is made once. */
@@ -129,10 +131,7 @@ export class Reader {
   *#opening(): Generator<readonly WatchEvent[]> {
     const { opening, selected, gvk, encoding, bookmarks } = this.#parts
     if (!opening) return
-    if (opening.kind === 'changes') {
-      for (const events of opening.batches) yield* this.#shown(events)
-      return
-    }
+    if (opening.kind === 'changes') return yield* this.#changes(opening.batches)
     for (const objects of opening.batches) {
       const shown = objects.filter((object) => selected.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
@@ -140,9 +139,18 @@ export class Reader {
     if (opening.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
   }
 
-  *#shown(events: readonly ObjectEvent[]): Generator<readonly WatchEvent[]> {
-    const shown = events.flatMap((event) => this.#select(event) ?? [])
-    if (shown.length > 0) yield shown
+  /** Where one of them cannot be read its client has to list. */
+  *#changes(batches: Iterable<readonly ObjectEvent[]>): Generator<readonly WatchEvent[]> {
+    try {
+      for (const events of batches) {
+        const shown = events.flatMap((event) => this.#select(event) ?? [])
+        if (shown.length > 0) yield shown
+      }
+    } catch (cause) {
+      if (!(cause instanceof StoreFailure)) throw cause
+      this.#ended = true
+      yield [{ type: 'ERROR', status: expired('too old resource version: it cannot be read') }]
+    }
   }
 
   /** What the log has for it, a bookmark that is due, or nothing. */

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Access } from '../../../src/cache/shared/access.ts'
+import { node, tokenHolder } from '../../../src/request/identity.ts'
+import { services } from '../../kit/cloud.ts'
+
+const minute = 60_000
+
+function accessIn(folder: string) {
+  const heard: (boolean | undefined)[] = []
+  const access = new Access(join(folder, 'access.json'), {
+    onVerdict: (verdict) => heard.push(verdict),
+    onFailure: () => undefined,
+  })
+  const ask = (verdict: boolean | undefined) =>
+    access.of(node, services, () => Promise.resolve(verdict))
+  return { access, ask, heard }
+}
+
+void t.test(
+  'an API server is asked again after five minutes of yes, 30 seconds of no',
+  async (t) => {
+    let now = Date.now()
+    t.capture(Date, 'now', () => now)
+    const { access, ask, heard } = accessIn(t.testdir())
+    t.equal(await ask(true), true)
+    now += 5 * minute - 1
+    t.equal(await ask(false), true)
+    now += 1
+    t.equal(await ask(false), false)
+    now += 29_999
+    t.equal(await ask(true), false)
+    now += 1
+    t.equal(await ask(true), true)
+    now -= 600 * minute
+    t.equal(await ask(false), false, 'and when the clock was set back')
+    now += 1_200 * minute
+    t.equal(access.last(node, services), false, 'the last one stands where nobody can be asked')
+    t.strictSame(heard, [true, false, true, false])
+  },
+)
+
+void t.test('who ask together ask once, and nobody again at once after no answer', async (t) => {
+  const { access, ask, heard } = accessIn(t.testdir())
+  const answer = Promise.withResolvers<boolean | undefined>()
+  const both = [1, 2].map(() => access.of(node, services, () => answer.promise))
+  answer.resolve(undefined)
+  t.strictSame(await Promise.all(both), [undefined, undefined])
+  t.equal(await ask(true), undefined)
+  t.strictSame(heard, [undefined])
+  t.equal(access.last(node, services), undefined)
+})
+
+void t.test('verdicts outlast the process, each for its own', async (t) => {
+  const folder = t.testdir()
+  const one = tokenHolder('one')
+  {
+    using first = accessIn(folder).access
+    await first.of(node, services, () => Promise.resolve(true))
+    await first.of(one, services, () => Promise.resolve(false))
+  }
+  using second = accessIn(folder).access
+  t.equal(second.last(node, services), true)
+  t.equal(second.last(one, services), false)
+  t.equal(second.last(tokenHolder('two'), services), undefined)
+  t.equal(second.last(node, { ...services, resource: 'secrets' }), undefined)
+})
+
+void t.test('a file that cannot be read is as good as none', async (t) => {
+  const folder = t.testdir()
+  for (const text of ['[', '{}', '[["x"]]', '[["x",{"allowed":1,"at":0}]]']) {
+    writeFileSync(join(folder, 'access.json'), text)
+    using access = accessIn(folder).access
+    t.equal(access.last(node, services), undefined)
+  }
+})
