@@ -46,6 +46,7 @@ export interface PartsHub {
   readonly malformed: unknown[]
   /** Why readers of shared collections were ended. */
   readonly readersEnded: string[]
+  readonly shared: SharedCollections | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
 }
 
@@ -71,6 +72,29 @@ export async function startHubParts(
   const readersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
+  const sharing =
+    shared &&
+    parts.use(
+      new SharedCollections({
+        store,
+        access: parts.use(
+          new Access(join(rootDir, 'access.json'), {
+            onVerdict: () => undefined,
+            onFailure: () => undefined,
+          }),
+        ),
+        scope: () => [services],
+        link: { online: () => cloud.online, changed: () => cloud.spell },
+        leastMs: () => 1_800_000,
+        bounds: { groups: 1_000, bytes: 1024 ** 2 },
+        hooks: {
+          onWatches: () => undefined,
+          onReaders: () => undefined,
+          onReaderEnded: (reason) => readersEnded.push(reason),
+        },
+        ...shared,
+      }),
+    )
   const keys = new ClusterKeys(join(rootDir, 'keys.json'))
   const handler = pipeline({
     callers: {
@@ -116,29 +140,7 @@ export async function startHubParts(
         minRequestTimeoutMs: 1_800_000,
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
-      ...(shared && {
-        shared: parts.use(
-          new SharedCollections({
-            store,
-            access: parts.use(
-              new Access(join(rootDir, 'access.json'), {
-                onVerdict: () => undefined,
-                onFailure: () => undefined,
-              }),
-            ),
-            scope: () => [services],
-            link: { online: () => cloud.online, changed: () => cloud.spell },
-            leastMs: () => 1_800_000,
-            bounds: { groups: 1_000, bytes: 1024 ** 2 },
-            hooks: {
-              onWatches: () => undefined,
-              onReaders: () => undefined,
-              onReaderEnded: (reason) => readersEnded.push(reason),
-            },
-            ...shared,
-          }),
-        ),
-      }),
+      ...(sharing && { shared: sharing }),
       onOutcome: () => undefined,
       onDiverted: () => undefined,
     },
@@ -159,6 +161,7 @@ export async function startHubParts(
     storeFailures,
     malformed,
     readersEnded,
+    shared: sharing,
     as: (component, options) =>
       new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),
   }

@@ -1,0 +1,138 @@
+import t from 'tap'
+import { nameOf, type Client, type Watching } from '../../kit/client.ts'
+import { allServices, configMaps, service, services, type CloudServer } from '../../kit/cloud.ts'
+import { startCloud } from '../../kit/hub.ts'
+import { startHubParts } from '../../kit/hub-parts.ts'
+import type { GVR } from '../../../src/kube/gvk.ts'
+import type { SeenRequest } from '../../../src/sandbox/requests.ts'
+
+const isWatch = ({ query, path }: SeenRequest): boolean =>
+  path === allServices && query.get('watch') === 'true'
+
+async function informer(client: Client): Promise<Watching> {
+  const { resourceVersion } = await client.list(`${allServices}?resourceVersion=0`)
+  return client.watch(allServices, { resourceVersion })
+}
+
+const add = (cloud: CloudServer, name: string, octet: number, filling = ''): void => {
+  const { metadata, ...rest } = service(name, `10.96.1.${octet}`) as { metadata: object }
+  cloud.sandbox.create(services, {
+    metadata: { ...metadata, annotations: { 'test.example/filling': filling } },
+    ...rest,
+  })
+}
+
+// Story F10 of the peers: one stuck watcher neither blocks nor loses events for others.
+void t.test('a reader who is stuck is ended, and the others miss nothing', async (t) => {
+  const cloud = await startCloud(t)
+  const bounds = { groups: 1_000, bytes: 512 * 1024 }
+  const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
+  const stuck = await informer(hub.as('stuck'))
+  const others = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
+  // More than the sockets between hub and client hold, and what the log keeps.
+  const filling = 'x'.repeat(200_000)
+  const names: string[] = []
+  for (let i = 0; i < 100; i++) {
+    names.push(`default/s-${i}`)
+    add(cloud, `s-${i}`, i + 1, filling)
+    for (const watch of others) {
+      const event = await watch.next()
+      t.equal(event && nameOf(event.object), names.at(-1))
+    }
+  }
+  const told = (await stuck.rest()).map(({ object }) => nameOf(object))
+  t.ok(told.length < names.length, 'it was not kept waiting for')
+  t.strictSame(told, names.slice(0, told.length), 'and not lied to')
+  t.equal(await stuck.over, 'ended')
+  t.strictSame(hub.readersEnded, ['slow'])
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  const { resourceVersion } = cloud.sandbox.get(services, `s-${told.length - 1}`, 'default')
+    ?.metadata ?? { resourceVersion: '' }
+  const again = await hub.as('stuck').watch(allServices, { resourceVersion })
+  t.strictSame(
+    (await again.take(names.length - told.length)).map(({ object }) => nameOf(object)),
+    names.slice(told.length),
+    'its next watch goes on there',
+  )
+})
+
+void t.test('what is in memory no more comes from the disk', async (t) => {
+  const cloud = await startCloud(t)
+  const bounds = { groups: 1, bytes: 1024 ** 2 }
+  const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
+  const reading = await informer(hub.as('kube-proxy'))
+  const { version } = cloud.sandbox
+  for (let i = 0; i < 10; i++) {
+    add(cloud, `s-${i}`, i + 1)
+    await reading.next()
+  }
+  cloud.sandbox.delete(services, 's-0', 'default')
+  await reading.next()
+  const late = await hub
+    .as('coredns')
+    .watch(`${allServices}?fieldSelector=metadata.name!%3Ds-1`, { resourceVersion: version })
+  add(cloud, 'live', 99)
+  t.strictSame(
+    (await late.take(11)).map(({ type, object }) => `${type} ${nameOf(object)}`),
+    [
+      ...[0, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `ADDED default/s-${i}`),
+      'DELETED default/s-0',
+      'ADDED default/live',
+    ],
+  )
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test(
+  'a watch that nobody reads any more is closed, and begun again from there',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const hub = await startHubParts(t, { upstream: cloud, shared: { idleMs: 50 } })
+    const first = await informer(hub.as('kube-proxy'))
+    await cloud.sandbox.untilWatches(1, isWatch)
+    first.hangUp()
+    await cloud.sandbox.untilWatches(0, isWatch)
+    const { version } = cloud.sandbox
+    add(cloud, 'b', 2)
+    const lists = (): number =>
+      cloud.sandbox.requests.filter(
+        ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
+      ).length
+    const before = lists()
+    const second = await hub.as('kube-proxy').watch(allServices, { resourceVersion: version })
+    t.match(await second.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    t.equal(lists(), before, 'nothing is listed again')
+  },
+)
+
+void t.test('what is shared no longer ends its readers; what is from now on begins', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a', 1)
+  let scope: readonly GVR[] = [services]
+  const hub = await startHubParts(t, { upstream: cloud, shared: { scope: () => scope } })
+  const watch = await informer(hub.as('kube-proxy'))
+  scope = [configMaps]
+  hub.shared?.rescope()
+  t.equal(await watch.end(), 'ended')
+  t.strictSame(hub.readersEnded, ['over'])
+  await cloud.sandbox.untilWatches(0, isWatch)
+  const path = '/api/v1/configmaps'
+  const { resourceVersion } = await hub.as('a').list(path)
+  for (const name of ['a', 'b']) await hub.as(name).watch(path, { resourceVersion })
+  t.equal(cloud.sandbox.watchCount(), 1)
+})
+
+void t.test(
+  'an API server that says nothing of rights keeps nobody waiting for long',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const hub = await startHubParts(t, { upstream: cloud, shared: {} })
+    using _silent = cloud.sandbox.faults.freeze(({ path }) => path.endsWith('reviews'))
+    const watches = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
+    t.equal(cloud.sandbox.watchCount(isWatch), 2, 'each has its own')
+    add(cloud, 'b', 2)
+    for (const watch of watches) t.match(await watch.next(), { type: 'ADDED' })
+  },
+)
