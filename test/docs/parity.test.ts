@@ -1,5 +1,6 @@
 import t from 'tap'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { isThere, testsIn } from '../named-tests.ts'
 import { rowsUnder } from '../tables.ts'
 
 const rows = rowsUnder(readFileSync('docs/parity.md', 'utf8'), '# What yurthub does, and the hub')
@@ -20,21 +21,6 @@ const subjects = [
   'OTA',
 ]
 
-/** Tests named in a cell: a file in backticks, then titles in quotes. */
-function testsIn(cell: string): { file: string; title: string }[] {
-  return [...cell.matchAll(/`(test\/[^`]+)`: ((?:“.+?”(?:, )?)+)/g)].flatMap(
-    ([, file = '', titles = '']) =>
-      [...titles.matchAll(/“(.+?)”/g)].map(([, title = '']) => ({ file, title })),
-  )
-}
-
-/** Titles of the tests in a file, as they are written there; those of contracts are promises. */
-function titlesIn(file: string): readonly string[] {
-  if (!existsSync(file)) return []
-  const titles = readFileSync(file, 'utf8').matchAll(/(?:test|promise)\(\s*(['"`])(.+?)\1,/g)
-  return [...titles].map(([, , title = '']) => title)
-}
-
 void t.test('every row of yurthub’s features is there, once and in order', async (t) => {
   t.strictSame(
     rows.map(([row]) => row),
@@ -44,11 +30,8 @@ void t.test('every row of yurthub’s features is there, once and in order', asy
 
 void t.test('every test that a row names exists', async (t) => {
   for (const [row = '', , , , shown = ''] of rows) {
-    for (const { file, title } of testsIn(shown)) {
-      // A title that is made for each of several cases is named by the part that they share.
-      const there = titlesIn(file).some((found) => found.includes(title))
-      t.ok(there, `${row}: ${file}: ${title}`)
-    }
+    for (const named of testsIn(shown))
+      t.ok(isThere(named), `${row}: ${named.file}: ${named.title}`)
   }
 })
 

@@ -117,9 +117,22 @@ for (const encoding of ['json', 'protobuf'] as const) {
         ['POST', signing],
         ['GET', `${signing}/csr-1`],
         ['GET', signing],
+        ['GET', `${signing}?fieldSelector=metadata.name%3Dcsr-1&limit=500&resourceVersion=0`],
+        ['GET', `${signing}?watch=true&resourceVersion=1`],
         ['POST', '/api/v1/namespaces/default/pods'],
         ['PUT', nodePath],
+        ['PUT', '/api/v1/namespaces/default/pods/a/status'],
+        ['PATCH', '/api/v1/namespaces/default/pods/a'],
         ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews'],
+        ['POST', '/apis/authentication.k8s.io/v1/tokenreviews'],
+        [
+          'DELETE',
+          `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D${nodeName}`,
+        ],
+        ['GET', '/api/v1/namespaces/default/pods/a/log?container=main'],
+        ['POST', '/api/v1/namespaces/default/pods/a/exec?command=ls'],
+        ['POST', '/api/v1/namespaces/default/pods/a/eviction'],
+        ['GET', `/api/v1/nodes/${nodeName}/proxy/metrics`],
       ]
       for (const [method, path] of refused) {
         const answer = await send(method, path, method === 'POST' ? node : undefined)
@@ -148,6 +161,20 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
   })
 }
+
+void t.test('a kubelet is never told that it has no CSINode or lease', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  // Somebody with the node's credentials has listed them, and there were none.
+  t.strictSame((await kubelet.list(csiPath)).names, [])
+  t.strictSame((await kubelet.list(leases)).names, [])
+  await cloud.unplug()
+  await hub.offline()
+  for (const path of [`${csiPath}/${nodeName}`, `${leases}/${nodeName}`]) {
+    t.equal((await kubelet.get(path)).status, 503, path)
+  }
+})
 
 void t.test('nothing is taken from anybody but the node', async (t) => {
   const cloud = await startCloud(t, { tls: true })

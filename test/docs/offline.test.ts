@@ -1,0 +1,18 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { isThere, testsIn } from '../named-tests.ts'
+import { rowsUnder } from '../tables.ts'
+
+const page = readFileSync('docs/offline.md', 'utf8')
+
+for (const heading of ['## Reads', '## Writes']) {
+  void t.test(`what is said of answers without the cloud is tested: ${heading}`, async (t) => {
+    const rows = rowsUnder(page, heading)
+    t.ok(rows.length > 5)
+    for (const [what = '', , , shown = ''] of rows) {
+      const named = testsIn(shown)
+      t.ok(named.length > 0, `${what} names a test`)
+      for (const test of named) t.ok(isThere(test), `${what}: ${test.file}: ${test.title}`)
+    }
+  })
+}
