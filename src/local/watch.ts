@@ -1,7 +1,7 @@
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed, every, jitter } from '../base/clock.ts'
 import { objectKind } from '../codec/list.ts'
-import { shortestWatchMs, type WatchEvent } from '../codec/watch.ts'
+import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
@@ -13,6 +13,7 @@ import { answerHeaders } from '../store/answers.ts'
 import { neverCached, refuseNoVersion } from './answers.ts'
 import { withStaleness } from '../store/staleness.ts'
 import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
+import { endsAfter, rankOf } from './return-order.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {
@@ -26,9 +27,6 @@ const bookmarkMs = 60_000
 
 /** So long before its deadline a watch says once more how far it has come (apiserver pkg/storage/cacher/cache_watcher.go). */
 const lastBookmarkMs = 2_000
-
-/** Over how long watches are ended when the cloud is back, so that they do not all come to it at once. */
-const spreadMs = 1_000
 
 /**
  * A watch while the cloud is gone: what the collection holds where that was asked for, or what it was told after the version that is named;
@@ -163,7 +161,7 @@ async function* ticksUntilOver(
   using _left = onAbort(exchange.signal, end)
   using _deadline = after(lifetimeMs, end)
   using _back = onAbort(recovered, () => {
-    ending = after(Math.max(shortestWatchMs - (elapsed() - began), 0) + jitter(0, spreadMs), end)
+    ending = after(endsAfter(rankOf(exchange, info), elapsed() - began), end)
   })
   using _bookmarks = every(bookmarkMs, () => wake())
   using _last =

@@ -32,6 +32,40 @@ void t.test(
   },
 )
 
+void t.test('F25: watches go back to the cloud in the order of their importance', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const watched = [
+    ['kubectl', '/api/v1/pods'],
+    ['flanneld', '/api/v1/nodes'],
+    ['kube-proxy', allServices],
+    ['kubelet', '/api/v1/namespaces/default/configmaps'],
+    ['kubelet', podsOfNode],
+  ] as const
+  const versions = await Promise.all(
+    watched.map(async ([component, path]) => (await hub.as(component).list(path)).resourceVersion),
+  )
+  await cloud.unplug()
+  await hub.offline()
+  const watches = await Promise.all(
+    watched.map(([component, path], at) =>
+      hub.as(component).watch(path, { resourceVersion: versions[at] ?? '' }),
+    ),
+  )
+  // After one of two seconds all are old enough to end when it is their turn.
+  await (await hub.as('kubelet').watch(podsOfNode, { timeoutSeconds: '2' })).end()
+  const before = hub.answers.length
+  await cloud.plug()
+  await hub.online()
+  for (const watch of watches) t.equal(await watch.end(), 'ended')
+  const ended = hub.answers.slice(before).filter(({ source }) => source === 'cache')
+  t.strictSame(
+    ended.map(({ component, path }) => [component, path.split('?')[0]]),
+    watched.toReversed().map(([component, path]) => [component, path.split('?')[0]]),
+  )
+})
+
 void t.test('watches of the cloud end when it goes, and are cut for nobody else', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
