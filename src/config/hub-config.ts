@@ -24,6 +24,7 @@ export interface HubConfig {
   readonly anonymousLoopback: Values['anonymous-loopback']
   readonly rootDir: string
   readonly cachePath: string
+  readonly cacheMaxBytes: number
   readonly storeKey: StoreKeySource
   readonly workingMode: Values['working-mode']
   readonly lbMode: Values['lb-mode']
@@ -113,6 +114,7 @@ export function configOf(
     anonymousLoopback: values['anonymous-loopback'],
     rootDir: values['root-dir'],
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
+    cacheMaxBytes: values['cache-max-bytes'],
     storeKey,
     workingMode: values['working-mode'],
     lbMode: values['lb-mode'],

@@ -256,6 +256,13 @@ export const options = {
     default: undefined,
     defaultShown: '<root-dir>/cache',
   }),
+  'cache-max-bytes': option({
+    type: is.size('16Mi'),
+    group: 'Cache',
+    help: 'What the database of the cache may take on the disk. Near to it, what is least needed goes: what kubectl looked at first, what the node needs to boot never.',
+    default: 512 * 2 ** 20,
+    defaultShown: '512Mi',
+  }),
   'store-key-credential': option({
     type: is.optional(credentialName),
     group: 'Cache',

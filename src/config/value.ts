@@ -141,6 +141,32 @@ export const duration: ValueType<number> = {
   },
 }
 
+const unitBytes = new Map([
+  ['', 1],
+  ['k', 1e3],
+  ['M', 1e6],
+  ['G', 1e9],
+  ['Ki', 2 ** 10],
+  ['Mi', 2 ** 20],
+  ['Gi', 2 ** 30],
+])
+
+/** Kubernetes' spelling of a size (`512Mi`, `1G`, plain bytes), in bytes, from `low` on. */
+export const size = (low: string): ValueType<number> => ({
+  placeholder: 'SIZE',
+  parse(text) {
+    const value = bytesIn(text)
+    if (value === undefined) return wrong('is not a size like 512Mi, 1G or 500000000')
+    return value >= (bytesIn(low) ?? 0) ? { value } : wrong(`is less than ${low}`)
+  },
+})
+
+function bytesIn(text: string): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,12})([kMG]|[KMG]i)?$/.exec(text) ?? []
+  const bytes = Number(amount) * (unitBytes.get(unit) ?? NaN)
+  return Number.isSafeInteger(bytes) ? bytes : undefined
+}
+
 /** Whole seconds, in milliseconds. */
 export const seconds: ValueType<number> = {
   placeholder: 'SECONDS',

@@ -21,11 +21,12 @@ const lettingGoMs = 10_000
 
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
-  { cachePath }: HubConfig,
+  { cachePath, cacheMaxBytes }: HubConfig,
   { keys, metrics, health, log, takenOver, onCommitted }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
+    maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
     ...(takenOver && { patienceMs: lettingGoMs }),
     report: (kind, err) => {
@@ -37,6 +38,13 @@ export const storeOf = (
         metrics.storeSetAside.add()
       }
       log.error({ err, kind }, 'the store failed')
+    },
+    onEvicted: (counts) => {
+      for (const [kind, count] of counts) metrics.storeEvicted.add({ kind }, count)
+      log.warn(
+        { evicted: Object.fromEntries(counts), maxBytes: cacheMaxBytes },
+        'the cache is near its size: what is least needed went',
+      )
     },
     onRecovered: () => health.storeWrote(),
     onCommitted: (bytes) => {

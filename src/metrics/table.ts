@@ -170,6 +170,12 @@ export const metricTable = {
     help: 'Stored objects and documents that were found damaged and set apart, until the cloud tells them again.',
     labels: [],
   },
+  storeEvicted: {
+    name: 'nodehub_store_evicted_total',
+    type: 'counter',
+    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection.',
+    labels: ['kind'],
+  },
   storeSetAside: {
     name: 'nodehub_store_set_aside_total',
     type: 'counter',

@@ -4,7 +4,7 @@ import { canonicalFieldSelector, canonicalLabelSelector } from '../kube/selector
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { keptTokens, tokenName } from './token-name.ts'
-import type { CollectionKey, DocumentKey, ObjectKey } from './store.ts'
+import type { Audience, CollectionKey, DocumentKey, ObjectKey } from './store.ts'
 
 /** The selectors of a list or watch, in one spelling for what means the same. Throws `MalformedSelector`. */
 export function selectorsOf({ query }: ResourceRequest): {
@@ -17,6 +17,12 @@ export function selectorsOf({ query }: ResourceRequest): {
   }
 }
 
+const audienceOf = ({ identity, component }: Exchange, form: FormKey): Audience => ({
+  identity,
+  form,
+  ...(component === 'kubectl' && { passing: true }),
+})
+
 /** The key of what a list or watch covers. Throws `MalformedSelector`. */
 export function collectionKey(
   exchange: Exchange,
@@ -24,7 +30,7 @@ export function collectionKey(
   form: Form,
 ): CollectionKey {
   return {
-    audience: { identity: exchange.identity, form: form.key },
+    audience: audienceOf(exchange, form.key),
     gvr: info.gvr,
     ...(info.namespace !== undefined && { namespace: info.namespace }),
     ...selectorsOf(info),
@@ -38,7 +44,7 @@ export function collectionKey(
 export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey {
   const key = form.shape === 'table' ? (`${form.key};single` as FormKey) : form.key
   return {
-    audience: { identity: exchange.identity, form: key },
+    audience: audienceOf(exchange, key),
     gvr: info.gvr,
     namespace: info.namespace ?? '',
     name: info.name ?? '',
@@ -53,7 +59,7 @@ export function tokenKey(
   spec: TokenSpec,
 ): ObjectKey {
   return {
-    audience: { identity: exchange.identity, form: form.key },
+    audience: audienceOf(exchange, form.key),
     gvr: keptTokens,
     namespace: info.namespace ?? '',
     name: tokenName({ serviceAccount: info.name ?? '', ...spec }),

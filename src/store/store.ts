@@ -9,6 +9,8 @@ import type { Identity } from '../request/identity.ts'
 export interface Audience {
   readonly identity: Identity
   readonly form: FormKey
+  /** A person at a console asks: what was recorded for nobody else is the first to go where room is needed. No part of the key. */
+  readonly passing?: boolean
 }
 
 export interface ObjectKey {

@@ -322,3 +322,16 @@ void t.test(
     }
   },
 )
+
+void t.test('sizes are given as Kubernetes has them', async (t) => {
+  const maxOf = (text: string) => right([`--cache-max-bytes=${text}`]).config.cacheMaxBytes
+  t.equal(right([]).config.cacheMaxBytes, 512 * 2 ** 20)
+  t.equal(maxOf('16Mi'), 2 ** 24)
+  t.equal(maxOf('2G'), 2e9)
+  t.equal(maxOf('1Gi'), 2 ** 30)
+  t.equal(maxOf('20000000'), 20_000_000)
+  for (const bad of ['512MB', '0.5Gi', 'x', '-1', '1e9', '999999999999Gi']) {
+    t.match(wrong([`--cache-max-bytes=${bad}`]), [/is not a size like 512Mi/], bad)
+  }
+  t.match(wrong(['--cache-max-bytes=1Mi']), [/is less than 16Mi/])
+})

@@ -16,12 +16,14 @@ export function outlivesPowerCut(operation: Operation): boolean {
     case 'age':
     case 'forget-audience':
     case 'trial':
+    case 'evict':
       return true
     case 'stage':
     case 'discard':
     case 'put':
     case 'document':
     case 'used':
+    case 'asked':
       return false
   }
 }

@@ -3,6 +3,7 @@ import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
+import type { Step } from './eviction.ts'
 import type { SharedDiskWork } from './disk-work.ts'
 
 /** Audience and GVR: identity, form, group, version, resource. */
@@ -178,6 +179,18 @@ export interface Trial {
   readonly bytes: number
 }
 
+/** What lies in the scope is about to be recorded: for a person at a console, or for a program. */
+export interface Asked {
+  readonly kind: 'asked'
+  readonly scope: ScopeKey
+  readonly passing: boolean
+}
+
+/** One step of making room. */
+export interface Evict {
+  readonly kind: 'evict'
+}
+
 export type Operation =
   | Stage
   | Flip
@@ -192,6 +205,8 @@ export type Operation =
   | Used
   | ForgetAudience
   | Trial
+  | Asked
+  | Evict
 
 export interface Group {
   readonly operations: readonly Operation[]
@@ -207,7 +222,7 @@ export interface Displaced {
 }
 
 export type Outcome =
-  | { readonly ok: true; readonly displaced?: Displaced }
+  | { readonly ok: true; readonly displaced?: Displaced; readonly step?: Step }
   | { readonly ok: false; readonly message: string; readonly errcode?: number }
 
 /** Answer to one group. */
@@ -216,6 +231,8 @@ export interface Done {
   /** Number of this group, and how many unreferenced bodies wait to be swept. */
   readonly group: number
   readonly unreferenced: number
+  /** The database takes nearly as much as it may. */
+  readonly isNearFull: boolean
 }
 
 export interface WriterOptions {

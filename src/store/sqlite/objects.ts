@@ -163,12 +163,28 @@ export class Objects {
     const swept = this.#unreferenced.findIndex((left) => left.group > group)
     const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
     for (const spare of ended) this.#spares.add(spare)
-    for (const id of this.#spares.takeSurplus(false)) this.#sql.removeBody.run(id)
+    for (const id of this.#spares.takeSurplus()) this.#sql.removeBody.run(id)
+  }
+
+  /** Gives back room that is kept for later, at most so many rows of it; returns how many. Within a transaction. */
+  giveBack(rows: number): number {
+    let given = 0
+    for (const id of this.#spares.takeSurplus(rows)) {
+      this.#sql.removeBody.run(id)
+      given += 1
+    }
+    return given
+  }
+
+  /** What lies in rows that nobody refers to any more, in bytes: it is given back, or used again. */
+  get keptBytes(): number {
+    const waiting = [...this.#unreferenced, ...this.#left]
+    return this.#spares.bytes + waiting.reduce((sum, { room }) => sum + room, 0)
   }
 
   /** Gives back all room that is kept for later. Within a transaction. */
   shrink(): void {
-    for (const id of this.#spares.takeSurplus(true)) this.#sql.removeBody.run(id)
+    for (const id of this.#spares.takeSurplus(Infinity)) this.#sql.removeBody.run(id)
   }
 
   /** The transaction of `group` is committed. */

@@ -8,6 +8,7 @@ import type { WriterOptions } from './messages.ts'
 import { emptyReads, openReadsAlone } from './open-reads.ts'
 import { file, Place, type Begun } from './place.ts'
 import type { Reads } from './reads.ts'
+import type { OnEvicted } from './room.ts'
 import { Seal } from './seal.ts'
 import { Snapshots } from './snapshots.ts'
 import { SqliteStore } from './sqlite-store.ts'
@@ -18,7 +19,7 @@ export interface StoreOptions {
   readonly directory: string
   /** The key that secrets are sealed with: 32 bytes. */
   readonly sealingKey: Uint8Array
-  /** Bytes the database may grow to; what does not fit is refused. */
+  /** Bytes the database may grow to: what is least needed goes before; what no room can be made for is refused. */
   readonly maxBytes?: number
   /** How long to wait for another process that has the directory open; absent: not at all. */
   readonly patienceMs?: number
@@ -26,6 +27,8 @@ export interface StoreOptions {
   readonly report: ReportTrouble
   /** Told when the store takes writes again, after it did not. */
   readonly onRecovered?: () => void
+  /** Told when something went to make room. */
+  readonly onEvicted?: OnEvicted
   /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
   readonly onCommitted?: (bytes: number) => void
 }
@@ -70,6 +73,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
     report,
     onCommitted: options.onCommitted ?? nothing,
     onRecovered: options.onRecovered ?? nothing,
+    onEvicted: options.onEvicted ?? nothing,
   })
 }
 

@@ -69,6 +69,11 @@ export class Reads {
         `SELECT id FROM scope
          WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
       ),
+      passing: prepare(
+        db,
+        `SELECT passing FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
       head: prepare(
         db,
         `SELECT ${headColumns} FROM collection
@@ -250,6 +255,12 @@ export class Reads {
   /** Identities nobody used for so long that they are to be forgotten. */
   idleAudiences(): string[] {
     return this.#sql.idle.all(keptIdleDays).map(([identity]) => String(identity))
+  }
+
+  /** Whether what lies in the scope was only ever recorded for a person at a console; `undefined`: nothing lies there. */
+  isPassing(scope: ScopeKey): boolean | undefined {
+    const row = this.#sql.passing.get(...scope)
+    return row && row[0] === 1
   }
 
   /** Some are gone. */

@@ -14,6 +14,8 @@ import type { DatabaseSync } from 'node:sqlite'
  * `event` is the ring of each collection: what its watches said, in their order, with references to the body that each brought and to the
  * one that was held before it. A collection is told whole from `ring_from` on, but not from within one of its `ring_gaps` (see `Rings`);
  * its events are numbered from `ring_first` up to before `ring_next`, each number once.
+ *
+ * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is needed (see `Eviction`).
  */
 const migrations = [
   `
@@ -108,6 +110,9 @@ const migrations = [
   ALTER TABLE single ADD COLUMN confirmed_at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE document ADD COLUMN confirmed_at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE forgotten ADD COLUMN below TEXT NOT NULL DEFAULT '';
+  `,
+  `
+  ALTER TABLE scope ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;
   `,
 ]
 

@@ -34,14 +34,21 @@ export class Spares {
     return id
   }
 
-  /** Those that are too many, or all. */
-  *takeSurplus(all: boolean): Generator<number> {
-    const most = all ? this.#count : Math.min(this.#count - kept, deletedAtOnce)
+  /** Those that are too many; or so many of all. */
+  *takeSurplus(of?: number): Generator<number> {
+    const most =
+      of === undefined ? Math.min(this.#count - kept, deletedAtOnce) : Math.min(of, this.#count)
     for (let i = 0; i < most; i += 1) {
       const [room = 0] = this.#byRoom.keys()
       const id = this.take(room)
       if (id !== undefined) yield id
     }
+  }
+
+  get bytes(): number {
+    let bytes = 0
+    for (const [room, ids] of this.#byRoom) bytes += room * ids.length
+    return bytes
   }
 
   committed(): void {

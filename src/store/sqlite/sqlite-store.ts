@@ -39,6 +39,7 @@ import type { Reads, Stored, StoredEvent } from './reads.ts'
 import { Recovery } from './recovery.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Runs } from './runs.ts'
+import { Room, type OnEvicted } from './room.ts'
 import type { Snapshots } from './snapshots.ts'
 import { confirmationOf, newestOf, verdictOn, type Standing } from './standing.ts'
 import { Sweep } from './sweep.ts'
@@ -63,6 +64,7 @@ export interface Parts {
   readonly report: ReportTrouble
   readonly onCommitted: OnCommitted
   readonly onRecovered: () => void
+  readonly onEvicted: OnEvicted
 }
 
 /** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
@@ -87,6 +89,8 @@ export class SqliteStore implements ObjectStore {
   readonly #collections: Collections
   readonly #sweep: Sweep
   readonly #damaged = new Set<string>()
+  /** Scopes written to in this run, and whether only for a person at a console. */
+  readonly #noted = new Map<string, boolean>()
   /** Missed a write, and this could not be written down either. */
   readonly #undisowned = new Set<CollectionState>()
   #replacements = 0
@@ -107,7 +111,12 @@ export class SqliteStore implements ObjectStore {
     this.#diskWork = options.diskWork
     this.#path = options.path
     this.#isInPlace = stillThere(options.path)
-    this.#queue = new WriteQueue(snapshots, onCommitted)
+    const room = new Room({
+      push: (write) => this.#queue.push(write),
+      gone: (collection) => this.#collections.known(collection)?.reload(),
+      onEvicted: parts.onEvicted,
+    })
+    this.#queue = new WriteQueue(snapshots, onCommitted, () => room.isScarce())
     this.#recovery = new Recovery((trial) => this.#queue.push(trial), onRecovered)
     this.#readAlone = first instanceof StoreFailure ? readAlone : undefined
     this.#writer = new WriterThread<Begun>(first, () => place.begin(), {
@@ -117,10 +126,7 @@ export class SqliteStore implements ObjectStore {
     this.#sweep = new Sweep({
       write: (operation) => this.#write(operation, 0),
       idle: () => this.#read(() => this.#reads.idleAudiences()) ?? [],
-      forgotten: (identity) => {
-        this.#reads.forgetScopes()
-        this.#collections.reload(identity)
-      },
+      forget: (identity) => this.#forgetAudience(identity),
     })
   }
 
@@ -190,6 +196,7 @@ export class SqliteStore implements ObjectStore {
   async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     this.#sweep.used(audience.identity)
     const scope = scopeOf(audience, gvr)
+    this.#asked(scope, audience)
     if (this.#forgetting === 0 && this.#read(() => this.#isStale(scope, object))) return
     const operation: Put = {
       kind: 'put',
@@ -215,6 +222,7 @@ export class SqliteStore implements ObjectStore {
     this.#replacements += 1
     this.#collections.trim()
     const state = this.#collections.of(addressOf(key))
+    this.#asked(state.address.scope, key.audience)
     return new StagedReplacement({
       state,
       queue: this.#queue,
@@ -231,6 +239,7 @@ export class SqliteStore implements ObjectStore {
   ): Promise<readonly (ApiObject | undefined)[]> {
     this.#sweep.used(key.audience.identity)
     const state = this.#collections.of(addressOf(key))
+    this.#asked(state.address.scope, key.audience)
     const changes = changesOf(events)
     const version = newestIn(events)
     if (changes.length === 0 && version === '') return events.map(() => undefined)
@@ -419,6 +428,18 @@ export class SqliteStore implements ObjectStore {
     return this.#reads.bodies(scope, wanted, (stored) => this.#quarantine(scope, stored))
   }
 
+  /** Noted before the first write: where nobody else has anything, what a person asked for is marked; it is not any more once a program does. */
+  #asked(scope: ScopeKey, { passing = false }: Audience): void {
+    const text = JSON.stringify(scope)
+    const noted = this.#noted.get(text)
+    if (noted === false || noted === passing) return
+    if (this.#noted.size >= mostMarks) this.#noted.clear()
+    this.#noted.set(text, passing)
+    const stored = this.#read(() => this.#reads.isPassing(scope))
+    if (passing ? stored !== undefined : noted === undefined && stored !== true) return
+    this.#write({ kind: 'asked', scope, passing }, 0).catch(() => this.#noted.delete(text))
+  }
+
   /** Whether the record is at this version already, or something newer is known. */
   #isStale(scope: ScopeKey, { namespace, name, uid, resourceVersion }: ApiObject): boolean {
     const standing = this.#standing(scope, namespace, name)
@@ -476,11 +497,26 @@ export class SqliteStore implements ObjectStore {
   }
 
   async #write(operation: Operation, bytes: number): Promise<void> {
-    const settled = (failure?: StoreFailure): void => {
-      if (failure) this.#failed('write', failure)
-      else this.#disownAgain()
-    }
+    const settled = (failure?: StoreFailure): void => this.#settled(failure)
     await this.#queue.push({ operation: () => operation, bytes, settled })
+  }
+
+  #settled(failure?: StoreFailure): void {
+    if (failure) this.#failed('write', failure)
+    else this.#disownAgain()
+  }
+
+  /** One step. What was worked out from what it takes away must not be written after it. */
+  async #forgetAudience(identity: string): Promise<void> {
+    const operation: Operation = { kind: 'forget-audience', identity }
+    const settled = (failure?: StoreFailure): void => {
+      this.#settled(failure)
+      if (failure) return
+      this.#reads.forgetScopes()
+      this.#noted.clear()
+      this.#collections.reload(identity)
+    }
+    await this.#queue.push({ operation: () => operation, bytes: 0, alone: true, settled })
   }
 
   /** What cannot be read is not known. */

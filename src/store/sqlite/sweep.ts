@@ -12,8 +12,8 @@ export interface SweepParts {
   readonly write: (operation: Operation) => Promise<void>
   /** Identities that were not used for so long that they are to be forgotten. */
   readonly idle: () => readonly string[]
-  /** A step of forgetting `identity` was committed: what was known of it is not so any more. */
-  readonly forgotten: (identity: string) => void
+  /** Forgets a step of what is kept for it. */
+  readonly forget: (identity: string) => Promise<void>
 }
 
 /** Notes which callers come back, once a day each, and forgets those that do not any more. */
@@ -47,8 +47,7 @@ export class Sweep implements Disposable {
 
   async #forget(identity: string): Promise<void> {
     while (this.#parts.idle().includes(identity)) {
-      await this.#parts.write({ kind: 'forget-audience', identity })
-      this.#parts.forgotten(identity)
+      await this.#parts.forget(identity)
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { StoreFailure } from '../store.ts'
+import type { Step } from './eviction.ts'
 import type { Displaced, Done, Group, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 
@@ -14,6 +15,12 @@ export interface Write {
   readonly bytes: number
   /** Called before anything later is sent. */
   readonly settled?: (failure?: StoreFailure) => void
+  /** The same for a step of making room, where it was taken. */
+  readonly stepped?: (step: Step) => void
+  /**
+   * In a commit of its own: it takes something away, and what is sent with it could still build on that. `first`: before what waits.
+   */
+  readonly alone?: true | 'first'
 }
 
 /** Told of what has been committed together: how many bytes of objects and documents. Not of the store's own housekeeping. */
@@ -31,6 +38,8 @@ export class WriteQueue {
   #worker: Worker | undefined
   readonly #snapshots: Snapshots
   readonly #onCommitted: OnCommitted
+  /** After a commit that left the database near to what it may take. */
+  readonly #onNearFull: () => void
   readonly #waiting: Waiting[] = []
   #committing: (Waiting & { readonly kind: Operation['kind'] })[] = []
   #scheduled = false
@@ -41,8 +50,9 @@ export class WriteQueue {
   #closed = false
 
   /** Refuses all until there is a writer. */
-  constructor(snapshots: Snapshots, onCommitted: OnCommitted) {
+  constructor(snapshots: Snapshots, onCommitted: OnCommitted, onNearFull: () => void) {
     this.#onCommitted = onCommitted
+    this.#onNearFull = onNearFull
     this.#snapshots = snapshots
   }
 
@@ -62,7 +72,8 @@ export class WriteQueue {
     }
     const done = Promise.withResolvers<Displaced | undefined>()
     this.#bytes += write.bytes
-    this.#waiting.push({ ...write, done })
+    if (write.alone === 'first') this.#waiting.unshift({ ...write, done })
+    else this.#waiting.push({ ...write, done })
     this.#schedule()
     return done.promise
   }
@@ -108,13 +119,14 @@ export class WriteQueue {
     const operations: Operation[] = []
     let bytes = 0
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      if (operations.length > 0 && bytes + next.bytes > groupBytes) break
+      if (operations.length > 0 && (next.alone || bytes + next.bytes > groupBytes)) break
       this.#waiting.shift()
       const operation = next.operation()
       if (operation) {
         bytes += next.bytes
         operations.push(operation)
         this.#committing.push({ ...next, kind: operation.kind })
+        if (next.alone) break
       } else {
         this.#settle(next, new StoreFailure('an earlier write of the collection was not taken'))
       }
@@ -125,7 +137,7 @@ export class WriteQueue {
     this.#worker?.postMessage(group, operations.flatMap(buffersOf))
   }
 
-  #answered({ outcomes, group, unreferenced }: Done): void {
+  #answered({ outcomes, group, unreferenced, isNearFull }: Done): void {
     const committed = this.#committing
     this.#committing = []
     this.#worker?.unref()
@@ -135,9 +147,11 @@ export class WriteQueue {
     // Failures come after, as the last word.
     committed.forEach((write, index) => {
       const outcome = outcomes[index]
+      if (outcome?.ok && outcome.step) write.stepped?.(outcome.step)
       if (outcome?.ok) this.#settle(write, undefined, outcome.displaced)
       else this.#settle(write, new StoreFailure(outcome?.message, { cause: outcome }))
     })
+    if (isNearFull) this.#onNearFull()
     this.#send()
     this.#rest()
   }
@@ -175,6 +189,8 @@ function isOwn(kind: Operation['kind']): boolean {
     case 'used':
     case 'forget-audience':
     case 'trial':
+    case 'asked':
+    case 'evict':
       return true
   }
 }
@@ -196,6 +212,8 @@ const buffersOf = (operation: Operation): ArrayBuffer[] => {
     case 'used':
     case 'forget-audience':
     case 'trial':
+    case 'asked':
+    case 'evict':
       return []
   }
 }

@@ -56,7 +56,7 @@ class Writer {
       this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
     }
     this.#objects = new Objects(this.#db, seal)
-    this.#writes = new Writes(this.#db, this.#objects)
+    this.#writes = new Writes(this.#db, this.#objects, maxBytes ?? Infinity)
   }
 
   /** All in one commit; when that fails, each by itself, so that one which cannot be stored takes no other down. */
@@ -69,7 +69,8 @@ class Writer {
       const failed = new Set<string>()
       outcomes = operations.map((operation) => this.#alone(operation, failed))
     }
-    return { outcomes, group: this.#group, unreferenced: this.#objects.unreferenced }
+    const { unreferenced } = this.#objects
+    return { outcomes, group: this.#group, unreferenced, isNearFull: this.#writes.isNearFull }
   }
 
   /** The disk may be full: room kept for later is given back first. */
@@ -111,6 +112,7 @@ class Writer {
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): Outcome => {
+        if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict() }
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })
@@ -189,6 +191,8 @@ function weigh(operation: Operation): number {
     case 'age':
     case 'used':
     case 'forget-audience':
+    case 'asked':
+    case 'evict':
       return logged
     case 'trial':
       return logged + operation.bytes

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
 import { resourceVersion } from '../../kube/resource-version.ts'
+import { Eviction, type Step } from './eviction.ts'
 import { IdleAudiences } from './idle-audiences.ts'
 import {
   pack,
@@ -11,6 +12,7 @@ import {
   type Damaged,
   type Discard,
   type Displaced,
+  type Evict,
   type Flip,
   type Forget,
   type Operation,
@@ -29,12 +31,14 @@ export class Writes {
   readonly #objects: Objects
   readonly #rings: Rings
   readonly #idle: IdleAudiences
+  readonly #eviction: Eviction
   readonly #sql
 
-  constructor(db: DatabaseSync, objects: Objects) {
+  constructor(db: DatabaseSync, objects: Objects, maxBytes: number) {
     this.#objects = objects
     this.#rings = new Rings(db, objects)
     this.#idle = new IdleAudiences(db, objects, this.#rings)
+    this.#eviction = new Eviction(db, objects, this.#rings, maxBytes)
     this.#sql = {
       collection: prepare(
         db,
@@ -163,7 +167,15 @@ export class Writes {
     this.#rings.forget()
   }
 
-  carryOut(operation: Operation): Displaced | undefined {
+  get isNearFull(): boolean {
+    return this.#eviction.isNear
+  }
+
+  evict(): Step {
+    return this.#eviction.step()
+  }
+
+  carryOut(operation: Exclude<Operation, Evict>): Displaced | undefined {
     switch (operation.kind) {
       case 'stage':
         return this.#stage(operation)
@@ -200,6 +212,9 @@ export class Writes {
         return undefined
       case 'trial':
         this.#objects.leave(operation.bytes)
+        return undefined
+      case 'asked':
+        this.#eviction.asked(operation.scope, operation.passing)
         return undefined
     }
   }

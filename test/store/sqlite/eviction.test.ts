@@ -1,0 +1,198 @@
+import t from 'tap'
+import { node, shared, tokenHolder } from '../../../src/request/identity.ts'
+import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'
+import type { Audience, CollectionKey, ObjectStore } from '../../../src/store/store.ts'
+import {
+  collection,
+  got,
+  head,
+  json,
+  keyOf,
+  listed,
+  object,
+  pod,
+  replace,
+} from '../../contracts/object-store.ts'
+import { count, database, held, open, pods, trouble, turn, writersOf } from './opened.ts'
+
+t.beforeEach(() => trouble.splice(0))
+
+const maxBytes = 4 << 20
+const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
+const asNode: Audience = { identity: node, form: json }
+const asToken: Audience = { identity: tokenHolder('x'), form: json }
+const atConsole: Audience = { ...asNode, passing: true }
+
+const of = {
+  pods: collection(),
+  secrets: collection({ gvr: gvr('', 'secrets') }),
+  shared: collection({ audience: { identity: shared, form: json }, gvr: gvr('', 'services') }),
+  console: collection({ audience: atConsole, gvr: gvr('apps', 'deployments') }),
+  consoleSecrets: collection({
+    audience: { ...atConsole, form: 'json;table;v1;Metadata' as typeof json },
+    gvr: gvr('', 'secrets'),
+  }),
+  leftOver: collection({ gvr: gvr('apps', 'daemonsets') }),
+  token: collection({ audience: asToken, gvr: gvr('', 'services') }),
+} satisfies Record<string, CollectionKey>
+
+type Name = keyof typeof of
+const names = Object.keys(of) as Name[]
+const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'shared'].includes(name)
+
+const documents = {
+  discovery: { identity: node, url: '/apis/apps/v1?hash=1', accept: '' },
+  openapi: { identity: node, url: '/openapi/v3', accept: '' },
+}
+
+const strayed = keyOf('stray', { gvr: gvr('', 'events') })
+
+/** A little of everything. */
+async function keepAll(store: ObjectStore): Promise<void> {
+  for (const name of names) await replace(store, of[name], head(500), pods(20, 1, 2_000))
+  await store.put(keyOf('own'), pod, object('own', 501))
+  await store.put(strayed, pod, object('stray', 1, { bytes: Buffer.alloc(2_000) }))
+  for (const key of Object.values(documents)) {
+    await store.putDocument(key, { contentType: 'text/plain', body: Buffer.alloc(2_000) })
+  }
+}
+
+/** Growth that is needed, so that all else has to go for it; until it is refused, or so much. */
+async function grow(store: ObjectStore, bytes: number, from = 1_000): Promise<boolean> {
+  const size = 10_000
+  for (let at = 0; at < bytes / size; at += 1) {
+    const name = `grown-${from + at}`
+    const grown = object(name, from + at, { bytes: Buffer.alloc(size) })
+    const taken = await store.put(keyOf(name), pod, grown).then(
+      () => true,
+      () => false,
+    )
+    if (!taken) return false
+    // Room is made between the writes.
+    for (let i = 0; i < 5; i += 1) await turn()
+  }
+  return true
+}
+
+const left = (store: ObjectStore): Name[] => names.filter((name) => store.list(of[name]))
+
+void t.test(
+  'near to its size the least needed goes first, and what boots the node never',
+  async (t) => {
+    const directory = t.testdir()
+    const order: EvictedKind[] = []
+    await using store = await open(directory, {
+      maxBytes,
+      onEvicted: (counts) => order.push(...counts.keys()),
+    })
+    await keepAll(store)
+    await grow(store, 1 << 20)
+    t.strictSame(left(store), names, 'as long as there is room nothing goes')
+    t.strictSame(order, [])
+    t.notOk(await grow(store, 2 * maxBytes, 5_000), 'what no room can be made for is refused')
+    t.strictSame(left(store), names.filter(isNeeded))
+    t.strictSame([...new Set(order)], ['passing', 'document', 'object', 'collection'])
+    t.ok(store.document(documents.discovery))
+    t.notOk(store.document(documents.openapi))
+    t.equal(store.get(strayed), undefined)
+    t.equal(got(store, keyOf('own')), 'own at 501')
+    for (const name of ['pods', 'secrets', 'shared'] as const)
+      t.equal(listed(store, of[name])?.length, 20)
+    t.ok(trouble.includes('write'))
+    using db = database(directory)
+    t.equal(count(db, 'collection WHERE whole = 0'), 0, 'nothing is left of them')
+    t.ok(
+      count(db, 'body') - count(db, held) < 400,
+      'nor of their objects, but rows to be used again',
+    )
+  },
+)
+
+void t.test('what a program asked for, too, is not only a person’s', async (t) => {
+  const directory = t.testdir()
+  {
+    await using store = await open(directory, { maxBytes })
+    await replace(store, of.console, head(5), [object('a', 1)])
+    await replace(store, { ...of.console, audience: asNode, namespace: 'x' }, head(5), [
+      object('a', 1),
+    ])
+    await replace(store, of.consoleSecrets, head(5), [object('s', 1)])
+    await replace(store, of.token, head(5), [object('s', 1)])
+    await replace(
+      store,
+      { ...of.token, audience: { ...asToken, passing: true }, namespace: 'x' },
+      head(5),
+    )
+  }
+  using db = database(directory)
+  const passing = db.prepare('SELECT resource FROM scope WHERE passing = 1').all()
+  t.strictSame(
+    passing.map(({ resource }) => resource),
+    ['secrets'],
+  )
+  // Across a restart, too.
+  await using store = await open(directory, { maxBytes })
+  await replace(
+    store,
+    { ...of.consoleSecrets, audience: { ...of.consoleSecrets.audience, passing: false } },
+    head(6),
+  )
+  t.equal(count(db, 'scope WHERE passing = 1'), 0)
+})
+
+void t.test('callers that have been away for longest go before those that are there', async (t) => {
+  await using store = await open(t.testdir(), { maxBytes })
+  const ofToken = (hash: string): CollectionKey =>
+    collection({ audience: { identity: tokenHolder(hash), form: json } })
+  for (const hash of ['oldest', 'older', 'present']) {
+    await replace(store, ofToken(hash), head(500), pods(100, 1, 5_000))
+  }
+  for (const day of [1, 2, 3, 4]) {
+    await store.sweep(day)
+    store.list(ofToken('present'))
+    if (day < 3) store.list(ofToken('older'))
+    await turn()
+  }
+  const there = (): string[] =>
+    ['oldest', 'older', 'present'].filter((hash) => store.list(ofToken(hash)))
+  const seen = new Set<string>()
+  for (let from = 1_000; from < 20_000 && there().length > 0; from += 100) {
+    seen.add(there().join())
+    if (!(await grow(store, 100_000, from))) break
+  }
+  t.strictSame([...seen], ['oldest,older,present', 'older,present', 'present'])
+})
+
+void t.test(
+  'a collection that goes is never seen in part, nor is a list built on what went',
+  async (t) => {
+    const writers = writersOf(t)
+    const directory = t.testdir()
+    await using store = await open(directory, { maxBytes })
+    using db = database(directory)
+    await replace(store, of.console, head(5_000), pods(900, 1, 1_000))
+    await using incoming = store.replace(of.console)
+    await incoming.add({ objects: pods(900, 1, 1_000) })
+    const seen: number[] = []
+    let isGoing = true
+    writers[0]!.on('message', () => {
+      if (!isGoing) return
+      const before = seen.at(-1)
+      const now = count(db, 'member')
+      if (now !== before) seen.push(now)
+      const found = listed(store, of.console)?.length
+      if (found !== undefined && found !== 900) t.fail(`${found} of 900`)
+    })
+    await grow(store, maxBytes)
+    isGoing = false
+    t.equal(store.list(of.console), undefined)
+    t.ok(seen.length > 3)
+    for (const [at, now] of seen.entries()) {
+      t.ok((seen[at - 1] ?? now) - now <= 250, `${seen[at - 1]} to ${now} in one step`)
+    }
+    await t.rejects(incoming.commit(head(5_001)), { code: 'STORE_FAILURE' })
+    t.equal(store.list(of.console), undefined)
+    await replace(store, of.console, head(5_002), [object('a', 1)])
+    t.strictSame(listed(store, of.console), ['a at 1'])
+  },
+)
