@@ -1,10 +1,13 @@
 import t from 'tap'
 import { builtInFilters } from '../../filters/index.ts'
 import type { ListStream } from '../../src/codec/list.ts'
-import type { Exchange, ListReply, Reply } from '../../src/exchange/exchange.ts'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import { Chunks } from '../../src/exchange/chunks.ts'
+import type { Exchange, ListReply, Reply, WatchReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { filterChain } from '../../src/filter/chain.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
+import { withEncoding } from '../../src/pipeline/encoding.ts'
 import { withFilters } from '../../src/pipeline/filters.ts'
 import { objectForm } from '../../src/request/form.ts'
 import { exchangeOf } from '../kit/exchange.ts'
@@ -94,4 +97,53 @@ void t.test('an object that a filter withholds is answered as one that is not th
   t.match(refused, {
     status: { code: 404, reason: 'NotFound', details: { name: 'hidden', kind: 'services' } },
   })
+})
+
+void t.test('what filters and encoding make of an event for several is made once', async (t) => {
+  let judged = 0
+  const marking: FilterDefinition = {
+    name: 'marking',
+    rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['watch'] }],
+    onError: 'pass',
+    create: () => () => {
+      judged += 1
+      return [{ op: 'set', path: ['metadata', 'labels', 'marked'], value: 'yes' }]
+    },
+  }
+  const chain = filterChain([marking], { hubAddress, warn: () => undefined }, () => undefined)
+  const event: WatchEvent = {
+    type: 'ADDED',
+    object: {
+      namespace: 'default',
+      name: 'a',
+      uid: 'u',
+      // Two versions would be told apart; none is not remembered by the chain itself.
+      resourceVersion: '',
+      bytes: Buffer.from('{"metadata":{"name":"a","labels":{}}}'),
+    },
+  }
+  const watch = exchangeOf('/api/v1/services?watch=1')
+  const frames: Uint8Array[] = []
+  for (const _ of [1, 2]) {
+    const reply: WatchReply = {
+      kind: 'watch',
+      status: 200,
+      headers: new HeaderList(),
+      from: 'cache',
+      form: () => objectForm('json'),
+      gvk: () => ({ group: '', version: 'v1', kind: 'Service' }),
+      events: (async function* () {
+        yield [event]
+      })(),
+      isShared: true,
+    }
+    const handler = withEncoding(withFilters(chain)(asked(reply).next))
+    const encoded = await handler(watch)
+    if (encoded.kind !== 'bytes') throw new Error('it is no watch')
+    for await (const group of new Chunks(encoded.source)) frames.push(...group)
+  }
+  t.equal(judged, 1)
+  const [one, other] = frames
+  t.match(one?.toString(), /"labels":\{"marked":"yes"\}/)
+  t.equal(one, other, 'the same bytes, not equal ones')
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { nameOf, type Client, type Watching } from '../kit/client.ts'
-import { allServices, service, services, type CloudServer } from '../kit/cloud.ts'
+import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
+import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
@@ -408,4 +408,55 @@ void t.test('whoever impersonates another shares nothing', async (t) => {
   const seen = cloud.sandbox.nextRequest(({ path }) => path === allServices)
   await admin.send(`${allServices}?resourceVersion=0`, { headers: { 'Impersonate-User': 'other' } })
   t.equal((await seen).headers['impersonate-user'], 'other')
+})
+
+void t.test('filters stand above what is shared', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--hub-address=169.254.2.1'] })
+  await hub.online()
+  const [coredns] = accounts(cloud, hub, 'coredns')
+  if (!coredns) throw new Error('nobody')
+  const watches = [await informer(coredns), await informer(hub.as('kubelet'))]
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  const seen = await Promise.all(watches.map((watch) => watch.next()))
+  t.strictSame(
+    seen.map((event) => at(event?.object, 'spec', 'clusterIP')),
+    ['10.96.0.1', '169.254.2.1'],
+  )
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test('a hub that stops ends what it shares cleanly, and leaves no watch open', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const watch = await informer(hub.as('coredns'))
+  add(cloud, 'a')
+  await watch.take(1)
+  const over = watch.end()
+  await hub.stop()
+  t.equal(await over, 'ended')
+  await cloud.sandbox.untilWatches(0)
+})
+
+void t.test('a file that is read again says what is shared from then on', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const path = '/api/v1/configmaps'
+  const watched = async (name: string): Promise<void> => {
+    const { resourceVersion } = await hub.as(name).list(path)
+    await hub.as(name).watch(path, { resourceVersion })
+  }
+  for (const name of ['a', 'b']) await watched(name)
+  t.equal(cloud.sandbox.watchCount(), 2)
+  const { poolScopeResources } = hub.config
+  hub.hub.reconfigure({
+    ...hub.config,
+    poolScopeResources: [...poolScopeResources, configMaps],
+  })
+  for (const name of ['c', 'd']) await watched(name)
+  t.equal(cloud.sandbox.watchCount(), 3)
+  hub.hub.reconfigure(hub.config)
+  await cloud.sandbox.untilWatches(2)
 })
