@@ -1,6 +1,7 @@
 import type { Exchange, Reply } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
+import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { localDocument, localList, localObject, neverCached } from './answers.ts'
 import type { Shadows } from './shadows.ts'
@@ -41,11 +42,16 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
       return localList(exchange, info, store, facts.shadows)
     case 'watch':
       if (info.name !== undefined) throw neverCached()
-      // Its initial events are the objects as the cloud gave them.
-      facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
+      if (beginsWithState(info)) {
+        facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
+      }
       return localWatch(exchange, info, store, {
         recovered: facts.recovered(),
         leastMs: facts.minRequestTimeoutMs,
       })
   }
 }
+
+/** Whether a watch shows all objects first; those are as the cloud gave them. */
+const beginsWithState = ({ query }: ResourceRequest): boolean =>
+  isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')

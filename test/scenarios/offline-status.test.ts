@@ -108,6 +108,14 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.strictSame(at(objectOf(next), 'status', 'volumesInUse'), [
         'kubernetes.io/csi/example.com^v1',
       ])
+      // Its informer goes on from what it listed, which was the same.
+      const { resourceVersion } = await kubelet.list(ownNode)
+      const silent = await kubelet.watch(ownNode, { resourceVersion })
+      silent.answer.destroy()
+      const after = await patch(kubelet, `${nodePath}/status`, { status: { phase: 'Pending' } })
+      t.strictSame(at(objectOf(after), 'status', 'volumesInUse'), [
+        'kubernetes.io/csi/example.com^v1',
+      ])
       // Another holds on to what its watch showed, and says all that differs from that.
       const watch = await kubelet.watch(ownNode, {
         sendInitialEvents: 'true',
