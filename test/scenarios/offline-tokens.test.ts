@@ -174,3 +174,30 @@ for (const [what, answer, status] of lives) {
     t.equal((await ask(kubelet)).status, status)
   })
 }
+
+void t.test(
+  'a token request that the cloud took and never answered is answered all the same',
+  async (t) => {
+    let gone = false
+    const cloud = await issuer(t, () => answerOf(-day, day, day))
+    // Nothing is changed in the cloud by a token that never arrived.
+    cloud.prependListener('request', ({ socket }) => {
+      if (gone) socket.destroy()
+    })
+    const interval = {
+      intervalMs: 3_600_000,
+      timeoutMs: 2_000,
+      failedRetry: 1,
+      healthyThreshold: 1,
+    }
+    const hub = await startTestHub(t, { upstreams: [cloud], config: { heartbeat: interval } })
+    const kubelet = hub.as('kubelet')
+    const given = await ask(kubelet)
+    t.equal(given.status, 201)
+    gone = true
+    const again = await ask(kubelet)
+    t.equal(again.status, 201)
+    t.strictSame(again.body, given.body)
+    t.equal((await ask(kubelet, { audiences: ['else'] })).status, 503)
+  },
+)
