@@ -138,7 +138,7 @@ export async function startHub(
     metrics,
     ownHosts: ownHosts(config),
     checks: health.checks(store, config, stopping.signal),
-    remarks: () => [...health.remarks(cloud), boot.remark()],
+    remarks: () => [...health.remarks(cloud, store), boot.remark()],
     inspections: { boot: () => boot.verdict() },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { now } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
@@ -28,6 +29,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
     showExpiry(metrics, 'client', connections.certificate)
     showExpiry(metrics, 'serving', serving.current.certificate)
     reportDiskWork()
+    showAges(metrics, measured)
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))
     metrics.unfitCollections.set(store.unfitCollections)
     metrics.yurthubErrorKeys.set(store.unfitCollections)
@@ -43,6 +45,15 @@ function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
     metrics.storeDiskBytes.add(diskWork.bytes - reported.bytes)
     metrics.storeSyncs.add(diskWork.syncs - reported.syncs)
     reported = diskWork
+  }
+}
+
+/** Oldest last, which stands where resources count together. */
+function showAges(metrics: HubMetrics, { cloud, store }: Measured): void {
+  metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
+  metrics.cacheAge.clear()
+  for (const { resource, confirmedAt } of store.confirmations().toReversed()) {
+    metrics.cacheAge.set({ resource }, Math.max(now() - confirmedAt, 0) / 1000)
   }
 }
 

@@ -55,10 +55,11 @@ export class Health {
   }
 
   /** Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready as ever. */
-  remarks(cloud: Cloud): string[] {
+  remarks(cloud: Cloud, store: SqliteStore): string[] {
     return [
       spellRemark(cloud),
       ...cloud.upstreams.map(upstreamRemark),
+      ...(cloud.online === false ? oldestRemark(store) : []),
       ...[this.#setAside, this.#unusableConfig].filter((remark) => remark !== undefined),
     ]
   }
@@ -70,6 +71,15 @@ function spellRemark({ online, since }: Cloud): string {
   return online
     ? `[+]cloud online since ${from}`
     : `[ ]cloud offline since ${from}; serving the cache`
+}
+
+/** The resources of which nothing was confirmed for longest. */
+function oldestRemark(store: SqliteStore): string[] {
+  const oldest = store
+    .confirmations()
+    .slice(0, 3)
+    .map(({ resource, confirmedAt }) => `${resource} since ${new Date(confirmedAt).toISOString()}`)
+  return oldest.length === 0 ? [] : [`[ ]cache longest unconfirmed: ${oldest.join(', ')}`]
 }
 
 function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {

@@ -128,6 +128,18 @@ export const metricTable = {
     help: 'Whether any API server answers its probes: 1 or 0.',
     labels: [],
   },
+  offlineSince: {
+    name: 'nodehub_offline_since_seconds',
+    type: 'gauge',
+    help: 'When the hub went offline, in seconds since the epoch; 0 while it is online or has not judged yet.',
+    labels: [],
+  },
+  cacheAge: {
+    name: 'nodehub_cache_age_seconds',
+    type: 'gauge',
+    help: 'Seconds since the cloud last confirmed any recorded collection of a resource, by a list, an event or a bookmark.',
+    labels: ['resource'],
+  },
   storeCommits: {
     name: 'nodehub_store_commits_total',
     type: 'counter',

@@ -2,6 +2,7 @@ import t from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
+const podsAge = 'nodehub_cache_age_seconds{resource="pods"}'
 const podA = '/api/v1/namespaces/default/pods/a'
 
 void t.test(
@@ -37,5 +38,30 @@ void t.test(
       const at = new Date(since).getTime()
       t.ok(at >= Math.floor(before / 1000) * 1000 && at <= after, `${path}: ${warning}`)
     }
+  },
+)
+
+void t.test(
+  'operators see since when the hub is offline, and how old what it holds is',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const before = Date.now()
+    await hub.as('kubelet').list('/api/v1/services')
+    await hub.as('kubelet').list(podsOfNode)
+    await hub.as('kubelet').list('/api/v1/namespaces/default/pods')
+    t.equal(await hub.metric('nodehub_offline_since_seconds'), 0)
+    t.notMatch((await hub.ops.get('/readyz?verbose')).body.toString(), /longest unconfirmed/)
+    await cloud.unplug()
+    await hub.offline()
+    const since = (await hub.metric('nodehub_offline_since_seconds')) * 1000
+    t.ok(since >= before && since <= Date.now())
+    const age = (await hub.metric(podsAge)) * 1000
+    t.ok(age > 0 && age <= Date.now() - before)
+    t.match(
+      (await hub.ops.get('/readyz?verbose')).body.toString(),
+      /\[ \]cache longest unconfirmed: services since \S+Z, pods since \S+Z\n/,
+    )
   },
 )

@@ -44,6 +44,13 @@ export interface StoredEvent {
   readonly size: number
 }
 
+/** How recent what is stored of a resource is. */
+export interface Confirmation {
+  readonly resource: string
+  /** When the cloud last confirmed any collection of it, in milliseconds since the epoch. */
+  readonly confirmedAt: number
+}
+
 const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes'
 
 /** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
@@ -107,6 +114,12 @@ export class Reads {
          JOIN body ON body.id = wanted.value`,
       ),
       body: prepare(db, 'SELECT id, checksum, bytes FROM body WHERE id = ?'),
+      confirmations: prepare(
+        db,
+        `SELECT resource, max(confirmed_at) AS newest
+         FROM collection JOIN scope ON scope.id = collection.scope
+         WHERE whole = 1 GROUP BY resource ORDER BY newest`,
+      ),
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       document: prepare(
         db,
@@ -250,6 +263,13 @@ export class Reads {
     return body instanceof Uint8Array && crc32(body) === row[1]
       ? { contentType: String(row[0]), body, confirmedAt: Number(row[3]) }
       : 'damaged'
+  }
+
+  /** When the cloud last confirmed a collection of each resource, oldest first. */
+  confirmations(): Confirmation[] {
+    return this.#sql.confirmations
+      .all()
+      .map(([resource, at]) => ({ resource: String(resource), confirmedAt: Number(at) }))
   }
 
   /** Identities nobody used for so long that they are to be forgotten. */

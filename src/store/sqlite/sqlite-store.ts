@@ -35,7 +35,7 @@ import {
   type WriterOptions,
 } from './messages.ts'
 import type { Begun, Place } from './place.ts'
-import type { Reads, Stored, StoredEvent } from './reads.ts'
+import type { Confirmation, Reads, Stored, StoredEvent } from './reads.ts'
 import { Recovery } from './recovery.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Runs } from './runs.ts'
@@ -143,6 +143,11 @@ export class SqliteStore implements ObjectStore {
   /** How many collections are unfit because of a write in this run. */
   get unfitCollections(): number {
     return this.#collections.unfit
+  }
+
+  /** When the cloud last confirmed a collection of each resource, oldest first; of none where that cannot be read. */
+  confirmations(): readonly Confirmation[] {
+    return this.#read(() => this.#reads.confirmations()) ?? []
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
