@@ -14,6 +14,7 @@ import {
 import type { Upgrade } from '../remote/upgrade.ts'
 import { nobody } from '../request/identity.ts'
 import { isTokenRequest } from '../request/request-info.ts'
+import { firstVerdict } from './first-verdict.ts'
 import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
 export interface DispatchParts {
@@ -41,7 +42,10 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     unrecorded: (exchange) => forward(exchange, { onOutcome }),
   })
   return async (exchange) => {
-    if (cloud.online === undefined) await cloud.settled()
+    if (cloud.online === undefined) {
+      const early = await firstVerdict(exchange, cloud, () => fromCache(exchange, parts))
+      if (early) return early
+    }
     if (cloud.online !== true) return fromCache(exchange, parts)
     const passThrough = (): Promise<Reply> => askOrElse(exchange, parts)
     return shared ? shared.online(exchange, passThrough) : passThrough()

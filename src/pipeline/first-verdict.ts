@@ -1,0 +1,41 @@
+import { sleep } from '../base/clock.ts'
+import type { Exchange, Reply } from '../exchange/exchange.ts'
+import { StatusError } from '../kube/status.ts'
+import { wantsTheCloud } from './freshness.ts'
+
+/** How long a read of any age waits, after the start, to be told whether there is a cloud: over a link that is there, a probe takes less. */
+const patienceMs = 100
+
+/** What is asked of the cloud here. */
+interface Judged {
+  readonly online: boolean | undefined
+  settled(): Promise<void>
+}
+
+/**
+ * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer: an API server that takes connections and
+ * says nothing is found out only when its probe's time is over, and a node that boots without a link is not to wait for that. The answer
+ * of the cache; `undefined` where there is a verdict by now.
+ */
+export async function firstVerdict(
+  exchange: Exchange,
+  cloud: Judged,
+  fromCache: () => Promise<Reply>,
+): Promise<Reply | undefined> {
+  if (wantsTheCloud(exchange)) {
+    await cloud.settled()
+    return undefined
+  }
+  const patience = new AbortController()
+  await Promise.race([cloud.settled(), sleep(patienceMs, patience.signal)])
+  patience.abort()
+  if (cloud.online !== undefined) return undefined
+  try {
+    return await fromCache()
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+    // What the cache refuses, the cloud may know.
+    await cloud.settled()
+    return undefined
+  }
+}
