@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEFT, STEPS, DELAY, BEGUN, ENDED, BYTES, WRITES, BY_MAIN, FAIL_WRITE, FAIL_SYNC, WORDS };
+enum { LEFT, STEPS, DELAY, BEGUN, ENDED, BYTES, WRITES, BY_MAIN, FAIL_WRITE, FAIL_SYNC, HOLD, WORDS };
 enum { CREATE = 1, WRITE, TRUNCATE, UNLINK, RENAME, MKDIR, SYNC, SYNCED, MARK };
 
 struct record {
@@ -280,6 +280,7 @@ static int synced(int (*act)(int), int file) {
     struct timespec wait = {delay / 1000000, delay % 1000000 * 1000};
     nanosleep(&wait, NULL);
   }
+  while (words[HOLD]) usleep(1000);
   /* Where all is written down, power cuts are made from what is written, and nothing has to be synced in truth. */
   int done = refuses(FAIL_SYNC) ? -1 : log_file < 0 ? act(file) : 0;
   int why = errno;

@@ -29,6 +29,7 @@ const places = [
   'byMain',
   'failWrites',
   'failSyncs',
+  'hold',
 ] as const
 type Place = (typeof places)[number]
 
@@ -58,6 +59,11 @@ export class Disk implements Disposable {
   /** Every sync takes so long from now on. */
   delaySyncs(milliseconds: number): void {
     this.#set('delay', milliseconds * 1000)
+  }
+
+  /** No sync that begins from now on comes to its end, until it is let go. */
+  holdSyncs(held: boolean): void {
+    this.#set('hold', held ? 1 : 0)
   }
 
   /** Every write fails from now on, with this error number; 0: none. */

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { disk } from './disk.ts'
-import { cutHubPower } from './hub-power-cuts.ts'
 import { cutPower } from './power-cuts.ts'
 
 const made = disk(t.testdir())
@@ -23,18 +22,4 @@ else {
       },
     )
   }
-
-  void t.test(
-    'F4: a hub that boots without a link after a power cut serves the last complete state',
-    async (t) => {
-      await cutHubPower(t, {
-        folder: t.testdir(),
-        library,
-        seed: 1,
-        lives: 4,
-        cuts: 8,
-        onCut: (step, of) => t.pass(`after step ${step} of ${of}`),
-      })
-    },
-  )
 }
