@@ -1,6 +1,6 @@
 // npm run bench: measures the hub beside its peers, on one machine in one run. bench/README.md says what the rows mean.
 import { writeFileSync } from 'node:fs'
-import { openWorkspace } from '../test/kit/cluster/workspace.ts'
+import { openWorkspace, type Workspace } from '../test/kit/cluster/workspace.ts'
 import { ensureBuilt } from './build.ts'
 import { Lifetime } from './lifetime.ts'
 import { LoadProcess } from './load/load-process.ts'
@@ -10,6 +10,7 @@ import { type RowResult, type Sample, summarize } from './measure/row.ts'
 import { tableOf } from './measure/table.ts'
 import { type BenchOptions, readOptions } from './options.ts'
 import { peers } from './peers/index.ts'
+import { onDisk } from './peers/on-disk.ts'
 import type { RunningPeer } from './peers/peer.ts'
 import { scenarios } from './scenarios/index.ts'
 import type { Scenario, Setting } from './scenarios/scenario.ts'
@@ -58,7 +59,8 @@ async function bench(
 ): Promise<RowResult[]> {
   ensureBuilt()
   const upstream = await startUpstream(wanted, lifetime)
-  const running = await startPeers(upstream, lifetime)
+  const workspace = openWorkspace(lifetime)
+  const running = await startPeers(upstream, workspace)
   const facts = {
     machine: machine(),
     upstream: upstream.description,
@@ -74,7 +76,16 @@ async function bench(
   await using writer = new LoadProcess()
   const { node: direct, admin } = upstream
   const { outage } = upstream
-  const setting: Setting = { load, writer, direct, admin, ...(outage && { outage }), seconds }
+  const watched = onDisk(upstream, workspace)
+  const setting: Setting = {
+    load,
+    writer,
+    direct,
+    admin,
+    ...(outage && { outage }),
+    ...(typeof watched === 'function' && { onDisk: watched }),
+    seconds,
+  }
   const results: RowResult[] = []
   const done = (scenario: Scenario, samples: Samples): void => {
     const series = [...samples].map(([{ name }, each]) => ({ peer: name, samples: each }))
@@ -177,8 +188,7 @@ async function startUpstream(
   return upstream
 }
 
-async function startPeers(upstream: Upstream, lifetime: Lifetime): Promise<RunningPeer[]> {
-  const workspace = openWorkspace(lifetime)
+async function startPeers(upstream: Upstream, workspace: Workspace): Promise<RunningPeer[]> {
   const running: RunningPeer[] = []
   for (const peer of peers) {
     const reason = peer.missing()

@@ -3,6 +3,7 @@ import { crowd } from './crowd.ts'
 import { fanOut50, fanOut1000 } from './fan-out.ts'
 import { getPassed, getRecorded, offlineGet } from './get.ts'
 import { listGzip, listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
+import { disk, slowDisk } from './disk.ts'
 import { frozen, killed } from './outage.ts'
 import type { Scenario } from './scenario.ts'
 import { tlsGet, tlsList } from './tls.ts'
@@ -26,6 +27,8 @@ export const scenarios: readonly Scenario[] = [
   crowd,
   fanOut50,
   fanOut1000,
+  disk,
+  slowDisk,
   tlsGet,
   tlsList,
   frozen,

@@ -2,6 +2,7 @@ import type { LoadProcess } from '../load/load-process.ts'
 import type { Target } from '../load/target.ts'
 import type { Metric, Sample } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
+import type { Disk } from '../../test/crash/disk.ts'
 import type { Outage } from '../upstream/upstream.ts'
 
 /** What rows have at hand. */
@@ -15,6 +16,8 @@ export interface Setting {
   readonly admin: Target
   /** For rows that need an outage, which is over when they are done. */
   readonly outage?: Outage
+  /** For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to put between the two. */
+  readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: Disk }>
   /** How long one measurement lasts. */
   readonly seconds: number
 }

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Metric, sumOf } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import { podPaths, podsOfNode } from '../upstream/seed.ts'
+import { nodeName } from '../upstream/upstream.ts'
+import { json, recorded } from './callers.ts'
+import type { Scenario, Setting } from './scenario.ts'
+
+const headers = { ...recorded, Accept: json }
+
+/** What a node's watches see at most, while all is well (kubernetes/community, sig-scalability). */
+const perSecond = 20
+
+const isHub = ({ name }: RunningPeer): boolean => name === 'hub'
+
+let next = 0
+
+/** Events go through a watch as a kubelet's, for as long as a measurement lasts; `meanwhile` runs beside, once it is open. */
+async function events<Result>(
+  peer: RunningPeer,
+  { load, writer, direct, admin, seconds }: Setting,
+  meanwhile: () => Promise<Result>,
+) {
+  const from = next
+  const count = seconds * perSecond
+  next += count
+  await load.run('watch', { target: peer.target, reference: direct, path: podsOfNode, headers })
+  const writing = writer.run('write', { target: admin, paths: podPaths, from, count, perSecond })
+  const [result, written] = await Promise.all([meanwhile(), writing])
+  const watched = await load.run('watched', { from, to: next, patienceMs: 5000 })
+  return { result, count, failures: sumOf([written.failures, watched.failures]) }
+}
+
+async function started({ onDisk }: Setting) {
+  if (!onDisk) throw new Error('its disk cannot be watched here')
+  return onDisk()
+}
+
+const diskMetrics: readonly Metric[] = [
+  { key: 'bytes', title: 'kB/event', digits: 1 },
+  { key: 'writes', title: 'writes/event', digits: 1 },
+  { key: 'syncs', title: 'syncs/s', digits: 2 },
+]
+
+/** What twenty events a second cost the disk. */
+export const disk: Scenario = {
+  name: 'disk',
+  title: 'written to the disk at 20 events/s of one watch',
+  needs: 'online',
+  metrics: diskMetrics,
+  takes: isHub,
+  prime: async (_, setting) => void (await started(setting)),
+  async measure(_, setting) {
+    const { peer, disk } = await started(setting)
+    const places = ['bytes', 'writes', 'syncsEnded'] as const
+    const counts = (): number[] => places.map((place) => disk.count(place))
+    const before = counts()
+    const { count, failures } = await events(peer, setting, () => Promise.resolve())
+    const [bytes = 0, writes = 0, syncs = 0] = counts().map((now, at) => now - (before[at] ?? 0))
+    return {
+      figures: {
+        bytes: bytes / count / 1000,
+        writes: writes / count,
+        syncs: syncs / setting.seconds,
+      },
+      failures,
+      loadShare: 0,
+    }
+  },
+}
+
+/** A memory card that is at its worst. */
+const delayMs = 50
+
+const slowMetrics: readonly Metric[] = [
+  { key: 'p50', title: 'p50 ms', digits: 2 },
+  { key: 'p99', title: 'p99 ms', digits: 2 },
+  { key: 'slowP50', title: 'slow p50 ms', digits: 2 },
+  { key: 'slowP99', title: 'slow p99 ms', digits: 2 },
+  { key: 'slowSyncs', title: 'slow syncs/s', digits: 1 },
+]
+
+const node = [`/api/v1/nodes/${nodeName}`]
+
+/** GETs of what is recorded and does not change, while lists and events are recorded: on this disk, and with syncs of 50 ms. */
+export const slowDisk: Scenario = {
+  name: 'slow-disk',
+  title: 'GET the node while lists and events are recorded, without and with 50 ms a sync',
+  needs: 'online',
+  metrics: slowMetrics,
+  takes: isHub,
+  prime: async (_, setting) => void (await started(setting)),
+  async measure(_, setting) {
+    const { peer, disk } = await started(setting)
+    const { load, seconds } = setting
+    const read = async () => {
+      const bytes = await load.run('sizesOf', { target: peer.target, paths: node, headers })
+      const over = new AbortController()
+      const listing = listAgainAndAgain(peer, over.signal)
+      const job = {
+        target: peer.target,
+        headers,
+        paths: node,
+        bytes,
+        slack: 0,
+        connections: 1,
+        seconds,
+      }
+      const result = await load.run('read', job)
+      over.abort()
+      await listing
+      return result
+    }
+    const plain = await events(peer, setting, read)
+    const before = disk.count('syncsEnded')
+    disk.delaySyncs(delayMs)
+    try {
+      const slow = await events(peer, setting, read)
+      return {
+        figures: {
+          p50: plain.result.p50Ms,
+          p99: plain.result.p99Ms,
+          slowP50: slow.result.p50Ms,
+          slowP99: slow.result.p99Ms,
+          slowSyncs: (disk.count('syncsEnded') - before) / seconds,
+        },
+        failures: sumOf([plain, slow].flatMap((each) => [each.failures, each.result.failures])),
+        loadShare: slow.result.loadShare,
+      }
+    } finally {
+      disk.delaySyncs(0)
+    }
+  },
+}
+
+/** Whose pods have changed since: each list is replaced, and waits for the disk. Twice a second, as what is asked is not what a list takes. */
+async function listAgainAndAgain({ target }: RunningPeer, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const answer = await fetch(target.url + podsOfNode, { headers })
+    await answer.arrayBuffer()
+    await sleep(500)
+  }
+}
