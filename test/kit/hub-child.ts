@@ -8,6 +8,7 @@ import { Condition } from './condition.ts'
 interface Word {
   readonly online?: boolean
   readonly proxyPort?: number
+  readonly opsPort?: number
 }
 
 const main = join(import.meta.dirname, 'hub-main.ts')
@@ -19,6 +20,7 @@ export class ChildHub {
   readonly #env: Readonly<Record<string, string>>
   #process: ChildProcess | undefined
   #port = 0
+  #opsPort = 0
   #online: boolean | undefined
   readonly #condition = new Condition()
   /** What it has written to standard error, so far. */
@@ -60,7 +62,8 @@ export class ChildHub {
   }
 
   #hear(line: string): void {
-    const { online, proxyPort } = JSON.parse(line) as Word
+    const { online, proxyPort, opsPort } = JSON.parse(line) as Word
+    if (opsPort !== undefined) this.#opsPort = opsPort
     if (online !== undefined) this.#online = online
     if (proxyPort !== undefined) this.#port = proxyPort
     this.#condition.changed()
@@ -92,5 +95,10 @@ export class ChildHub {
 
   as(component: string, options: Partial<ClientOptions> = {}): Client {
     return new Client({ url: this.url, component, ...options })
+  }
+
+  /** The port of health, readiness and metrics. */
+  get ops(): Client {
+    return new Client({ url: `http://127.0.0.1:${this.#opsPort}`, component: 'prober' })
   }
 }

@@ -23,37 +23,40 @@ async function remembered(
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`a list cut anywhere is a break, and the old list stays: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    for (const name of ['a', 'b', 'c', 'd']) {
-      const annotations = { 'test.example/long': 'x'.repeat(100 * 1024) }
-      const metadata = { name, namespace: 'default', annotations }
-      cloud.sandbox.create(pods, { ...pod(name), metadata })
-    }
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const kubelet = hub.as('kubelet', { encoding })
-    const before = await kubelet.list(podsOfNode)
-    cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
-    const { length } = (await cloud.as('kubelet', { encoding }).get(podsOfNode)).body
-    for (const offset of [0, 1, 30, 200, length >> 1, length - 200, length - 4, length - 1]) {
-      using _cut = cloud.sandbox.faults.cut(offset, isList)
-      const what = `cut after ${offset} of ${length} bytes`
-      const status = await kubelet.get(podsOfNode).then(
-        (answer) => answer.status,
-        () => undefined,
-      )
-      // Where nothing of it has been passed on yet, the hub can say so; what is kept is no answer while the API server is there.
-      t.ok(status === undefined || status === 503, what)
-    }
-    {
-      using _cut = cloud.sandbox.faults.cut(length - 1, isList)
-      await t.rejects(kubelet.get(podsOfNode), 'what was begun is a break')
-    }
-    t.strictSame(await remembered(cloud, hub, encoding), before.names)
-    const now = ['default/a', 'default/c', 'default/d']
-    t.strictSame((await kubelet.list(podsOfNode)).names, now)
-    t.strictSame(await remembered(cloud, hub, encoding), now)
-  })
+  void t.test(
+    `F1: a list cut anywhere is a break, and the old list stays: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      for (const name of ['a', 'b', 'c', 'd']) {
+        const annotations = { 'test.example/long': 'x'.repeat(100 * 1024) }
+        const metadata = { name, namespace: 'default', annotations }
+        cloud.sandbox.create(pods, { ...pod(name), metadata })
+      }
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      const before = await kubelet.list(podsOfNode)
+      cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
+      const { length } = (await cloud.as('kubelet', { encoding }).get(podsOfNode)).body
+      for (const offset of [0, 1, 30, 200, length >> 1, length - 200, length - 4, length - 1]) {
+        using _cut = cloud.sandbox.faults.cut(offset, isList)
+        const what = `cut after ${offset} of ${length} bytes`
+        const status = await kubelet.get(podsOfNode).then(
+          (answer) => answer.status,
+          () => undefined,
+        )
+        // Where nothing of it has been passed on yet, the hub can say so; what is kept is no answer while the API server is there.
+        t.ok(status === undefined || status === 503, what)
+      }
+      {
+        using _cut = cloud.sandbox.faults.cut(length - 1, isList)
+        await t.rejects(kubelet.get(podsOfNode), 'what was begun is a break')
+      }
+      t.strictSame(await remembered(cloud, hub, encoding), before.names)
+      const now = ['default/a', 'default/c', 'default/d']
+      t.strictSame((await kubelet.list(podsOfNode)).names, now)
+      t.strictSame(await remembered(cloud, hub, encoding), now)
+    },
+  )
 
   void t.test(`a list in pages counts with its last page only: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
@@ -188,7 +191,7 @@ for (const [what, breakOff] of Object.entries(mistakes)) {
   )
 }
 
-void t.test('a client that hangs up in the middle leaves the old list as it was', async (t) => {
+void t.test('F2: a client that hangs up in the middle leaves the old list as it was', async (t) => {
   const teller = await Teller.start(t)
   const hub = await startTestHub(t, { upstreams: [teller] })
   const kubelet = hub.as('kubelet')
