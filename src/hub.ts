@@ -113,7 +113,7 @@ export async function startHub(
       log.error({ err }, 'which tokens were accepted could not be written'),
     ),
   )
-  const access = unshared.use(accessOf(config, { metrics, log }))
+  const access = accessOf(config, { metrics, log })
   const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()

@@ -93,7 +93,7 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, inWhoseName(exchange), reply)
   const asked = { ...exchange, headers: askingReadable(exchange.headers) }
-  const told = toldOf(what)
+  const told = toldOf(what, () => parts.shared?.told(exchange))
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
   }

@@ -17,16 +17,20 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 
 /**
  * The newest resource version at which this caller was shown a collection, where it asks for a list of any age (version 0): a lagging API
- * server must not answer with an older one. `undefined` where the caller was shown none, and for all other requests.
+ * server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
+ * was shown none, and for all other requests.
  */
-export function toldOf(what: Wanted): ResourceVersion | undefined {
+export function toldOf(
+  what: Wanted,
+  otherwise: () => ResourceVersion | undefined = () => undefined,
+): ResourceVersion | undefined {
   if (what.kind !== 'list') return undefined
   const { query } = what.info
   const match = query.get('resourceVersionMatch') ?? ''
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   const told = [...(what.kept?.values() ?? [])].flatMap((kept) => resourceVersion(kept) ?? [])
-  return told.sort(compareVersions).at(-1)
+  return [...told, ...[otherwise() ?? []].flat()].sort(compareVersions).at(-1)
 }
 
 /**

@@ -74,7 +74,9 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   const attributes = Object.fromEntries(
     ['group', 'version', 'resource', 'subresource', 'namespace', 'name'].flatMap((name) => {
       const value = textAt(resource, name)
-      return value === undefined || value === '' ? [] : [[name, value] as const]
+      // The core group has no name, and is a group.
+      const isThere = value !== undefined && (value !== '' || name === 'group')
+      return isThere ? [[name, value] as const] : []
     }),
   )
   const verdict = api.authorizer()({

@@ -77,12 +77,10 @@ export async function startHubParts(
     parts.use(
       new SharedCollections({
         store,
-        access: parts.use(
-          new Access(join(rootDir, 'access.json'), {
-            onVerdict: () => undefined,
-            onFailure: () => undefined,
-          }),
-        ),
+        access: new Access(join(rootDir, 'access.json'), {
+          onVerdict: () => undefined,
+          onFailure: () => undefined,
+        }),
         scope: () => [services],
         link: { online: () => cloud.online, changed: () => cloud.spell },
         leastMs: () => 1_800_000,

@@ -63,6 +63,15 @@ void t.test(
     t.equal(toldOf(wanted(list, both)), '100')
     t.equal(toldOf(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)), '100')
     t.equal(toldOf(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
+    for (const [shared, newest] of [
+      ['99', '100'],
+      ['101', '101'],
+    ] as const) {
+      t.equal(
+        toldOf(wanted(list, both), () => resourceVersion(shared)),
+        newest,
+      )
+    }
     t.equal(toldOf(wanted(list, [[json, 'x1']])), undefined, 'what is no version is none')
     for (const url of [
       '/api/v1/pods',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
-import { after, elapsed, now } from '../../base/clock.ts'
+import { elapsed, now } from '../../base/clock.ts'
 import { writeDurably } from '../../base/durable-file.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import type { Identity } from '../../request/identity.ts'
@@ -14,9 +14,6 @@ const retryMs = 5_000
 
 /** More than the accounts of a node's pods have collections in common. */
 const mostVerdicts = 4_096
-
-/** Verdicts that come within this time are written together. */
-const writeMs = 50
 
 interface Verdict {
   readonly allowed: boolean
@@ -35,18 +32,16 @@ export interface AccessHooks {
 }
 
 /**
- * Who may list and watch whole collections, as API servers last said, kept in `file` for when none can be asked. The file names
- * identities, of a token no more than its keyed hash.
+ * Who may list and watch whole collections, as API servers last said, kept in `file` for when none can be asked: on the disk before
+ * anybody acts on it. The file names identities, of a token no more than its keyed hash.
  */
-export class Access implements Disposable {
+export class Access {
   readonly #file: string
   readonly #hooks: AccessHooks
   readonly #verdicts = new LRUCache<string, Verdict>({ max: mostVerdicts })
   readonly #asking = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
   readonly #silent = new LRUCache<string, number>({ max: mostVerdicts })
-  #writing: Disposable | undefined
-  #closed = false
 
   constructor(file: string, hooks: AccessHooks) {
     this.#file = file
@@ -84,27 +79,20 @@ export class Access implements Disposable {
   }
 
   #set(key: string, allowed: boolean): void {
+    const before = this.#verdicts.get(key)?.allowed
     this.#silent.delete(key)
     this.#verdicts.set(key, { allowed, at: now() })
-    if (this.#closed) return
-    this.#writing ??= after(writeMs, () => this.#write())
+    // What is shown because of it has to be shown again after a crash. That it was said again is not worth a write.
+    if (allowed !== before) this.#write()
   }
 
   #write(): void {
-    this.#writing = undefined
     try {
       // Least used first, which is the order in which they are to be set again.
       writeDurably(this.#file, JSON.stringify([...this.#verdicts.rentries()]))
     } catch (error) {
       this.#hooks.onFailure(error)
     }
-  }
-
-  [Symbol.dispose](): void {
-    this.#closed = true
-    if (this.#writing === undefined) return
-    this.#writing[Symbol.dispose]()
-    this.#write()
   }
 }
 

@@ -6,6 +6,9 @@ interface Known {
   at: number
 }
 
+/** Readers choose what they call themselves: beyond so many, those that are long gone are forgotten with each that comes. */
+const mostReaders = 256
+
 /** Which readers watch a collection, here or by watches of their own, and which did so lately. */
 export class Demand {
   readonly #rememberedMs: number
@@ -17,6 +20,7 @@ export class Demand {
 
   /** A watch of `reader` is open until this is disposed of. */
   join(reader: string): Disposable {
+    if (this.#readers.size >= mostReaders) this.hasOthers(reader)
     const known = this.#readers.get(reader) ?? { open: 0, at: 0 }
     known.open += 1
     this.#readers.set(reader, known)

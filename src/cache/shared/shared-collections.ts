@@ -128,6 +128,12 @@ export class SharedCollections implements AsyncDisposable {
     return reply && aged(reply, exchange, collection.confirmedAt)
   }
 
+  /** The newest version at which this caller may have been told of what it asks for; `undefined` where it was told nothing from here. */
+  told(exchange: Exchange): ResourceVersion | undefined {
+    const asked = this.#ask(exchange)
+    return asked && this.#mightShare(asked) ? this.#of(asked).version : undefined
+  }
+
   /** Ends what is shared no longer; to be called when `scope` has changed. */
   rescope(): void {
     const scope = this.#parts.scope()
