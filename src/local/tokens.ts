@@ -7,6 +7,7 @@ import { badRequest, StatusError } from '../kube/status.ts'
 import { claimsOf, momentOf } from '../kube/web-token.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { tokenKey } from '../store/keys.ts'
+import { withStaleness } from '../store/staleness.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { neverCached } from './answers.ts'
@@ -39,7 +40,7 @@ export async function replayedToken(
       kind: 'body',
       from: 'cache',
       status: 201,
-      headers: answerHeaders(mediaType(encoding)),
+      headers: withStaleness(answerHeaders(mediaType(encoding)), exchange, found.confirmedAt),
       body: objectBody(encoding, 'object', found.gvk, found.object),
     }
   }

@@ -3,6 +3,7 @@ import { ProtobufError } from '../codec/protobuf/message/error.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
 import {
   alreadyExists,
   badRequest,
@@ -15,6 +16,7 @@ import { isTokenRequest, type ResourceRequest } from '../request/request-info.ts
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
 import { answerHeaders, objectReply } from '../store/answers.ts'
+import { withStaleness } from '../store/staleness.ts'
 import { neverCached, shadowed, storedObject } from './answers.ts'
 import { bodyOf, sent, type Sent } from './sent.ts'
 import type { Shadows } from './shadows.ts'
@@ -127,14 +129,17 @@ async function patchedStatus(
   const shown = shadows.lastShown(of, encoding, stored)
   const object = jsonOfObject(encoding, gvk, shown)
   const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
+  const answered = (patched: ApiObject): Reply => {
+    const reply = objectReply(form, { gvk, object: patched })
+    return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
+  }
   try {
     const back = recovered()
     if (back.aborted || info.query.has('dryRun')) {
-      return objectReply(form, { gvk, object: withMembers(encoding, gvk, shown, changes) })
+      return answered(withMembers(encoding, gvk, shown, changes))
     }
     shadows.until(back)
-    const patched = shadows.keep(of, encoding, stored, changes)
-    return objectReply(form, { gvk, object: patched })
+    return answered(shadows.keep(of, encoding, stored, changes))
   } catch (cause) {
     if (!(cause instanceof ProtobufError)) throw cause
     throw new StatusError(badRequest('the patch does not fit the object'), { cause })

@@ -81,6 +81,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       })
       t.equal(answer.status, 200)
       t.equal(answer.headers['content-type'], (await kubelet.get(nodePath)).headers['content-type'])
+      t.match(answer.headers.age, /^\d+$/)
       const node = objectOf(answer)
       t.strictSame(at(node, 'status', 'volumesInUse'), ['kubernetes.io/csi/example.com^v1'])
       const { reason: _reason, ...rest } = ready('False', { message: 'is True' }) as {

@@ -57,6 +57,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(again.status, 201)
       t.strictSame(again.body, last.body)
       t.equal(again.headers['content-type'], last.headers['content-type'])
+      t.match(again.headers.age, /^\d+$/)
     })
 
     await t.test('for the same and nothing else', async (t) => {
