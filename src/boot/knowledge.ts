@@ -14,6 +14,8 @@ export interface Known {
   readonly encoding: Encoding
   readonly gvk: GVK
   readonly object: ApiObject
+  /** When the cloud last confirmed it, to some minutes, in milliseconds since the epoch; 0 where that is not known. */
+  readonly confirmedAt: number
 }
 
 export interface KnownCollection {
@@ -42,6 +44,16 @@ export interface Knowledge {
   collection(place: Place): KnownCollection | undefined
   /** 'absent': the cloud has said that there is none; `undefined`: nobody knows. */
   object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined
+  /** Documents that the node was given: discovery and the like. */
+  documents(): readonly AskedDocument[]
+}
+
+/** A document as it was asked for. */
+export interface AskedDocument {
+  readonly url: string
+  readonly accept: string
+  /** When the cloud last gave it, to some minutes, in milliseconds since the epoch. */
+  readonly confirmedAt: number
 }
 
 /** The pods of a node, as its kubelet asks for them. */
@@ -49,6 +61,9 @@ export const podsOf = (nodeName: string): Place => ({
   gvr: pods,
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
+
+/** Discovery that is not aggregated has one for each group and version. */
+const mostDocuments = 64
 
 /** For how long a list in JSON must have outlived the one in protobuf before the kubelet is taken to have changed over to JSON. */
 const changedOverMs = 10 * 60_000
@@ -89,6 +104,7 @@ export function knowledgeIn(
       }
       return absent
     },
+    documents: () => store.documents(node, mostDocuments),
   }
 }
 

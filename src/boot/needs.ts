@@ -72,14 +72,21 @@ function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject 
   const { gvr, namespace, name, by } = reference
   if (by !== 'list') {
     const found = knowledge.object(gvr, namespace, name)
-    return (found === undefined && olderClaim(reference, knowledge)) || { ...reference, found }
+    return (found === undefined && olderClaim(reference, knowledge)) || withFound(reference, found)
   }
   const list = knowledge.collection(placeOf(reference))
   if (!list) return { ...reference, found: undefined }
   const { encoding, gvk, confirmedAt } = list
   const object = [...list.objects].find((each) => each.name === name)
-  return { ...reference, found: object ? { encoding, gvk, object } : 'absent', confirmedAt }
+  const found = object ? { encoding, gvk, object, confirmedAt } : 'absent'
+  return { ...reference, found, confirmedAt }
 }
+
+const withFound = (reference: ObjectReference, found: NeededObject['found']): NeededObject => ({
+  ...reference,
+  found,
+  ...(typeof found === 'object' && { confirmedAt: found.confirmedAt }),
+})
 
 /** Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is what it will ask for again. */
 function olderClaim(reference: ObjectReference, knowledge: Knowledge): NeededObject | undefined {
@@ -87,7 +94,7 @@ function olderClaim(reference: ObjectReference, knowledge: Knowledge): NeededObj
   for (const version of resources.olderClaimVersions) {
     const gvr = { ...reference.gvr, version }
     const found = knowledge.object(gvr, reference.namespace, reference.name)
-    if (found !== undefined) return { ...reference, gvr, found }
+    if (found !== undefined) return withFound({ ...reference, gvr }, found)
   }
   return undefined
 }

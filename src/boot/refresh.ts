@@ -1,21 +1,21 @@
 import { after, jitter, now } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
-import type { Encoding } from '../kube/media-type.ts'
+import { mediaType } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type KnownCollection, type Knowledge } from './knowledge.ts'
+import { podsOf, type AskedDocument, type KnownCollection, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
 import * as resources from './resources.ts'
 import type { Asked } from './verdict.ts'
 
-/** A question to the cloud, in the kubelet's form. */
+/** A question to the cloud, as the kubelet puts it. */
 export interface Question {
   /** Path and query. */
   readonly url: string
-  readonly encodings: readonly Encoding[]
+  readonly accept: string
 }
 
 /** What came of a question. `confirmed`: what the cloud said is in the store, an empty list included. */
@@ -49,6 +49,9 @@ const lastRetryMs = 60 * 60_000
 
 /** More than any node has pods for; what is beyond waits until others are confirmed. */
 const mostQuestions = 5_000
+
+/** Documents change with the API server's release and with definitions of custom resources, and are larger than most objects. */
+const documentsEvery = 12
 
 /** What is known of one question. */
 interface Standing extends Asked {
@@ -144,23 +147,20 @@ export class Refresher implements Disposable {
 
   async #inTurn(due: Iterator<Wanted>): Promise<void> {
     for (let next = due.next(); !next.done && this.#mayAsk(); next = due.next()) {
-      const { of, question } = next.value
-      const outcome = await this.#parts.ask(question)
+      const outcome = await this.#parts.ask(next.value.question)
       // The link may have gone meanwhile, which says nothing of the object.
       if (!this.#mayAsk() && outcome === 'failed') return
-      this.#note(of, outcome)
+      this.#note(next.value, outcome)
       await pause(jitter(5, 50))
     }
   }
 
-  #note(of: NeededObject, outcome: Outcome): void {
-    const key = keyOf(of)
+  #note({ key, of, every }: Wanted, outcome: Outcome): void {
     const before = this.#standings.get(key)
-    if (outcome === 'forbidden' && before?.outcome !== outcome) this.#parts.onForbidden(of)
+    if (of && outcome === 'forbidden' && before?.outcome !== outcome) this.#parts.onForbidden(of)
     const askedAt = now()
-    const everyMs = this.#parts.everyMs()
     if (outcome === 'confirmed' || outcome === 'absent') {
-      const dueAt = askedAt + everyMs * jitter(0.8, 1.2)
+      const dueAt = askedAt + this.#parts.everyMs() * every * jitter(0.8, 1.2)
       this.#standings.set(key, { outcome, askedAt, dueAt, failures: 0, confirmedAt: askedAt })
       return
     }
@@ -180,38 +180,39 @@ export class Refresher implements Disposable {
 
   /** Those to be asked now. Forgets what no pod refers to any more. */
   #due(): Wanted[] {
-    const knowledge = this.#parts.knowledge()
-    const wanted = wantedOf(knowledge, this.#parts.nodeName)
+    const wanted = wantedOf(this.#parts.knowledge(), this.#parts.nodeName)
     for (const key of this.#standings.keys()) {
       if (!wanted.has(key)) this.#standings.delete(key)
     }
     const present = now()
     this.#soonest = Infinity
-    return [...wanted].flatMap(([key, of]) => {
-      const standing = this.#standings.get(key) ?? this.#first(key, of)
-      const dueAt = Math.max(this.#dueAt(of, standing), watchedUntil(of))
-      if (dueAt > present) {
-        this.#soonest = Math.min(this.#soonest, dueAt)
-        return []
-      }
-      const question = { url: urlOf(of), encodings: knowledge.encodings }
-      return [{ of, question }]
+    return [...wanted.values()].filter((each) => {
+      const dueAt = this.#dueAt(each, this.#standings.get(each.key) ?? this.#first(each))
+      if (dueAt <= present) return true
+      this.#soonest = Math.min(this.#soonest, dueAt)
+      return false
     })
   }
 
   /** What is known has been asked for by the kubelet, or by the hub before it was started again. */
-  #first(key: string, { found }: NeededObject): Standing {
-    const wait = found === undefined ? 0 : jitter(0, this.#parts.everyMs() / 10)
+  #first({ key, known }: Wanted): Standing {
+    const wait = known ? jitter(0, this.#parts.everyMs() / 10) : 0
     const standing = { outcome: 'confirmed', dueAt: now() + wait, askedAt: 0, failures: 0 } as const
     this.#standings.set(key, standing)
     return standing
   }
 
-  #dueAt(of: NeededObject, { dueAt, askedAt, outcome }: Standing): number {
+  #dueAt(
+    { known, settled, confirmedAt, leftUntil, every }: Wanted,
+    { dueAt, askedAt, outcome }: Standing,
+  ): number {
+    const everyMs = this.#parts.everyMs()
     // What was confirmed and is not there was not kept, or could not be read since.
-    const hasty = outcome === 'confirmed' && (of.found === undefined || !isSettled(of))
-    const soon = Math.min(firstRetryMs, this.#parts.everyMs() / 10)
-    return hasty ? Math.min(dueAt, askedAt + soon) : dueAt
+    if (outcome === 'confirmed' && !(known && settled)) {
+      return Math.min(dueAt, askedAt + Math.min(firstRetryMs, everyMs / 10))
+    }
+    // The kubelet may have asked itself.
+    return Math.max(dueAt, leftUntil, confirmedAt + everyMs * every * 0.8)
   }
 
   #untilNext(): number {
@@ -220,9 +221,22 @@ export class Refresher implements Disposable {
   }
 }
 
+/** What is to be kept fresh. */
 interface Wanted {
-  readonly of: NeededObject
+  readonly key: string
   readonly question: Question
+  /** Whether anything is known of it, if only that there is none. */
+  readonly known: boolean
+  /** Nothing is about to happen to it. */
+  readonly settled: boolean
+  /** When the cloud last confirmed it, as the store knows, in milliseconds since the epoch; 0: never, or nobody knows. */
+  readonly confirmedAt: number
+  /** Somebody else keeps it fresh until then. */
+  readonly leftUntil: number
+  /** How many times as long as other things it stays fresh. */
+  readonly every: number
+  /** Absent for a document. */
+  readonly of?: ObjectReference
 }
 
 /** A wait that ends with the process. */
@@ -238,21 +252,50 @@ function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
   return `${resources.pathOf(gvr, namespace)}${selector}`
 }
 
-/** Whoever watches it has it fresher than any question would, and a list would only take the watch's history away. */
-const watchedUntil = ({ by, confirmedAt }: NeededObject): number =>
-  by === 'get' || confirmedAt === undefined ? 0 : confirmedAt + watchedMs
+function asWanted(needed: NeededObject, accept: string): Wanted {
+  const { by, confirmedAt = 0, found } = needed
+  return {
+    key: keyOf(needed),
+    question: { url: urlOf(needed), accept },
+    known: found !== undefined,
+    settled: isSettled(needed),
+    confirmedAt,
+    // Whoever watches it has it fresher than any question would, and a list would only take the watch's history away.
+    leftUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
+    every: 1,
+    of: needed,
+  }
+}
+
+/** What `kubectl` and others ask before they ask anything; descriptions of all kinds (OpenAPI) are too large for a thin link. */
+const isSmall = ({ url }: AskedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
+
+const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted => ({
+  key: JSON.stringify([url, accept]),
+  question: { url, accept },
+  known: true,
+  settled: true,
+  confirmedAt,
+  leftUntil: 0,
+  every: documentsEvery,
+})
 
 /** All that is to be kept fresh; nothing before a kubelet has asked for its pods. */
-function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, NeededObject> {
-  const wanted = new Map<string, NeededObject>()
+function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, Wanted> {
+  const wanted = new Map<string, Wanted>()
+  const accept = knowledge.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: NeededObject): void => {
     const unasked = needed.need === 'if-asked' && needed.found === undefined
     // What is in a list of all of them is fresh with that list.
     if (unasked || (needed.by === 'listed' && needed.name !== '')) return
-    if (wanted.size < mostQuestions) wanted.set(keyOf(needed), needed)
+    if (wanted.size < mostQuestions) wanted.set(keyOf(needed), asWanted(needed, accept))
   }
   const listed = knowledge.collection(podsOf(nodeName))
   if (!listed) return wanted
+  for (const document of knowledge.documents().filter(isSmall)) {
+    const asked = asWantedDocument(document)
+    wanted.set(asked.key, asked)
+  }
   add(look(csiNodeOf(nodeName), knowledge))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
   try {

@@ -154,8 +154,7 @@ export class Boot implements Disposable {
     })
   }
 
-  async #ask({ url, encodings }: Question): Promise<Outcome> {
-    const accept = encodings.map((encoding) => mediaType(encoding)).join(',')
+  async #ask({ url, accept }: Question): Promise<Outcome> {
     const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
     if (code === 200) return 'confirmed'
     if (code === 404) return 'absent'

@@ -61,7 +61,15 @@ function exchangeOf(
     method,
     url,
     // Whatever it is recorded among, the API server's audit log is to show who asked.
-    headers: new HeaderList(['Accept', accept, 'User-Agent', `nodehub/${ownVersion()}`, ...body]),
+    headers: new HeaderList([
+      'Accept',
+      accept,
+      'Accept-Encoding',
+      'gzip',
+      'User-Agent',
+      `nodehub/${ownVersion()}`,
+      ...body,
+    ]),
     peer: { address: '127.0.0.1', port: 0, localAddress: '127.0.0.1', localPort: 0 },
     upgrade: false,
     signal,

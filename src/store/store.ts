@@ -183,6 +183,11 @@ export interface ObjectStore extends AsyncDisposable {
   ): Promise<readonly (ApiObject | undefined)[]>
   putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
   document(key: DocumentKey): KnownDocument | undefined
+  /** Which documents are kept for an identity, at most `most` of them, with `confirmedAt` as `KnownDocument` has it. Reads no document. */
+  documents(
+    identity: Identity,
+    most: number,
+  ): readonly (DocumentKey & Pick<KnownDocument, 'confirmedAt'>)[]
 }
 
 /** The disk, or the file, would not take a write. `cause` says why. */

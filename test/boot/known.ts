@@ -1,4 +1,4 @@
-import type { Known, Knowledge, Place } from '../../src/boot/knowledge.ts'
+import type { AskedDocument, Known, Knowledge, Place } from '../../src/boot/knowledge.ts'
 import { parseApiVersion, type GVK, type GVR } from '../../src/kube/gvk.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
@@ -16,6 +16,8 @@ export class KnownThings implements Knowledge {
     { gvk: GVK; confirmedAt: number; objects: ApiObject[] | Error }
   >()
   readonly #objects = new Map<string, Known | 'absent'>()
+
+  readonly asked: AskedDocument[] = []
 
   constructor(encoding: Encoding) {
     this.encodings = [encoding]
@@ -44,7 +46,12 @@ export class KnownThings implements Knowledge {
 
   #read(object: JsonObject): Known {
     const { apiVersion, kind } = object as { apiVersion: string; kind: string }
-    return inForm(this.#encoding, { ...parseApiVersion(apiVersion), kind }, object)
+    const gvk = { ...parseApiVersion(apiVersion), kind }
+    return { ...inForm(this.#encoding, gvk, object), confirmedAt: 0 }
+  }
+
+  documents(): readonly AskedDocument[] {
+    return this.asked
   }
 
   forget(gvr: GVR, namespace: string, name: string): void {

@@ -106,7 +106,7 @@ void t.test('a pod that comes is looked at soon', async (t) => {
     metadata: { name: nodeName },
   })
   world.refresher.cameOnline()
-  await world.pass(minute)
+  await world.pass(5_000)
   world.asked.length = 0
   world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
   world.refresher.stir()
@@ -237,4 +237,39 @@ void t.test('a round that fails is not the last one', async (t) => {
   known.collection = (place) => KnownThings.prototype.collection.call(known, place)
   await world.pass(minute)
   t.ok(world.urls().includes(claimPath))
+})
+
+void t.test('what the kubelet has asked for just now is left to it', async (t) => {
+  using world = new World(pod(claimSource))
+  world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'plant' },
+    spec: { volumeName: 'pv' },
+  })
+  const kept = world.known.object(core('persistentvolumeclaims'), 'plant', 'data')
+  world.known.object = (gvr, ...of) => {
+    const found = KnownThings.prototype.object.call(world.known, gvr, ...of)
+    return found === kept && typeof found === 'object' ? { ...found, confirmedAt: now() } : found
+  }
+  world.refresher.cameOnline()
+  await world.pass(30 * minute)
+  t.notOk(world.urls().includes(claimPath))
+})
+
+void t.test('discovery that was asked for is asked for again once in a while', async (t) => {
+  using world = new World()
+  const accept = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io'
+  world.known.asked.push({ url: '/apis', accept, confirmedAt: 0 })
+  world.known.asked.push({ url: '/openapi/v3', accept: '*/*', confirmedAt: 0 })
+  const accepts: string[] = []
+  world.answer = (question) => {
+    if (question.url === '/apis') accepts.push(question.accept)
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(180 * minute)
+  t.ok(accepts.length >= 3 && accepts.length <= 5, `${accepts.length} times in three hours`)
+  t.strictSame([...new Set(accepts)], [accept])
+  t.notOk(world.urls().includes('/openapi/v3'))
 })

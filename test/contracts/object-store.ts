@@ -914,6 +914,16 @@ export function objectStoreContract(
     t.equal(store.document({ ...key, url: '/openapi/v3' }), undefined)
     t.equal(store.document({ ...key, accept: '*/*' }), undefined)
     t.equal(store.document({ ...key, identity: tokenHolder('x') }), undefined)
+    const other = { ...key, accept: 'text/plain' }
+    await store.putDocument(other, { contentType: 'text/plain', body: Buffer.from('x') })
+    const kept = (most: number) =>
+      store.documents(node, most).map(({ identity, url, accept }) => ({ identity, url, accept }))
+    t.strictSame(
+      kept(9).toSorted((a, b) => a.accept.localeCompare(b.accept)),
+      [key, other],
+    )
+    t.equal(kept(1).length, 1)
+    t.strictSame(store.documents(tokenHolder('x'), 9), [])
   })
 
   void t.test('everything committed is there when it is opened again', async (t) => {

@@ -55,6 +55,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   },
   putDocument: (key, document) => store.putDocument(key, document),
   document: (key) => store.document(key),
+  documents: (identity, most) => store.documents(identity, most),
   [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
 })
 

@@ -121,6 +121,10 @@ export class Reads {
          WHERE whole = 1 GROUP BY resource ORDER BY newest`,
       ),
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
+      documents: prepare(
+        db,
+        'SELECT url, accept, confirmed_at FROM document WHERE identity = ? ORDER BY url, accept LIMIT ?',
+      ),
       document: prepare(
         db,
         'SELECT content_type, checksum, body, confirmed_at FROM document WHERE identity = ? AND url = ? AND accept = ?',
@@ -270,6 +274,17 @@ export class Reads {
     return this.#sql.confirmations
       .all()
       .map(([resource, at]) => ({ resource: String(resource), confirmedAt: Number(at) }))
+  }
+
+  documents(
+    identity: string,
+    most: number,
+  ): { readonly url: string; readonly accept: string; readonly confirmedAt: number }[] {
+    return this.#sql.documents.all(identity, most).map(([url, accept, confirmedAt]) => ({
+      url: String(url),
+      accept: String(accept),
+      confirmedAt: Number(confirmedAt),
+    }))
   }
 
   /** Identities nobody used for so long that they are to be forgotten. */

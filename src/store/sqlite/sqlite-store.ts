@@ -3,6 +3,7 @@ import { now } from '../../base/clock.ts'
 import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import type { Identity } from '../../request/identity.ts'
 import {
   StoreFailure,
   type ApplyOptions,
@@ -196,6 +197,14 @@ export class SqliteStore implements ObjectStore {
     if (found !== 'damaged') return found
     this.#setApart(JSON.stringify(key), { document: key })
     return undefined
+  }
+
+  documents(
+    identity: Identity,
+    most: number,
+  ): readonly (DocumentKey & Pick<KnownDocument, 'confirmedAt'>)[] {
+    const rows = this.#read(() => this.#reads.documents(identity, most)) ?? []
+    return rows.map((row) => ({ identity, ...row }))
   }
 
   async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
