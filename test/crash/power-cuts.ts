@@ -7,7 +7,7 @@ import { roundOf, type Random } from '../fuzz/random.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { Disk, recorded, type Step } from './disk.ts'
 import { FragileDisk } from './power-cut.ts'
-import { placesIn, plain, registers, stateIn, type Said } from './workload.ts'
+import { followed, placesIn, plain, registers, stateIn, type Said } from './workload.ts'
 
 /** What one register may hold: any state from the last one that outlives a power cut up to the last that was begun. */
 class Expected {
@@ -30,6 +30,11 @@ class Expected {
 
   allows(state: string): boolean {
     return this.#begun.includes(state, this.#durable)
+  }
+
+  /** Before it was `state`, from the oldest on. */
+  before(state: string): readonly string[] {
+    return this.#begun.slice(1, this.#begun.lastIndexOf(state))
   }
 
   toString(): string {
@@ -123,6 +128,11 @@ async function inspect(
   for (const [name, states] of expected) {
     const state = stateIn(store, name)
     if (!states.allows(state)) wrong.push(`${name} is\n     ${state}\n  not ${states}`)
+    for (const earlier of states.before(state).slice(-30)) {
+      const came = followed(store, name, earlier) ?? state
+      if (came !== state)
+        wrong.push(`the events of ${name} make\n     ${came}\n  of ${earlier}\n not ${state}`)
+    }
   }
   return wrong
 }
