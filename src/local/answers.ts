@@ -7,6 +7,7 @@ import {
   serviceUnavailable,
   StatusError,
   tooLargeResourceVersion,
+  type Status,
 } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import {
@@ -64,7 +65,10 @@ export function localObject(
   shadows: Shadows,
 ): ObjectReply {
   const { form, stored } = storedObject(exchange, info, store)
-  refuseNoVersion(info.query.get('resourceVersion') ?? '', stored.object.resourceVersion, 'get')
+  const asked = info.query.get('resourceVersion') ?? ''
+  refuseNoVersion(asked, stored.object.resourceVersion, 'get')
+  const newer = newerThan(asked, stored.confirmedVersion)
+  if (newer) throw new StatusError(newer)
   const object = shadows.show(shadowed(exchange, info), form, stored)
   const reply = objectReply(form, { ...stored, object })
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
@@ -115,15 +119,20 @@ export function localList(
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
+/** Why a version is refused that is newer than what is stored. */
+export function newerThan(version: string, stored: string): Status | undefined {
+  const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
+  if (asked === undefined || kept === undefined) return undefined
+  return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
+}
+
 function refuseOtherVersions(options: ListOptions, stored: string): void {
   if (options.continue !== '')
     throw new StatusError(expired('The provided continue parameter is too old'))
-  const asked = resourceVersion(options.resourceVersion)
-  const known = resourceVersion(stored)
-  if (asked === undefined || known === undefined) return
-  const order = compareVersions(asked, known)
-  if (order > 0) throw new StatusError(tooLargeResourceVersion(asked, known))
-  if (order < 0 && wantsExactly(options)) {
+  const newer = newerThan(options.resourceVersion, stored)
+  if (newer) throw new StatusError(newer)
+  const [asked, known] = [resourceVersion(options.resourceVersion), resourceVersion(stored)]
+  if (asked !== undefined && known !== undefined && asked !== known && wantsExactly(options)) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
 }

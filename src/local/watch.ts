@@ -4,13 +4,12 @@ import { objectKind } from '../codec/list.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
-import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
-import { expired, StatusError, tooLargeResourceVersion, type Status } from '../kube/status.ts'
+import { expired, StatusError } from '../kube/status.ts'
 import { listOptionsOf, type ListOptions } from '../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
-import { neverCached, refuseNoVersion } from './answers.ts'
+import { neverCached, newerThan, refuseNoVersion } from './answers.ts'
 import { withStaleness } from '../store/staleness.ts'
 import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
 import { endsAfter, rankOf } from './return-order.ts'
@@ -95,13 +94,6 @@ function beginningOf(
   const tooOld = `too old resource version: ${asked} (${version})`
   if (changes === 'expired') return { batches: [[errorOf(tooOld)]] }
   return { batches: retold(changes.batches, tooOld), version: changes.resourceVersion }
-}
-
-/** Why a version is refused that is newer than what is stored. */
-function newerThan(version: string, stored: string): Status | undefined {
-  const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
-  if (asked === undefined || kept === undefined) return undefined
-  return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
 }
 
 const errorOf = (tooOld: string): WatchEvent => ({ type: 'ERROR', status: expired(tooOld) })

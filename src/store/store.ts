@@ -64,6 +64,8 @@ export interface ObjectOfKind {
 }
 
 export interface StoredObject extends ObjectOfKind {
+  /** The version up to which it is known not to have changed: its own, or that of a collection that holds it. */
+  readonly confirmedVersion: string
   /** When the cloud last confirmed it, to some minutes: as a record, or in a collection that holds it. As `KnownDocument` has it. */
   readonly confirmedAt: number
 }

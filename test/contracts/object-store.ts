@@ -900,6 +900,9 @@ export function objectStoreContract(
     t.equal(confirmed('a'), list.confirmedAt, 'whatever said it last')
     await store.put(keyOf('a'), pod, object('a', 7))
     t.ok(confirmed('a') >= list.confirmedAt, 'another state is younger')
+    await store.apply(collection(), [bookmark(9)])
+    t.match(store.get(keyOf('a')), { confirmedVersion: '7' })
+    t.match(store.get(keyOf('b')), { confirmedVersion: '9' }, 'as far as its collection is')
   })
 
   promise('documents are kept by who asked, where, and for what', async (t, store) => {

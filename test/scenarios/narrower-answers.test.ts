@@ -1,5 +1,5 @@
 import t from 'tap'
-import { objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { at, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
@@ -56,9 +56,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const all = await kubelet.list('/api/v1/pods')
       await kubelet.list(allServices)
       await goOffline(cloud, hub)
-      for (const [at, path] of narrower.entries()) {
+      for (const [i, path] of narrower.entries()) {
         const offline = await kubelet.list(path)
-        t.strictSame(objectOf(offline.answer), objectOf(inTheCloud[at]!.answer), path)
+        t.strictSame(objectOf(offline.answer), objectOf(inTheCloud[i]!.answer), path)
         t.equal(offline.resourceVersion, all.resourceVersion, 'at the version of the wider list')
       }
       t.equal(
@@ -201,6 +201,87 @@ void t.test(
 )
 
 void t.test(
+  'a watch of less than was watched is told what that means for what it asked for',
+  async (t) => {
+    const cloud = await startCloud(t)
+    fill(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const { resourceVersion } = await kubelet.list('/api/v1/pods')
+    const all = await kubelet.watch('/api/v1/pods', { resourceVersion })
+    const label = (name: string, x: string) =>
+      cloud.as('tester').send(`/api/v1/namespaces/default/pods/${name}`, {
+        method: 'PATCH',
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+        body: JSON.stringify({ metadata: { labels: { x } } }),
+      })
+    for (const [name, x] of [
+      ['a', '1'],
+      ['a', '2'],
+      ['c', '2'],
+      ['c', '1'],
+    ] as const) {
+      t.equal((await label(name, x)).status, 200)
+    }
+    await all.take(4)
+    await goOffline(cloud, hub)
+    const watch = await kubelet.watch('/api/v1/pods?labelSelector=x%3D1', {
+      resourceVersion,
+      timeoutSeconds: '1',
+    })
+    t.strictSame(
+      (await watch.rest()).map(({ type, object }) => [
+        type,
+        at(object, 'metadata', 'name'),
+        at(object, 'metadata', 'labels', 'x'),
+      ]),
+      [
+        ['ADDED', 'a', '1'],
+        ['DELETED', 'a', '1'],
+        ['ADDED', 'c', '1'],
+      ],
+    )
+  },
+)
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `F8: a WatchList ends with the right bookmark online and offline: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      fill(cloud)
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      const listed = async (path: string) => {
+        const watch = await kubelet.watch(path, {
+          sendInitialEvents: 'true',
+          resourceVersionMatch: 'NotOlderThan',
+          allowWatchBookmarks: 'true',
+          timeoutSeconds: '1',
+        })
+        return (await watch.rest()).map(({ type, object }) => [
+          type,
+          at(object, 'metadata', 'name') ?? '',
+          type === 'BOOKMARK' ? at(object, 'metadata', 'resourceVersion') : '',
+          at(object, 'metadata', 'annotations', 'k8s.io/initial-events-end') ?? '',
+        ])
+      }
+      const online = await listed('/api/v1/pods')
+      t.equal(online.length, 4)
+      await goOffline(cloud, hub)
+      t.strictSame(await listed('/api/v1/pods'), online)
+      const bookmark = online.at(-1)
+      t.equal(bookmark?.[3], 'true')
+      t.strictSame(
+        await listed('/api/v1/namespaces/plant/pods'),
+        [['ADDED', 'b', '', ''], bookmark],
+        'of a part of it at the same version',
+      )
+    },
+  )
+}
+
+void t.test(
   'F6: one name in two groups, two versions and two selectors is two things',
   async (t) => {
     const cloud = await startCloud(t)
@@ -217,8 +298,8 @@ void t.test(
     ]
     const online = await Promise.all(paths.map((path) => kubelet.get(path)))
     await goOffline(cloud, hub)
-    for (const [at, path] of paths.entries()) {
-      t.strictSame(objectOf(await kubelet.get(path)), objectOf(online[at]!), path)
+    for (const [i, path] of paths.entries()) {
+      t.strictSame(objectOf(await kubelet.get(path)), objectOf(online[i]!), path)
     }
     t.strictSame(
       await statuses(kubelet, [

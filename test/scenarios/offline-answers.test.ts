@@ -5,6 +5,23 @@ import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit
 
 const podA = '/api/v1/namespaces/default/pods/a'
 
+const definitions = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+}
+const widgets = {
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    names: { kind: 'Widget', plural: 'widgets' },
+    scope: 'Namespaced',
+    versions: [
+      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
+    ],
+  },
+}
+
 async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
   await cloud.unplug()
   await hub.offline()
@@ -152,6 +169,50 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
   const older = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`
   t.match(objectOf(await ask(older)), { code: 410, reason: 'Expired' })
   t.match(objectOf(await ask('limit=1&continue=abc')), { code: 410, reason: 'Expired' })
+})
+
+void t.test('a get of a version that has not come is refused', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list('/api/v1/pods')
+  await goOffline(cloud, hub)
+  const get = (version: string) => kubelet.get(`${podA}?resourceVersion=${version}`)
+  t.equal((await get('0')).status, 200)
+  t.equal((await get(resourceVersion)).status, 200, 'it had not changed up to there')
+  t.match(objectOf(await get(`${Number(resourceVersion) + 1}`)), {
+    code: 504,
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
+  })
+})
+
+void t.test('F19: version, discovery and the metadata of CRDs are there offline', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(definitions, widgets)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const documents = [
+    '/version',
+    '/api',
+    '/apis',
+    '/api/v1',
+    '/apis/apps/v1',
+    '/apis/example.com/v1',
+  ]
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const asked = [
+    ...documents.map((path) => [hub.as('coredns'), path] as const),
+    [hub.as('coredns', { accept: metadata('application/json') }), crds] as const,
+  ]
+  const online = await Promise.all(asked.map(([client, path]) => client.get(path)))
+  await goOffline(cloud, hub)
+  for (const [i, [client, path]] of asked.entries()) {
+    t.equal(online[i]?.status, 200, path)
+    const offline = await client.get(path)
+    t.equal(offline.status, 200, path)
+    t.equal(offline.headers['content-type'], online[i]?.headers['content-type'], path)
+    t.ok(offline.body.equals(online[i]?.body ?? Buffer.of()), path)
+  }
 })
 
 void t.test('selectors that mean the same are the same, whoever spells them', async (t) => {

@@ -354,7 +354,14 @@ export class SqliteStore implements ObjectStore {
     )
     if (typeof found !== 'object') return found
     const [object] = this.#bodies(scope, [found.stored])
-    return object && { gvk: found.gvk, object, confirmedAt: confirmationOf(standing, found) }
+    return (
+      object && {
+        gvk: found.gvk,
+        object,
+        confirmedVersion: found.confirmed,
+        confirmedAt: confirmationOf(standing, found),
+      }
+    )
   }
 
   /** Without what collections say that missed a write. */
