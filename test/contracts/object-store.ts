@@ -860,7 +860,7 @@ export function objectStoreContract(
 
   promise('changes are read as they were when they were asked for', async (t, store) => {
     const large = (name: string, version: number): ApiObject =>
-      object(name, version, { bytes: Buffer.alloc(40_000, String(version)) })
+      object(name, version, { bytes: Buffer.alloc(20_000, String(version)) })
     await replace(store, collection(), head(99), [large('a', 90)])
     for (let version = 100; version < 140; version += 1)
       await store.apply(collection(), [changed('MODIFIED', large('a', version))])

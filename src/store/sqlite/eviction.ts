@@ -122,7 +122,7 @@ export class Eviction {
         `ORDER BY identity <> '${node}', confirmed_at, collection.id`,
       ),
       disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ? AND whole = 1'),
-      ringed: prepare(db, 'SELECT 1 FROM event WHERE collection = ? LIMIT 1'),
+      ringed: prepare(db, 'SELECT 1 FROM collection WHERE id = ? AND ring_next > ring_first'),
       members: prepare(
         db,
         `SELECT namespace, name, body, size FROM member WHERE collection = ? LIMIT ${stepRows}`,

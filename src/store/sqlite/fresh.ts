@@ -27,8 +27,8 @@ function dropUnreferenced(db: DatabaseSync): void {
   let last = 0
   for (const { body } of db
     .prepare(
-      `SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM event
-       UNION SELECT previous_body FROM event WHERE previous_body IS NOT NULL ORDER BY body`,
+      `SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM told
+       UNION SELECT previous_body FROM told WHERE previous_body IS NOT NULL ORDER BY body`,
     )
     .iterate()) {
     const id = Number(body)

@@ -46,8 +46,7 @@ export class IdleAudiences {
       ringed: prepare(
         db,
         `SELECT id, scope, version FROM collection
-         WHERE ${ofIdentity} AND EXISTS (SELECT 1 FROM event WHERE collection = collection.id)
-         LIMIT 1`,
+         WHERE ${ofIdentity} AND ring_next > ring_first LIMIT 1`,
       ),
       members: prepare(
         db,

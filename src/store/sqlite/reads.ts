@@ -104,9 +104,9 @@ export class Reads {
       events: prepare(
         db,
         `SELECT body, namespace, name, uid, version, size,
-           previous_body, namespace, name, previous_uid, previous_version, previous_size,
+           previous_body, namespace, name, coalesce(previous_uid, uid), previous_version, previous_size,
            seq, type, checksum
-         FROM event WHERE collection = ? ORDER BY seq`,
+         FROM told WHERE collection = ? ORDER BY seq`,
       ),
       bodies: prepare(
         db,

@@ -10,7 +10,7 @@ export class RingBodies {
   #changes: (readonly [id: number, added: boolean])[] = []
 
   constructor(db: DatabaseSync) {
-    const rows = db.prepare('SELECT body, previous_body AS previous FROM event').iterate()
+    const rows = db.prepare('SELECT body, previous_body AS previous FROM told').iterate()
     for (const { body, previous } of rows) {
       this.#count(Number(body), 1)
       if (previous !== null) this.#count(Number(previous), 1)

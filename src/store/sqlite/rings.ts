@@ -6,17 +6,24 @@ import { prepare, type Row } from './statements.ts'
 import { isNewer } from './versions.ts'
 
 /**
- * How much a ring holds. As an API server's watch cache (apiserver pkg/storage/cacher/watch_cache.go) it grows while the oldest of its events is younger than
- * 75 seconds, so that a reader who has only bookmarks to go by, once a minute, finds its version; and shrinks again to the last hundred.
- * An API server goes to 102,400 events; here the disk bears less: each event that is kept is written once more by a checkpoint.
+ * How much a ring holds. As an API server's watch cache (apiserver pkg/storage/cacher/watch_cache.go) it grows while the oldest of its
+ * events is younger than 75 seconds, so that a reader who has only bookmarks to go by, once a minute, finds its version; and shrinks again
+ * to the last hundred. An API server goes to 102,400 events; here a body that is kept for longer is written once more by a checkpoint,
+ * and a row that is used again soon is not.
  */
 const freshMs = 75_000
 const keptEvents = 100
 const mostEvents = 2_000
-const mostBytes = 4 << 20
+const mostBytes = 1 << 20
 
 /** Events are let go of so many at a time, as each time writes more pages. */
 const slack = 32
+
+/**
+ * Characters of the newest events that are kept in the row of the collection, which fits on one page with them: each event writes that
+ * page anyway, and they write one of their own together.
+ */
+const tailLength = 1_200
 
 /** Beyond so many, the oldest two gaps count as one. */
 const mostGaps = 8
@@ -48,7 +55,16 @@ interface Ring {
   bytes: number
   /** How many events there are before it is looked which of them may go. */
   due: number
+  /** As `collection.ring_tail` is to be. */
+  tail: readonly Tail[]
 }
+
+/** The columns of `event` in their order, but for the collection. */
+type Tail = readonly (string | number | null)[]
+
+/** Where in it the columns are that `release` and `sum` need. */
+const placed = [4, 5, 6, 9, 10, 13] as const
+const sizeAt = 9
 
 /**
  * The writer's view of rings: the events of each whole collection since `ring_from`, each written in the transaction that applies it. A
@@ -68,7 +84,7 @@ export class Rings {
     this.#sql = {
       find: prepare(
         db,
-        `SELECT ring_first, ring_next, count(seq), coalesce(sum(size), 0)
+        `SELECT ring_first, ring_next, ring_tail, count(seq), coalesce(sum(size), 0)
          FROM collection LEFT JOIN event ON event.collection = collection.id WHERE collection.id = ?`,
       ),
       add: prepare(
@@ -85,15 +101,18 @@ export class Rings {
       remove: prepare(db, 'DELETE FROM event WHERE collection = ? AND seq <= ?'),
       clear: prepare(db, `DELETE FROM event WHERE collection = ? RETURNING ${columns}`),
       begin: prepare(db, 'UPDATE collection SET ring_from = ?, ring_gaps = ? WHERE id = ?'),
-      number: prepare(db, 'UPDATE collection SET ring_first = ?, ring_next = ? WHERE id = ?'),
+      number: prepare(
+        db,
+        'UPDATE collection SET ring_first = ?, ring_next = ?, ring_tail = ? WHERE id = ?',
+      ),
       setGaps: prepare(db, 'UPDATE collection SET ring_gaps = ? WHERE id = ?'),
       gaps: prepare(db, 'SELECT ring_gaps FROM collection WHERE id = ?'),
       damaged: prepare(
         db,
         `SELECT DISTINCT collection.id, collection.version
-         FROM collection JOIN event ON event.collection = collection.id
-         WHERE scope = ?1 AND event.namespace = ?2 AND name = ?3
-           AND ((body = ?5 AND event.version = ?4) OR (previous_body = ?5 AND previous_version = ?4))`,
+         FROM collection JOIN told ON told.collection = collection.id
+         WHERE scope = ?1 AND told.namespace = ?2 AND name = ?3
+           AND ((body = ?5 AND told.version = ?4) OR (previous_body = ?5 AND previous_version = ?4))`,
       ),
     }
   }
@@ -107,8 +126,7 @@ export class Rings {
     at: number,
   ): void {
     const ring = this.#ring(of)
-    this.#sql.add.run(
-      of.id,
+    const event = [
       ring.next,
       checksumOf(ring.next, type, object.resourceVersion, previous?.resourceVersion),
       eventTypes.indexOf(type),
@@ -120,10 +138,11 @@ export class Rings {
       object.resourceVersion,
       object.size,
       previous?.id ?? null,
-      previous?.uid ?? null,
+      previous && previous.uid !== object.uid ? previous.uid : null,
       previous?.resourceVersion ?? null,
       previous?.size ?? null,
-    )
+    ]
+    ring.tail = [...ring.tail, event]
     this.#objects.ring(object)
     if (previous) this.#objects.ring(previous)
     ring.next += 1
@@ -133,12 +152,16 @@ export class Rings {
   /** To be called after what was added at the time `at`; lets go of the oldest events where there are too many. */
   added(of: Ringed, at: number): void {
     const ring = this.#ring(of)
-    this.#trim(of, ring, at)
-    this.#sql.number.run(ring.first, ring.next, of.id)
+    const isDue = countOf(ring) > ring.due || ring.bytes > mostBytes
+    if (isDue || JSON.stringify(ring.tail).length > tailLength) {
+      for (const event of ring.tail) this.#sql.add.run(of.id, ...event)
+      ring.tail = []
+    }
+    if (isDue) this.#trim(of, ring, at)
+    this.#sql.number.run(ring.first, ring.next, JSON.stringify(ring.tail), of.id)
   }
 
   #trim(of: Ringed, ring: Ring, at: number): void {
-    if (countOf(ring) <= ring.due && ring.bytes <= mostBytes) return
     let from: string | undefined
     for (let version = this.#trimOnce(of, ring, at); version;) {
       from = version
@@ -168,9 +191,15 @@ export class Rings {
 
   /** From now on the ring knows what happens after `version`, and nothing else. */
   restart({ id, scope }: Omit<Ringed, 'version'>, version: string): void {
+    const tail = this.#rings.get(id)?.tail ?? tailIn(this.#sql.find.get(id)?.[2])
+    for (const event of tail)
+      this.#release(
+        scope,
+        placed.map((at) => event[at] ?? null),
+      )
     for (const row of this.#sql.clear.all(id)) this.#release(scope, row)
     this.#rings.delete(id)
-    this.#sql.number.run(1, 1, id)
+    this.#sql.number.run(1, 1, '[]', id)
     this.#sql.begin.run(version, '[]', id)
   }
 
@@ -197,14 +226,16 @@ export class Rings {
   #ring(of: Ringed): Ring {
     const known = this.#rings.get(of.id)
     if (known) return known
-    const [first = 1, next = 1, count = 0, bytes = 0] = (this.#sql.find.get(of.id) ?? []).map(
-      Number,
-    )
-    // Some of it is lost, which a damaged page may do.
-    if (count !== next - first) this.restart(of, of.version)
-    const ring = count === next - first ? { first, next, bytes } : { first: 1, next: 1, bytes: 0 }
+    const [first = 1, next = 1, text = '[]', rows = 0, sum = 0] = this.#sql.find.get(of.id) ?? []
+    const numbered = { first: Number(first), next: Number(next) }
+    const tail = tailIn(text)
+    // Some of it may be lost, where a page was damaged.
+    const isWhole = Number(rows) + tail.length === countOf(numbered)
+    if (!isWhole) this.restart(of, of.version)
+    const bytes = tail.reduce((total, event) => total + Number(event[sizeAt]), Number(sum))
+    const ring = isWhole ? { ...numbered, bytes, tail } : { first: 1, next: 1, bytes: 0, tail: [] }
     const due = Math.max(countOf(ring), keptEvents) + slack
-    const found = { ...ring, due }
+    const found: Ring = { ...ring, due }
     this.#rings.set(of.id, found)
     return found
   }
@@ -230,3 +261,13 @@ const isDue = (ring: Ring, toldAt: number, at: number): boolean =>
 
 /** As `collection.ring_gaps` has them. */
 export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]
+
+/** As `collection.ring_tail` has it; nothing where that is damaged. */
+function tailIn(text: unknown): readonly Tail[] {
+  try {
+    const tail: unknown = JSON.parse(String(text))
+    return Array.isArray(tail) ? (tail as readonly Tail[]) : []
+  } catch {
+    return []
+  }
+}

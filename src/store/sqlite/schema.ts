@@ -12,8 +12,9 @@ import type { DatabaseSync } from 'node:sqlite'
  * given once only.
  *
  * `event` is the ring of each collection: what its watches said, in their order, with references to the body that each brought and to the
- * one that was held before it. A collection is told whole from `ring_from` on, but not from within one of its `ring_gaps` (see `Rings`);
- * its events are numbered from `ring_first` up to before `ring_next`, each number once.
+ * one that was held before it, whose uid is NULL where it is the same. A collection is told whole from `ring_from` on, but not from within
+ * one of its `ring_gaps` (see `Rings`); its events are numbered from `ring_first` up to before `ring_next`, each number once. The newest are
+ * in `ring_tail`, whose row each event writes anyway, until there are enough for a page of their own; `told` has all.
  *
  * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is needed (see `Eviction`).
  */
@@ -104,7 +105,17 @@ const migrations = [
   ALTER TABLE collection ADD COLUMN ring_gaps TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE collection ADD COLUMN ring_first INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE collection ADD COLUMN ring_next INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE collection ADD COLUMN ring_tail TEXT NOT NULL DEFAULT '[]';
   UPDATE collection SET ring_from = version;
+
+  CREATE VIEW told AS
+    SELECT collection, seq, checksum, type, told_at, namespace, name, body, uid, version, size,
+      previous_body, previous_uid, previous_version, previous_size
+    FROM event
+    UNION ALL
+    SELECT collection.id, value->>0, value->>1, value->>2, value->>3, value->>4, value->>5,
+      value->>6, value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13
+    FROM collection, json_each(CASE WHEN json_valid(ring_tail) THEN ring_tail ELSE '[]' END);
   `,
   `
   ALTER TABLE single ADD COLUMN confirmed_at INTEGER NOT NULL DEFAULT 0;

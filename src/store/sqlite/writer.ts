@@ -19,7 +19,7 @@ import { Writes } from './writes.ts'
  * Bytes of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. The longer it waits,
  * the more often a page has been written again meanwhile, which then is copied only once.
  */
-const checkpointBytes = 12 << 20
+const checkpointBytes = 16 << 20
 const idleCheckpointBytes = 4 << 20
 const idleAfter = 2000
 /** Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to write. */

@@ -40,7 +40,7 @@ export const pods = (count: number, version: number, size = 100): ApiObject[] =>
 
 /** Bodies somebody refers to. */
 export const held = `(SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM staged
-  UNION SELECT body FROM event UNION SELECT previous_body FROM event WHERE previous_body IS NOT NULL)`
+  UNION SELECT body FROM told UNION SELECT previous_body FROM told WHERE previous_body IS NOT NULL)`
 
 /** Makes every write of an object with this name fail, until it is dropped. */
 export const refusing = (db: DatabaseSync, name: string): Disposable => {
