@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { Access } from '../cache/shared/access.ts'
 import { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -39,7 +40,7 @@ export const accessOf = (
 export const sharedCollectionsOf = (
   inForce: () => HubConfig,
   access: Access,
-  { cloud, store, metrics }: SharedSurroundings,
+  { cloud, store, metrics, log }: SharedSurroundings,
 ): SharedCollections =>
   new SharedCollections({
     store,
@@ -55,5 +56,11 @@ export const sharedCollectionsOf = (
       onWatches: (difference) => metrics.sharedWatches.add(difference),
       onReaders: (difference) => metrics.sharedReaders.add(difference),
       onReaderEnded: (reason) => metrics.sharedReadersEnded.add({ reason }),
+      onFailed: (gvr, err, refused) => {
+        const resource = qualifiedResource(gvr)
+        if (refused) log.warn({ resource, err }, 'a collection cannot be shared')
+        else
+          log.debug({ resource, err }, 'the watch of a shared collection failed, and is repeated')
+      },
     },
   })

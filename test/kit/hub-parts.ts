@@ -89,6 +89,7 @@ export async function startHubParts(
           onWatches: () => undefined,
           onReaders: () => undefined,
           onReaderEnded: (reason) => readersEnded.push(reason),
+          onFailed: () => undefined,
         },
         ...shared,
       }),

@@ -20,6 +20,8 @@ export interface CollectionHooks {
   readonly onReaders: (difference: number) => void
   /** A reader was ended that its client has not ended, and that was not over its time. */
   readonly onReaderEnded: (reason: Exclude<ReaderEnd, 'done'>) => void
+  /** A collection could not be had; `refused`: it is not tried again before somebody asks for it. */
+  readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
 }
 
 export interface CollectionParts {
@@ -165,6 +167,7 @@ export class SharedCollection implements AsyncDisposable {
         onEvents: (events) => this.#publish(events),
         onLost: () => this.#watched(false),
         onUnstored: () => this.#break(),
+        onFailed: (cause, refused) => this.#parts.hooks.onFailed(this.key.gvr, cause, refused),
       },
     ).run(signal)
   }

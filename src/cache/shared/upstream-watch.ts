@@ -42,6 +42,8 @@ export interface UpstreamListener {
   onLost(): void
   /** What has come could not be stored, so that it may not be told. */
   onUnstored(): void
+  /** It failed; it is tried again soon, or, where it is `refused`, only when somebody asks for it later. */
+  onFailed(cause: unknown, refused: boolean): void
 }
 
 /** Why it cannot be had at all: who may not, and what there is not, is asked for again much later. */
@@ -52,6 +54,9 @@ class Refused extends Error {
 /** What is not stored, and what is forgotten upstream, has to be listed. */
 class MustList extends Error {
   readonly code = 'MUST_LIST'
+  constructor() {
+    super('what is stored cannot be gone on with')
+  }
 }
 
 const refusals = new Set([401, 403, 404, 405, 406])
@@ -101,7 +106,9 @@ export class UpstreamWatch {
           continue
         }
       } catch (error) {
-        if (error instanceof Refused || signal.aborted) return
+        if (signal.aborted) return
+        this.#listener.onFailed(error, error instanceof Refused)
+        if (error instanceof Refused) return
         if (error instanceof MustList) this.#mustList = true
         else this.#inDoubt = true
       }
@@ -192,7 +199,7 @@ export class UpstreamWatch {
       for await (const events of reply.events) {
         const error = events.find((event) => event.type === 'ERROR')
         if (error) throw failureOf(error)
-        if (reply.form().key !== this.#parts.form.key) throw new Refused()
+        if (reply.form().key !== this.#parts.form.key) throw new Refused('answered in another form')
         this.#told(events)
         told = true
       }
