@@ -2,7 +2,9 @@ import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
+import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
+import { sourceOf } from '../local/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import {
   discard,
@@ -93,7 +95,10 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, inWhoseName(exchange), reply)
   const asked = { ...exchange, headers: askingReadable(exchange.headers) }
-  const told = toldOf(what, () => parts.shared?.told(exchange))
+  const told = toldOf(
+    what,
+    () => parts.shared?.told(exchange) ?? toldOffline(exchange, parts.local),
+  )
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
   }
@@ -104,6 +109,14 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   discard(reply)
   const decisive = { ...asked, url: mostRecent(exchange.url) }
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
+}
+
+/** At which version the caller would be, or was, shown the collection offline: perhaps as a part of a wider one. */
+function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion | undefined {
+  const { info } = exchange
+  return info.isResource
+    ? resourceVersion(sourceOf(exchange, info, store)?.resourceVersion)
+    : undefined
 }
 
 /** A filter reads answers through the recorder for every caller; what a caller who has not proved its identity was shown is recorded for nobody. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formsOf, objectForm, parseAccept } from '../../src/request/form.ts'
+import { formsOf, namesObjects, objectForm, parseAccept } from '../../src/request/form.ts'
 
 const forms = (accept: string | undefined, query = ''): string[] =>
   formsOf(accept, new URLSearchParams(query)).map(({ key }) => key)
@@ -50,6 +50,15 @@ void t.test('how much of the object a table carries is part of its form', async 
   t.strictSame(forms(table, 'includeObject=Object'), ['json;table;v1;Object'])
   t.strictSame(forms(table, 'includeObject='), ['json;table;v1;Metadata'])
   t.strictSame(forms('application/json', 'includeObject=Object'), ['json'])
+})
+
+void t.test('rows without their objects do not say of what they are', async (t) => {
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  const says = (accept: string, query = '') =>
+    formsOf(accept, new URLSearchParams(query)).map(namesObjects)
+  t.strictSame(says(table, 'includeObject=None'), [false])
+  t.strictSame(says(table, 'includeObject=Object'), [true])
+  t.strictSame(says(`${table},application/json`), [true, true])
 })
 
 void t.test(
