@@ -5,6 +5,7 @@ import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { KnownDocument } from '../store.ts'
 import { fromBody } from './body.ts'
+import { isHeadWhole } from './head-checksum.ts'
 import { keptIdleDays } from './idle-audiences.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import { KeptBodies } from './kept-bodies.ts'
@@ -28,7 +29,9 @@ export interface Head {
   readonly version: string
   readonly extra: string
   readonly confirmedAt: number
+  /** Nothing that is damaged is. */
   readonly whole: boolean
+  readonly isDamaged: boolean
   readonly holes: boolean
 }
 
@@ -51,7 +54,8 @@ export interface Confirmation {
   readonly confirmedAt: number
 }
 
-const headColumns = 'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes'
+const headColumns =
+  'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes, checksum'
 
 /** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
 export class Reads {
@@ -146,19 +150,23 @@ export class Reads {
     }
   }
 
-  head({ scope, namespace, labelSelector, fieldSelector }: CollectionAddress): Head | undefined {
+  /** Not whole where its version is not what was written. */
+  head(address: CollectionAddress): Head | undefined {
+    const { scope, namespace, labelSelector, fieldSelector } = address
     const id = this.#scope(scope)
     const row =
       id === undefined ? undefined : this.#sql.head.get(id, namespace, labelSelector, fieldSelector)
     if (!row) return undefined
-    const [collection, , , , version, extra, confirmedAt, whole, holes] = row
+    const [collection, , , , version, extra, confirmedAt, whole, holes, checksum] = row
+    const isDamaged = !isHeadWhole(checksum, address, String(version))
     return {
       id: Number(collection),
       gvk: gvkOf(row.slice(1)),
       version: String(version),
       extra: String(extra),
       confirmedAt: Number(confirmedAt),
-      whole: whole === 1,
+      whole: whole === 1 && !isDamaged,
+      isDamaged,
       holes: holes === 1,
     }
   }

@@ -125,6 +125,9 @@ const migrations = [
   `
   ALTER TABLE scope ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  ALTER TABLE collection ADD COLUMN checksum INTEGER;
+  `,
 ]
 
 /** The file was written by a later release, or is not ours. */

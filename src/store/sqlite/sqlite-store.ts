@@ -381,6 +381,7 @@ export class SqliteStore implements ObjectStore {
     if (state?.unfit) return undefined
     const found = this.#reads.atOnce(() => {
       const head = this.#reads.head(address)
+      if (head?.isDamaged) this.#setApart(JSON.stringify(address), { collection: address })
       return head?.whole ? { head, members: this.#reads.members(head.id) } : undefined
     })
     if (!found) return undefined

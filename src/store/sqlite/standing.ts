@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { GVK } from '../../kube/gvk.ts'
+import { isHeadWhole } from './head-checksum.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Stored } from './reads.ts'
 import { prepare, type Row } from './statements.ts'
@@ -52,7 +53,7 @@ export class Standings {
         db,
         `SELECT member.body, member.uid, member.version, member.size,
            collection.kind_group, collection.kind_version, collection.kind, collection.confirmed_at,
-           collection.namespace, label_selector, field_selector, collection.version, holes
+           collection.namespace, label_selector, field_selector, collection.version, holes, checksum
          FROM collection LEFT JOIN member
            ON member.collection = collection.id AND member.namespace = ?2 AND member.name = ?3
          WHERE scope = ?1 AND collection.namespace IN ('', ?2) AND whole = 1
@@ -73,17 +74,18 @@ export class Standings {
       single: single && candidateOf(single, named, String(single[2])),
       forgotten: forgotten?.[8] === '',
       below: String(forgotten?.[8] ?? ''),
-      holdings: this.#sql.holdings.all(id, namespace, name, field).map((row) => ({
-        address: {
+      holdings: this.#sql.holdings.all(id, namespace, name, field).flatMap((row) => {
+        const version = String(row[11])
+        const address = {
           scope,
           namespace: String(row[8]),
           labelSelector: String(row[9]),
           fieldSelector: String(row[10]),
-        },
-        version: String(row[11]),
-        holes: row[12] === 1,
-        member: candidateOf(row, named, String(row[11])),
-      })),
+        }
+        if (!isHeadWhole(row[13], address, version)) return []
+        const member = candidateOf(row, named, version)
+        return [{ address, version, holes: row[12] === 1, member }]
+      }),
     }
   }
 }

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
 import { resourceVersion } from '../../kube/resource-version.ts'
 import { Eviction, type Step } from './eviction.ts'
+import { headChecksum, isHeadWhole } from './head-checksum.ts'
 import { IdleAudiences } from './idle-audiences.ts'
 import {
   pack,
@@ -42,20 +43,23 @@ export class Writes {
     this.#sql = {
       collection: prepare(
         db,
-        `SELECT id, version, whole FROM collection
+        `SELECT id, version, whole, checksum FROM collection
          WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
       ),
       setCollection: prepare(
         db,
         `INSERT INTO collection (scope, namespace, label_selector, field_selector,
-           kind_group, kind_version, kind, version, confirmed_at, whole, holes, extra)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?)
+           kind_group, kind_version, kind, version, confirmed_at, whole, holes, extra, checksum)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?)
          ON CONFLICT DO UPDATE SET kind_group = excluded.kind_group, kind_version = excluded.kind_version,
            kind = excluded.kind, version = excluded.version, confirmed_at = excluded.confirmed_at,
-           whole = 1, holes = 0, extra = excluded.extra
+           whole = 1, holes = 0, extra = excluded.extra, checksum = excluded.checksum
          RETURNING id`,
       ),
-      confirm: prepare(db, 'UPDATE collection SET version = ?, confirmed_at = ? WHERE id = ?'),
+      confirm: prepare(
+        db,
+        'UPDATE collection SET version = ?, confirmed_at = ?, checksum = ? WHERE id = ?',
+      ),
       disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ?'),
       holes: prepare(
         db,
@@ -247,6 +251,7 @@ export class Writes {
       flip.version,
       flip.confirmedAt,
       flip.extra,
+      headChecksum(flip.collection, flip.version),
     )
     const id = Number(row?.[0])
     let changed = false
@@ -323,7 +328,8 @@ export class Writes {
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
-      this.#sql.confirm.run(version, apply.confirmedAt, collection.id)
+      const checksum = headChecksum(apply.collection, version)
+      this.#sql.confirm.run(version, apply.confirmedAt, checksum, collection.id)
       if (!ordered) this.#rings.restart(collection, version)
       else if (told !== collection.version) this.#rings.added(collection, apply.confirmedAt)
     }
@@ -442,9 +448,10 @@ export class Writes {
     const { scope, namespace, labelSelector, fieldSelector } = address
     const scopeId = this.#objects.scope(scope)
     const row = this.#sql.collection.get(scopeId, namespace, labelSelector, fieldSelector)
-    return (
-      row && { id: Number(row[0]), scope: scopeId, version: String(row[1]), whole: row[2] === 1 }
-    )
+    if (!row) return undefined
+    const version = String(row[1])
+    const whole = row[2] === 1 && isHeadWhole(row[3], address, version)
+    return { id: Number(row[0]), scope: scopeId, version, whole }
   }
 
   #member(collection: number, namespace: string, name: string): Held | undefined {

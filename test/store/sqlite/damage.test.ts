@@ -5,7 +5,15 @@ import { node } from '../../../src/request/identity.ts'
 import type { WatchEvent } from '../../../src/codec/watch.ts'
 import type { ApiObject } from '../../../src/kube/object.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../../../src/store/store.ts'
-import { collection, head, keyOf, object, pod, replace } from '../../contracts/object-store.ts'
+import {
+  changed,
+  collection,
+  head,
+  keyOf,
+  object,
+  pod,
+  replace,
+} from '../../contracts/object-store.ts'
 import { database, fileOf, open, trouble } from './opened.ts'
 
 t.beforeEach(() => trouble.splice(0))
@@ -26,6 +34,23 @@ void t.test('a damaged document is unknown, told once, and healed by the next', 
     t.equal(trouble.length, round)
   }
   t.strictSame(new Set(trouble), new Set(['damaged']))
+})
+
+void t.test('a version that the disk has changed is never told', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  db.exec("UPDATE collection SET version = '7'")
+  t.equal(store.list(collection()), undefined)
+  t.equal(store.get(keyOf('never')), undefined, 'nor does it say what is absent')
+  await store.apply(collection(), [changed('MODIFIED', object('a', 8))])
+  t.equal(store.list(collection()), undefined, 'an event does not mend it')
+  t.strictSame(trouble, ['damaged'], 'reported once')
+  await replace(store, collection(), head(9), [object('a', 8)])
+  t.equal(store.list(collection())?.resourceVersion, '9')
+  await store.apply(collection(), [changed('MODIFIED', object('a', 10))])
+  t.equal(store.list(collection())?.resourceVersion, '10')
 })
 
 /** Numbers that look random and are the same for a seed (Mulberry32). */
@@ -82,7 +107,10 @@ const changes = names
 /** What a store serves, each with what it is served as; fails where that is not what was stored under this name. */
 function checkServed(t: Test, store: ObjectStore, where: string): void {
   for (const key of [collection(), secrets]) {
-    for (const { name, bytes } of readable(store.list(key)))
+    const list = store.list(key)
+    if (list && !['100', '130', '200'].includes(list.resourceVersion))
+      t.fail(`${where}: at ${list.resourceVersion}`)
+    for (const { name, bytes } of readable(list))
       if (Buffer.from(bytes).toString() !== textOf(name)) t.fail(`${where}: ${name} in a list`)
   }
   for (const name of ['single', ...names]) {
