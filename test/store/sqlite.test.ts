@@ -16,6 +16,7 @@ import {
   pod,
   replace,
   texts,
+  told,
 } from '../contracts/object-store.ts'
 import {
   count,
@@ -447,6 +448,12 @@ void t.test(
       const [generation = 0] = generations
       t.ok(generation >= acknowledged, `round ${round}: ${acknowledged} was acknowledged`)
       t.equal(found.length, 30)
+      const [list, event] = [generation * 100 + 50, generation * 100 + 60]
+      const { resourceVersion: last } = store.list(collection())!
+      const events = last === String(event) ? 1 : 0
+      t.equal((told(store, collection(), list) as unknown[]).length, events)
+      if (events === 1) t.strictSame(told(store, collection(), event), [])
+      t.equal(told(store, collection(), list - 1), 'expired')
       using db = database(directory)
       t.equal(count(db, 'staged'), 0)
       t.equal(count(db, 'body'), count(db, held))
