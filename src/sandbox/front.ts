@@ -96,7 +96,7 @@ export class Front {
   }
 
   reset(): void {
-    for (const socket of this.#connections) socket.resetAndDestroy()
+    for (const socket of this.#connections) reset(socket)
   }
 
   #accept(socket: Socket): void {
@@ -105,7 +105,7 @@ export class Front {
     this.#connections.add(socket)
     socket.once('close', () => this.#connections.delete(socket))
     const faults = this.#options.faults.striking()
-    if (faults.some(({ kind }) => kind === 'reset')) socket.resetAndDestroy()
+    if (faults.some(({ kind }) => kind === 'reset')) reset(socket)
     else if (faults.some(({ kind }) => kind === 'freeze')) this.#held.push(socket)
     else this.#web.emit('connection', socket)
   }
@@ -199,8 +199,14 @@ function webServer(identity: ServingIdentity | undefined): Server {
 function resetConnection(request: IncomingMessage): void {
   const socket = request.socket as Socket & { _parent?: Socket }
   const raw = socket._parent ?? socket
-  if (typeof raw.resetAndDestroy === 'function') raw.resetAndDestroy()
+  if (typeof raw.resetAndDestroy === 'function') reset(raw)
   socket.destroy()
+}
+
+/** A socket that is reset while its end is still being sent is never closed by Node, and keeps the process. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 async function drain(request: IncomingMessage): Promise<void> {

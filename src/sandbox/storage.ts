@@ -79,11 +79,13 @@ export class Storage implements View {
     })
   }
 
-  /** Takes an object out; what it returns carries the version of the deletion. */
-  remove(kind: Kind, previous: KubeObject): KubeObject {
-    const metadata = { ...previous.metadata, resourceVersion: this.nextVersion }
-    const object = { ...previous, metadata } as KubeObject
-    this.#of(kind).delete(keyOf(previous.metadata.namespace, previous.metadata.name))
+  /** Takes an object out, whose last state is `last`; what it returns carries the version of the deletion. */
+  remove(kind: Kind, last: KubeObject): KubeObject {
+    const metadata = { ...last.metadata, resourceVersion: this.nextVersion }
+    const object = { ...last, metadata } as KubeObject
+    const key = keyOf(last.metadata.namespace, last.metadata.name)
+    const previous = this.#of(kind).get(key) ?? last
+    this.#of(kind).delete(key)
     this.#record({ version: this.#version + 1, kind, type: 'DELETED', object, previous })
     return object
   }

@@ -35,8 +35,9 @@ export interface OpenWatch {
 const leastDeadlineMs = 1_800_000
 
 /**
- * Resolves when the watch may begin: at once, but for initial events no older than a version that has not come yet. Throws a StatusError
- * for what is no version, or does not come in time.
+ * Resolves when the watch may begin: at once, but for initial events no older than a version that has not come yet; those of a watch that
+ * names none are the most recent (apiserver pkg/storage/cacher: GetCurrentResourceVersion). Throws a StatusError for what is no version,
+ * or does not come in time.
  */
 export async function awaitStart(
   view: View,
@@ -44,7 +45,8 @@ export async function awaitStart(
   freshness: Freshness,
 ): Promise<void> {
   const asked = versionNumber(resourceVersion, 'watch')
-  if (sendInitialEvents === true) await freshness.reach(view, asked)
+  if (sendInitialEvents !== true) return
+  await freshness.reach(view, resourceVersion === '' ? view.newest : asked)
 }
 
 /** Streams initial events, changes and bookmarks into an answer whose head is written, until its deadline or its client ends it. */

@@ -392,6 +392,29 @@ void t.test('a delayed request waits for its turn, and others do not', async (t)
   fault[Symbol.dispose]()
 })
 
+void t.test('a server that lags begins no watch with the most recent state', async (t) => {
+  await using sandbox = await startSandbox({ tls: false, freshnessMs: 20 })
+  fill(sandbox, 3)
+  await using behind = await sandbox.lag(2)
+  const initial = `${path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`
+  const answer = await fetch(`${behind.url}${initial}`)
+  t.equal(answer.status, 504)
+})
+
+void t.test('a pod that was deleted is in older lists as it was before', async (t) => {
+  await using sandbox = await plain()
+  const { metadata } = sandbox.create(pods, pod('a'))
+  const before = sandbox.version
+  sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  const { items } = await adminOf(sandbox).json(
+    `/api/v1/pods?resourceVersion=${before}&resourceVersionMatch=Exact`,
+  )
+  t.strictSame(
+    items.map((item: { metadata: { resourceVersion: string } }) => item.metadata.resourceVersion),
+    [metadata.resourceVersion],
+  )
+})
+
 void t.test('a server that lags shows what was, and has not what is', async (t) => {
   await using sandbox = await startSandbox({ tls: false, freshnessMs: 1 })
   fill(sandbox, 3)
