@@ -460,3 +460,28 @@ void t.test('a file that is read again says what is shared from then on', async 
   hub.hub.reconfigure(hub.config)
   await cloud.sandbox.untilWatches(2)
 })
+
+void t.test(
+  'what a shared watch has told is there offline, though the caller had listed none before',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubeProxy = hub.as('kube-proxy')
+    const { resourceVersion, names } = await kubeProxy.list(allServices)
+    t.strictSame(names, [])
+    const watch = await kubeProxy.watch(allServices, { resourceVersion })
+    add(cloud, 'b')
+    t.strictSame(await told(watch, 1), ['ADDED default/b'])
+    await cloud.unplug()
+    await hub.offline()
+    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/b')).status, 200)
+    cloud.sandbox.delete(services, 'b', 'default')
+    await cloud.plug()
+    await hub.online()
+    t.strictSame(await told(watch, 1), ['DELETED default/b'])
+    await cloud.unplug()
+    await hub.offline()
+    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/b')).status, 404)
+  },
+)

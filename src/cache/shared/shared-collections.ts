@@ -15,6 +15,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
+import { covers } from '../../kube/selectors.ts'
 import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
 import { node } from '../../request/identity.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
@@ -287,9 +288,26 @@ export class SharedCollections implements AsyncDisposable {
     // What is not there as of the shared version was deleted, unless it was shown at a later one.
     const known = held === 'absent' ? version : resourceVersion(held.object.resourceVersion)
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
-    if (!isNews || (own.includes('absent') && newestOwn === undefined)) return undefined
+    if (!isNews) return undefined
+    // Of two collections the newer one knows whether it is there.
+    const gone = own.includes('absent') && newestOwn === undefined
+    if (gone && !isNewer(version, this.#toldOfAll(asked))) return undefined
     if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
     return aged(objectReply(form, held), exchange, held.confirmedAt)
+  }
+
+  /** The newest version at which this caller was shown a collection that would have the object that it asks for. */
+  #toldOfAll({ exchange, info, gvr }: SharedAsk): ResourceVersion | undefined {
+    const named = { labelSelector: '', fieldSelector: `metadata.name=${info.name ?? ''}` }
+    return exchange.forms
+      .flatMap((form) => {
+        const audience = { identity: exchange.identity, form: form.key }
+        return this.#parts.store.collections(audience, gvr, info.namespace)
+      })
+      .filter(({ key }) => covers(key, named))
+      .flatMap((told) => resourceVersion(told.resourceVersion) ?? [])
+      .toSorted(compareVersions)
+      .at(-1)
   }
 
   /** Ends all readers and watches. */
@@ -310,6 +328,9 @@ function newest(
   if (a === undefined || b === undefined) return a ?? b
   return compareVersions(a, b) < 0 ? b : a
 }
+
+const isNewer = (version: ResourceVersion, than: ResourceVersion | undefined): boolean =>
+  than === undefined || compareVersions(version, than) > 0
 
 /** The same answer, with what it says of its age. */
 const aged = <R extends ListReply | ObjectReply | WatchReply>(
