@@ -1,0 +1,123 @@
+import {
+  covers,
+  isWhole,
+  keyOf,
+  pathOf,
+  type Collection,
+  type ModelObject,
+  type Resource,
+} from './collection.ts'
+import { Finding } from './finding.ts'
+import type { History } from './history.ts'
+
+/** What is known of an object from what was shown last of it. */
+interface Known {
+  /** Whatever is shown of it next was true at this version or later. */
+  since: number
+  /** It was shown, and nothing has been since that speaks against it. */
+  there: boolean
+}
+
+interface Told {
+  /** The newest version at which it was shown. */
+  version: number
+  /** It was shown whole. */
+  whole: boolean
+}
+
+/** What one identity was shown in one form: what the hub must be able to repeat to it, and must not take back. */
+export class Audience {
+  readonly #history: History
+  readonly #told = new Map<string, Told>()
+  readonly #known = new Map<string, Known>()
+  /** An API server has accepted its credentials. */
+  accepted = false
+
+  constructor(history: History) {
+    this.#history = history
+  }
+
+  /** The version that a collection must not fall behind; 0 where nothing of it was shown. */
+  floor(collection: Collection): number {
+    return this.#told.get(pathOf(collection))?.version ?? 0
+  }
+
+  wasShownWhole(collection: Collection): boolean {
+    return this.#told.get(pathOf(collection))?.whole === true
+  }
+
+  /** A whole list, or the initial events of a watch, at this version. */
+  showList(collection: Collection, version: number): void {
+    this.reach(collection, version, true)
+    const objects = this.#history.objects(collection, version)
+    for (const object of objects.values()) this.#show(collection.resource, object, version, true)
+    for (const [place, known] of this.#known) {
+      const [resource, namespace = '', name = ''] = place.split('/')
+      if (resource !== collection.resource || !covers(collection, { namespace, name })) continue
+      if (objects.has(`${namespace}/${name}`)) continue
+      known.there = false
+      // With selectors it may be there and not match.
+      if (isWhole(collection)) {
+        known.since = Math.max(known.since, version)
+      }
+    }
+  }
+
+  /** A change or a bookmark of a watch. */
+  reach(collection: Collection, version: number, whole = false): void {
+    const path = pathOf(collection)
+    const told = this.#told.get(path) ?? { version: 0, whole: false }
+    this.#told.set(path, {
+      version: Math.max(told.version, version),
+      whole: told.whole || whole,
+    })
+  }
+
+  /** A change that a watch told. */
+  showChange(collection: Collection, type: string, object: ModelObject): void {
+    this.reach(collection, object.version)
+    this.#show(collection.resource, object, object.version, type !== 'DELETED')
+  }
+
+  #show(resource: Resource, object: ModelObject, version: number, there: boolean): void {
+    const place = `${resource}/${keyOf(object)}`
+    const since = Math.max(this.#known.get(place)?.since ?? 0, version)
+    this.#known.set(place, { since, there })
+  }
+
+  /** The version at or after which what is shown next of this object must have been true. */
+  sinceOf(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): number {
+    return this.#known.get(`${resource}/${keyOf(of)}`)?.since ?? 0
+  }
+
+  isKnownThere(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): boolean {
+    return this.#known.get(`${resource}/${keyOf(of)}`)?.there === true
+  }
+
+  /** The answer to a get. */
+  showObject(resource: Resource, object: ModelObject): void {
+    this.#show(resource, object, object.version, true)
+  }
+
+  showAbsence(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): void {
+    const known = this.#known.get(`${resource}/${keyOf(of)}`)
+    if (known) known.there = false
+  }
+}
+
+/** Throws a `Finding` unless this state (`undefined`: absence) was true at `since` or later. */
+export function checkState(
+  history: History,
+  resource: Resource,
+  of: Pick<ModelObject, 'namespace' | 'name'>,
+  shownState: string | undefined,
+  since: number,
+  read: (object: ModelObject) => string,
+): void {
+  const states = history.statesSince(resource, of, since)
+  const texts = states.map((state) => (state === undefined ? undefined : read(state)))
+  if (texts.includes(shownState)) return
+  throw new Finding(
+    `${resource} ${keyOf(of)} shown as ${shownState ?? 'absent'}; since ${since} it was ${texts.map((text) => text ?? 'absent').join(', then ')}`,
+  )
+}

@@ -1,0 +1,178 @@
+import type { Client } from '../kit/client.ts'
+import type { Watching } from '../kit/client-watch.ts'
+import { Condition } from '../kit/condition.ts'
+import type { Audience } from './audience.ts'
+import {
+  keyOf,
+  modelObject,
+  pathOf,
+  shown,
+  type Collection,
+  type ModelObject,
+} from './collection.ts'
+import { Finding } from './finding.ts'
+import type { History } from './history.ts'
+import { Stream, type Start } from './stream.ts'
+import type { Spoiler } from './spoiler.ts'
+
+interface Open {
+  readonly watching: Watching
+  readonly stream: Stream
+}
+
+/**
+ * One program's copy of a collection, kept as a reflector keeps it: by a list or the initial events of a watch, then by changes. What it is
+ * told is judged as it comes.
+ */
+export class Follower {
+  readonly collection: Collection
+  readonly #history: History
+  readonly #audience: Audience
+  readonly #say: (line: string) => void
+  readonly #spoiler: Spoiler
+  readonly #condition = new Condition()
+  #objects = new Map<string, ModelObject>()
+  #open: Open | undefined
+  #failure: unknown
+  /** The version to go on from; `undefined` before the first list. */
+  version: number | undefined
+
+  constructor(
+    collection: Collection,
+    history: History,
+    audience: Audience,
+    say: (line: string) => void,
+    spoiler: Spoiler,
+  ) {
+    this.collection = collection
+    this.#history = history
+    this.#audience = audience
+    this.#say = say
+    this.#spoiler = spoiler
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined
+  }
+
+  get state(): string[] {
+    return [...this.#objects.values()].map(shown).toSorted()
+  }
+
+  /** What a list has shown whole. */
+  take(version: number): void {
+    this.leave()
+    this.#objects = this.#history.objects(this.collection, version)
+    this.version = version
+  }
+
+  leave(): void {
+    this.#open?.watching.hangUp()
+    this.#open = undefined
+  }
+
+  /** Throws what a watch was found to have told. */
+  throwIfAny(): void {
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** A watch with these parameters. Resolves with the status of its head, or `undefined` where there was none. */
+  async watch(
+    client: Client,
+    start: Start,
+    query: Record<string, string>,
+  ): Promise<number | undefined> {
+    this.leave()
+    let watching: Watching
+    try {
+      watching = await client.watch(pathOf(this.collection), query)
+    } catch {
+      return undefined
+    }
+    if (watching.status !== 200) {
+      watching.answer.resume()
+      return watching.status
+    }
+    const stream = new Stream(this.#history, this.collection, start)
+    const open: Open = { watching, stream }
+    this.#open = open
+    this.#read(open).catch((failure: unknown) => {
+      this.#failure ??= failure
+      this.#condition.changed()
+    })
+    return 200
+  }
+
+  async #read(open: Open): Promise<void> {
+    const { watching, stream } = open
+    // What begins with the state of the collection replaces the copy when that is told whole.
+    let initial: Map<string, ModelObject> | undefined =
+      stream.reached === undefined ? new Map() : undefined
+    for (;;) {
+      const came = await watching.next().catch(() => undefined)
+      if (this.#open !== open) return
+      if (came === undefined) {
+        this.#open = undefined
+        this.#condition.changed()
+        return
+      }
+      const event = this.#spoiler.event ? this.#spoiler.event(came) : came
+      if (event === undefined) continue
+      const object = modelObject(event.object)
+      this.#say(
+        `  ${pathOf(this.collection)}: ${event.type} ${event.type === 'ERROR' ? '' : shown(object)}`,
+      )
+      stream.see(event)
+      const objects = initial ?? this.#objects
+      if (event.type === 'ADDED' || event.type === 'MODIFIED') objects.set(keyOf(object), object)
+      if (event.type === 'DELETED') objects.delete(keyOf(object))
+      if (initial !== undefined && stream.reached !== undefined) {
+        this.#objects = initial
+        initial = undefined
+        this.#audience.showList(this.collection, stream.reached)
+      }
+      if (initial === undefined && event.type !== 'ERROR') {
+        this.version = stream.reached
+        if (event.type === 'BOOKMARK') this.#audience.reach(this.collection, object.version)
+        else this.#audience.showChange(this.collection, event.type, object)
+      }
+      if (stream.expired) this.version = undefined
+      this.#condition.changed()
+    }
+  }
+
+  /** Resolves when the watch, if there is one, has told all there is up to `version`, or is over. */
+  async caughtUp(version: number): Promise<void> {
+    const open = this.#open
+    await this.#condition.until(
+      () =>
+        this.#failure !== undefined ||
+        this.#open !== open ||
+        open === undefined ||
+        open.stream.hasReached(version),
+    )
+    this.throwIfAny()
+  }
+
+  /** Resolves when the watch has told its initial events whole, or is over. */
+  async begun(): Promise<void> {
+    const open = this.#open
+    await this.#condition.until(
+      () =>
+        this.#failure !== undefined ||
+        this.#open !== open ||
+        open === undefined ||
+        open.stream.reached !== undefined,
+    )
+    this.throwIfAny()
+  }
+
+  /** Throws a `Finding` where its copy is not what the cloud has. */
+  checkInStep(): void {
+    const truth = this.#history.state(this.collection, this.#history.newest)
+    if (truth.join() === this.state.join()) return
+    throw new Finding(
+      `${pathOf(this.collection)} is not in step at ${this.version}: ${this.state.join(', ')} where the cloud has ${truth.join(', ')}`,
+    )
+  }
+}

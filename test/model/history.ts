@@ -1,0 +1,127 @@
+import {
+  keyOf,
+  selects,
+  shown,
+  type Collection,
+  type ModelObject,
+  type Resource,
+} from './collection.ts'
+
+/** One write to the cloud. */
+interface Write {
+  readonly version: number
+  readonly resource: Resource
+  /** What there was before. */
+  readonly before: ModelObject | undefined
+  /** What there is from then on; `undefined` where it was deleted. */
+  readonly after: ModelObject | undefined
+}
+
+/** What a watch tells of one write. */
+export interface Told {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly object: ModelObject
+}
+
+/** Everything that was ever true in the cloud, version by version. */
+export class History {
+  /** The version before the first write that the model knows. */
+  readonly first: number
+  readonly #newest: () => number
+  readonly #writes: Write[] = []
+  readonly #present = new Map<string, ModelObject>()
+
+  /** `lag`: how far behind the first write a server may be. */
+  constructor(newest: () => number, lag: number) {
+    this.#newest = newest
+    this.first = newest() - lag
+  }
+
+  /** The newest version that was issued. */
+  get newest(): number {
+    return this.#newest()
+  }
+
+  isIssued(version: number): boolean {
+    return Number.isInteger(version) && version >= this.first && version <= this.newest
+  }
+
+  put(resource: Resource, object: ModelObject): void {
+    this.#write({
+      version: object.version,
+      resource,
+      before: this.now(resource, object),
+      after: object,
+    })
+    this.#present.set(`${resource}/${keyOf(object)}`, object)
+  }
+
+  /** `last`: its last state with the version of its deletion. */
+  remove(resource: Resource, last: ModelObject): void {
+    this.#write({
+      version: last.version,
+      resource,
+      before: this.now(resource, last),
+      after: undefined,
+    })
+    this.#present.delete(`${resource}/${keyOf(last)}`)
+  }
+
+  #write(write: Write): void {
+    this.#writes.push(write)
+  }
+
+  now(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): ModelObject | undefined {
+    return this.#present.get(`${resource}/${keyOf(of)}`)
+  }
+
+  /** What a list at this version holds, in order. */
+  state(collection: Collection, version: number): string[] {
+    return [...this.objects(collection, version).values()].map(shown).toSorted()
+  }
+
+  objects(collection: Collection, version: number): Map<string, ModelObject> {
+    const objects = new Map<string, ModelObject>()
+    for (const { resource, before, after, version: at } of this.#writes) {
+      if (resource !== collection.resource || at > version) continue
+      if (before) objects.delete(keyOf(before))
+      if (after && selects(collection, after)) objects.set(keyOf(after), after)
+    }
+    return objects
+  }
+
+  /** What a watch from this version on tells, up to now (apiserver pkg/storage/cacher: transitions by old and new object). */
+  after(collection: Collection, version: number): Told[] {
+    return this.#writes.flatMap((write) => {
+      if (write.version <= version) return []
+      const told = toldOf(collection, write)
+      return told ? [told] : []
+    })
+  }
+
+  /** The states that an object has had from `since` on, with `undefined` among them where it did not exist for a while. */
+  statesSince(
+    resource: Resource,
+    of: Pick<ModelObject, 'namespace' | 'name'>,
+    since: number,
+  ): (ModelObject | undefined)[] {
+    const states: (ModelObject | undefined)[] = [undefined]
+    for (const { resource: other, before, after, version } of this.#writes) {
+      if (other !== resource || keyOf((after ?? before) as ModelObject) !== keyOf(of)) continue
+      if (version <= since) states.length = 0
+      states.push(after)
+    }
+    return states
+  }
+}
+
+function toldOf(
+  collection: Collection,
+  { version, resource, before, after }: Write,
+): Told | undefined {
+  if (resource !== collection.resource) return undefined
+  const was = before !== undefined && selects(collection, before)
+  const is = after !== undefined && selects(collection, after)
+  if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: after }
+  return was ? { type: 'DELETED', object: { ...before, version } } : undefined
+}

@@ -1,0 +1,613 @@
+import { at, objectOf, type Client } from '../kit/client.ts'
+import { CloudServer } from '../kit/cloud.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { startSandbox, type SecondFront } from '../../src/sandbox/sandbox.ts'
+import { Audience, checkState } from './audience.ts'
+import {
+  bodyOf,
+  modelObject,
+  namespaces,
+  pathOf,
+  pathOfObject,
+  resources,
+  shown,
+  type Collection,
+} from './collection.ts'
+import { Finding } from './finding.ts'
+import { Follower } from './follower.ts'
+import { History } from './history.ts'
+import { Link, type LinkState } from './link.ts'
+import type { Operation, Setup, ViewerSetup } from './operations.ts'
+import { runHub, type RunningHub } from './running-hub.ts'
+import type { Spoiler } from './spoiler.ts'
+
+type Op<Do extends Operation['do']> = Extract<Operation, { readonly do: Do }>
+
+interface Viewer {
+  readonly setup: ViewerSetup
+  readonly audience: Audience
+  readonly followers: ReadonlyMap<Collection, Follower>
+  readonly peeks: Map<Collection, Follower>
+}
+
+/** How things stood when something was asked. */
+interface Asked {
+  readonly state: LinkState
+  readonly epoch: number
+  readonly life: number
+  readonly newest: number
+}
+
+/** Soon enough for a verdict not to be waited for, and seldom enough for a dozen hubs in one process. */
+const heartbeat = { intervalMs: 100, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
+
+/** A cloud, a hub before it, programs that ask the hub, and a model of what they may be shown. */
+export class World implements AsyncDisposable {
+  readonly #setup: Setup
+  readonly #cloud: CloudServer
+  readonly #second: SecondFront | undefined
+  readonly #hub: RunningHub
+  readonly #history: History
+  readonly #link: Link
+  readonly #viewers: readonly Viewer[]
+  readonly #token: string
+  readonly #spoiler: Spoiler
+  readonly #loose = new Set<Promise<void>>()
+  #looseFailure: unknown
+  /** Another one for each process of the hub. */
+  #life = 0
+  /** No older version can be asked for exactly. */
+  #compacted: number
+  #marks = 0
+  /** What was done and seen, for who has to find out. */
+  readonly trace: string[] = []
+
+  private constructor(
+    setup: Setup,
+    cloud: CloudServer,
+    second: SecondFront | undefined,
+    hub: RunningHub,
+    spoiler: Spoiler,
+  ) {
+    this.#setup = setup
+    this.#cloud = cloud
+    this.#second = second
+    this.#hub = hub
+    this.#spoiler = spoiler
+    this.#token = cloud.sandbox.token('system:serviceaccount:red:reader')
+    this.#history = new History(() => Number(cloud.sandbox.version), setup.lag)
+    this.#link = new Link(cloud)
+    this.#compacted = this.#history.newest
+    const audiences = new Map<string, Audience>()
+    const say = (line: string): void => void this.trace.push(line)
+    this.#viewers = setup.viewers.map((each) => {
+      const name = `${each.identity} ${each.encoding}`
+      const audience = audiences.get(name) ?? new Audience(this.#history)
+      audiences.set(name, audience)
+      const followers = setup.collections.map(
+        (collection) =>
+          [collection, new Follower(collection, this.#history, audience, say, spoiler)] as const,
+      )
+      return { setup: each, audience, followers: new Map(followers), peeks: new Map() }
+    })
+  }
+
+  static async start(setup: Setup, spoiler: Spoiler = {}): Promise<World> {
+    const sandbox = await startSandbox({
+      tls: false,
+      bookmarkMs: setup.bookmarkMs,
+      freshnessMs: 20,
+      namespaces: [...namespaces],
+    })
+    const second = setup.lag > 0 ? await sandbox.lag(setup.lag) : undefined
+    const cloud = new CloudServer(sandbox)
+    const upstreams = second ? [cloud, second] : [cloud]
+    const options = { upstreams, flags: ['--lb-mode=priority'], config: { heartbeat } }
+    const hub = await runHub(options, setup.child)
+    const world = new World(setup, cloud, second, hub, spoiler)
+    await world.#steady()
+    return world
+  }
+
+  async do(operation: Operation): Promise<void> {
+    this.trace.push(`${this.#history.newest} ${this.#link.state} ${JSON.stringify(operation)}`)
+    switch (operation.do) {
+      case 'write':
+        this.#write(operation)
+        break
+      case 'delete':
+        this.#delete(operation)
+        break
+      case 'list':
+        await this.#unless(operation.loose, this.#list(operation))
+        break
+      case 'get':
+        await this.#unless(operation.loose, this.#get(operation))
+        break
+      case 'follow':
+        await this.#follow(operation)
+        break
+      case 'peek':
+        await this.#peek(operation)
+        break
+      case 'leave':
+        this.#followerOf(operation).leave()
+        break
+      case 'settle':
+        await this.#settle()
+        break
+      case 'unplug':
+        this.#link.cut()
+        if (operation.waits) await this.#steady()
+        break
+      case 'plug':
+        if (!this.#link.isDown) break
+        this.#link.mend()
+        if (operation.waits) await this.#steady()
+        break
+      case 'freeze':
+        this.#link.freeze()
+        break
+      case 'thaw':
+        this.#link.thaw()
+        break
+      case 'reset':
+        this.#link.shake()
+        break
+      case 'steady':
+        await this.#steady()
+        break
+      case 'cut':
+        await this.#cut(operation)
+        break
+      case 'compact':
+        // What the lagging one has not told yet would be lost to it: the two have one memory.
+        if (this.#lags) break
+        this.#cloud.sandbox.compact()
+        this.#compacted = this.#history.newest
+        break
+      case 'end-watches':
+        this.#cloud.sandbox.endWatches()
+        break
+      case 'restart':
+        this.#life++
+        this.#link.is('unclear')
+        await this.#hub.restart()
+        await this.#steady()
+        break
+      case 'fall-behind':
+        if (this.#second) await this.#link.fallBehind()
+        break
+      case 'catch-up':
+        await this.#link.catchUp()
+        break
+    }
+    this.#throwIfAny()
+  }
+
+  async #unless(loose: boolean, doing: Promise<void>): Promise<void> {
+    if (!loose) return doing
+    const one = doing
+      .catch((failure: unknown) => void (this.#looseFailure ??= failure))
+      .finally(() => this.#loose.delete(one))
+    this.#loose.add(one)
+  }
+
+  #throwIfAny(): void {
+    if (this.#looseFailure !== undefined) throw this.#looseFailure
+    for (const follower of this.#followers()) follower.throwIfAny()
+  }
+
+  *#followers(): Generator<Follower> {
+    for (const { followers, peeks } of this.#viewers) {
+      yield* followers.values()
+      yield* peeks.values()
+    }
+  }
+
+  #viewer(index: number): Viewer {
+    const viewer = this.#viewers[index % this.#viewers.length]
+    if (!viewer) throw new Error('a world has viewers')
+    return viewer
+  }
+
+  #collection(index: number): Collection {
+    const collection = this.#setup.collections[index % this.#setup.collections.length]
+    if (!collection) throw new Error('a world has collections')
+    return collection
+  }
+
+  #followerOf({ viewer, collection }: { viewer: number; collection: number }): Follower {
+    const found = this.#viewer(viewer).followers.get(this.#collection(collection))
+    if (!found) throw new Error('every viewer may follow every collection')
+    return found
+  }
+
+  #clientOf({ setup }: Viewer): Client {
+    return this.#hub.as(setup.component, {
+      encoding: setup.encoding,
+      ...(setup.identity === 'account' && { token: this.#token }),
+    })
+  }
+
+  #write({ resource, namespace, name, app }: Op<'write'>): void {
+    const gvr = resources[resource]
+    const body = bodyOf(resource, { namespace, name, app, mark: `m${this.#marks++}` })
+    const { sandbox } = this.#cloud
+    const there = this.#history.now(resource, { namespace, name }) !== undefined
+    const written = there
+      ? sandbox.update(gvr, { ...sandbox.get(gvr, name, namespace), ...body })
+      : sandbox.create(gvr, body)
+    this.#history.put(resource, modelObject(written))
+  }
+
+  #delete({ resource, namespace, name }: Op<'delete'>): void {
+    if (!this.#history.now(resource, { namespace, name })) return
+    const { sandbox } = this.#cloud
+    const gone = sandbox.delete(resources[resource], name, namespace, { gracePeriodSeconds: 0 })
+    this.#history.remove(resource, modelObject(gone))
+  }
+
+  #ask(): Asked {
+    const { state, epoch } = this.#link
+    return { state, epoch, life: this.#life, newest: this.#history.newest }
+  }
+
+  /** How things stood all the while: where that has changed, nothing can be said. */
+  #stateSince({ state, epoch }: Asked): LinkState {
+    return epoch === this.#link.epoch ? state : 'unclear'
+  }
+
+  get #lags(): boolean {
+    return this.#second !== undefined
+  }
+
+  async #list(operation: Op<'list'>): Promise<void> {
+    const viewer = this.#viewer(operation.viewer)
+    const collection = this.#collection(operation.collection)
+    const follower = this.#followerOf(operation)
+    const { audience } = viewer
+    const asked = this.#ask()
+    const floor = audience.floor(collection)
+    const own = follower.version ?? floor
+    const wanted = wantedVersion(operation, own, this.#history)
+    const isNumbered = wanted !== '' && wanted !== '0'
+    const match =
+      isNumbered || (wanted === '0' && operation.match !== 'Exact') ? operation.match : ''
+    const exact = isNumbered && (match === 'Exact' || (match === '' && operation.limit > 0))
+    const query: Record<string, string> = {
+      ...(wanted !== '' && { resourceVersion: wanted }),
+      ...(match !== '' && { resourceVersionMatch: match }),
+      ...(operation.limit > 0 && { limit: String(operation.limit) }),
+    }
+    const path = pathOf(collection, query)
+    const shownItems: string[] = []
+    let version: number | undefined
+    for (let next = path; ;) {
+      const answer = await this.#send(viewer, next)
+      const state = this.#stateSince(asked)
+      if (answer?.status !== 200) {
+        const further = version !== undefined
+        const mayRefuse = further
+          ? answer?.status === 410 && (state !== 'online' || (version ?? 0) < this.#compacted)
+          : this.#mayRefuseList(answer?.status, state, viewer, collection, {
+              number: isNumbered ? Number(wanted) : undefined,
+              exact,
+              floor,
+            })
+        if (!mayRefuse && !(further && state === 'unclear')) {
+          throw new Finding(`${next} was answered ${answer?.status ?? 'by a break'} while ${state}`)
+        }
+        return
+      }
+      const list = this.#spoiler.list?.(answer.object) ?? answer.object
+      const given = Number(at(list, 'metadata', 'resourceVersion'))
+      this.#say(viewer, `${next} is at ${given}`)
+      if (!this.#history.isIssued(given)) {
+        throw new Finding(`${next} is at ${given}, which was never issued`)
+      }
+      if (version !== undefined && given !== version) {
+        throw new Finding(`a further page is at ${given}, the first at ${version}`)
+      }
+      version = given
+      shownItems.push(
+        ...((list['items'] ?? []) as readonly JsonObject[]).map((item) => shown(modelObject(item))),
+      )
+      const token = at(list, 'metadata', 'continue')
+      if (typeof token !== 'string' || token === '') break
+      const { limit = '1' } = query
+      next = pathOf(collection, { limit, continue: token })
+    }
+    const truth = this.#history.state(collection, version)
+    if (truth.join() !== shownItems.toSorted().join()) {
+      throw new Finding(
+        `${path} at ${version} shows ${shownItems.join(', ') || 'nothing'} where there was ${truth.join(', ') || 'nothing'}`,
+      )
+    }
+    const least = leastVersion(wanted, floor, this.#stateSince(asked) === 'online', asked.newest)
+    if (version < least) throw new Finding(`${path} is at ${version}, before ${least}`)
+    if (exact && version !== Number(wanted)) {
+      throw new Finding(`${path} is at ${version}, not exactly that`)
+    }
+    audience.accepted = true
+    // What was read in pages of two hubs was not kept by either.
+    if (asked.life === this.#life) audience.showList(collection, version)
+    if (!follower.isOpen && version >= (follower.version ?? 0)) follower.take(version)
+  }
+
+  #mayRefuseList(
+    status: number | undefined,
+    state: LinkState,
+    { audience, setup }: Viewer,
+    collection: Collection,
+    asked: { number: number | undefined; exact: boolean; floor: number },
+  ): boolean {
+    const { number, exact, floor } = asked
+    const isFuture = number !== undefined && number > this.#history.newest
+    if (status === 401) return setup.identity === 'account' && !audience.accepted
+    if (state === 'unclear') return status === undefined || status === 410 || status >= 500
+    if (state === 'online') {
+      if (status === 504) return isFuture || (this.#lags && number !== undefined)
+      return status === 410 && exact && (number ?? 0) < this.#compacted
+    }
+    if (status === 410) return exact
+    if (status === 504) return number !== undefined && (exact || number > floor)
+    return status === 503 && !audience.wasShownWhole(collection)
+  }
+
+  async #get({ viewer: index, resource, namespace, name, version }: Op<'get'>): Promise<void> {
+    const viewer = this.#viewer(index)
+    const { audience } = viewer
+    const of = { namespace, name }
+    const asked = this.#ask()
+    const known = audience.sinceOf(resource, of)
+    const wasThere = audience.isKnownThere(resource, of)
+    const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
+    const sent = await this.#send(viewer, path)
+    const answer = sent && (this.#spoiler.get?.(sent) ?? sent)
+    const state = this.#stateSince(asked)
+    const since = state === 'online' && version === 'none' ? asked.newest : known
+    this.#say(viewer, `${path}: ${answer?.status}`)
+    if (answer?.status === 200) {
+      const object = modelObject(answer.object)
+      checkState(this.#history, resource, of, shown(object), since, shown)
+      audience.accepted = true
+      audience.showObject(resource, object)
+      return
+    }
+    if (answer?.status === 404) {
+      checkState(this.#history, resource, of, undefined, since, shown)
+      audience.accepted ||= state === 'online'
+      audience.showAbsence(resource, of)
+      return
+    }
+    if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
+    if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
+    if (state === 'offline' && answer?.status === 503 && !wasThere) return
+    throw new Finding(`${path} was answered ${answer?.status ?? 'by a break'} while ${state}`)
+  }
+
+  async #send(
+    viewer: Viewer,
+    path: string,
+  ): Promise<{ status: number; object: JsonObject } | undefined> {
+    try {
+      const answer = await this.#clientOf(viewer).get(path)
+      return { status: answer.status, object: objectOf(answer) }
+    } catch {
+      return undefined
+    }
+  }
+
+  async #follow(operation: Pick<Op<'follow'>, 'viewer' | 'collection' | 'from'>): Promise<void> {
+    const viewer = this.#viewer(operation.viewer)
+    const { audience } = viewer
+    const follower = this.#followerOf(operation)
+    const { collection, version } = follower
+    const asked = this.#ask()
+    const floor = audience.floor(collection)
+    const resumes = operation.from === 'own' && version !== undefined
+    const bookmarks = { allowWatchBookmarks: 'true' }
+    const query: Record<string, string> = resumes
+      ? { resourceVersion: String(version), ...bookmarks }
+      : {
+          sendInitialEvents: 'true',
+          resourceVersionMatch: 'NotOlderThan',
+          ...(version !== undefined && { resourceVersion: String(version) }),
+          ...bookmarks,
+        }
+    const least = leastVersion(
+      version === undefined ? '' : String(version),
+      floor,
+      asked.state === 'online',
+      asked.newest,
+    )
+    const start = resumes ? { after: version } : { from: Math.max(least, this.#history.first) }
+    const status = await follower.watch(this.#clientOf(viewer), start, query)
+    this.#say(viewer, `${pathOf(collection, query)}: ${status}`)
+    const state = this.#stateSince(asked)
+    if (status === 200) return
+    if (status === 410 || status === 504) follower.version = undefined
+    if (status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
+    if (state === 'unclear') return
+    if (state === 'online' && status === 504 && this.#lags) return
+    if (state === 'offline' && status === 503 && !audience.wasShownWhole(collection)) return
+    throw new Finding(
+      `${pathOf(collection, query)} was answered ${status ?? 'by a break'} while ${state}`,
+    )
+  }
+
+  /** A watch that begins with what there is at any version is nobody's copy: it is only judged. */
+  async #peek(operation: Op<'peek'>): Promise<void> {
+    const viewer = this.#viewer(operation.viewer)
+    const collection = this.#collection(operation.collection)
+    viewer.peeks.get(collection)?.leave()
+    const peek = new Follower(
+      collection,
+      this.#history,
+      viewer.audience,
+      (line) => this.trace.push(line),
+      this.#spoiler,
+    )
+    viewer.peeks.set(collection, peek)
+    await peek.watch(
+      this.#clientOf(viewer),
+      { from: this.#history.first },
+      { resourceVersion: '0' },
+    )
+  }
+
+  #say({ setup }: Viewer, line: string): void {
+    this.trace.push(`  ${setup.component} ${setup.identity} ${setup.encoding} ${line}`)
+  }
+
+  async #settle(): Promise<void> {
+    await Promise.all(this.#loose)
+    if (this.#link.isFrozen || this.#link.state === 'unclear') return
+    const seen = this.#history.newest - this.#setup.lag
+    for (const { followers } of this.#viewers) {
+      for (const follower of followers.values()) {
+        await follower.begun()
+        if (this.#link.state === 'online') await follower.caughtUp(seen)
+      }
+    }
+  }
+
+  /** Resolves when the hub knows how things stand, or cannot. */
+  async #steady(): Promise<void> {
+    if (this.#link.isFrozen) return
+    if (this.#link.isDown) {
+      await this.#hub.offline()
+      this.#link.is('offline')
+      return
+    }
+    const isProbe = ({ path }: { path: string }): boolean => path === '/readyz'
+    // Whatever probe was under way when things changed is over when the second after it has begun.
+    for (let probes = this.#lags ? 6 : 3; probes > 0; probes--) {
+      await this.#cloud.sandbox.nextRequest(isProbe)
+    }
+    await this.#hub.online()
+    this.#link.is('online')
+  }
+
+  async #cut({ what, bytes, viewer, collection }: Op<'cut'>): Promise<void> {
+    const { state } = this.#link
+    const asks = { viewer, collection }
+    {
+      using _cut = this.#cloud.sandbox.faults.cut(bytes, ({ path }) => path !== '/readyz')
+      this.#link.is(state === 'offline' ? 'offline' : 'unclear')
+      if (what === 'follow') await this.#follow({ ...asks, from: 'own' })
+      else
+        await this.#list({
+          do: 'list',
+          ...asks,
+          version: 'any',
+          match: '',
+          limit: 0,
+          loose: false,
+        })
+    }
+    if (state !== 'online') return
+    await this.#steady()
+  }
+
+  /** Everything is mended: every copy comes to be what the cloud has. Then the link is cut, and what was shown is there. */
+  async end(): Promise<void> {
+    this.trace.push(`${this.#history.newest} ${this.#link.state} the end`)
+    this.#link.thaw()
+    this.#link.mend()
+    await this.#link.catchUp()
+    await this.#steady()
+    await Promise.all(this.#loose)
+    for (const [viewer, { followers, peeks }] of this.#viewers.entries()) {
+      for (const peek of peeks.values()) peek.leave()
+      for (const follower of followers.values()) {
+        const collection = this.#setup.collections.indexOf(follower.collection)
+        await this.#converge(follower, { viewer, collection })
+      }
+    }
+    this.#throwIfAny()
+    for (const follower of this.#followers()) follower.leave()
+    this.#link.cut()
+    await this.#steady()
+    for (const [viewer, { followers }] of this.#viewers.entries()) {
+      for (const follower of followers.values()) {
+        const collection = this.#setup.collections.indexOf(follower.collection)
+        const asks = { viewer, collection, match: '', limit: 0, loose: false } as const
+        await this.do({ do: 'list', ...asks, version: 'none' })
+        const { resource } = follower.collection
+        for (const of of this.#history.objects({ resource }, this.#history.newest).values()) {
+          const { namespace, name } = of
+          await this.do({
+            do: 'get',
+            viewer,
+            resource,
+            namespace,
+            name,
+            version: 'none',
+            loose: false,
+          })
+        }
+      }
+    }
+  }
+
+  async #converge(
+    follower: Follower,
+    asks: { readonly viewer: number; readonly collection: number },
+  ): Promise<void> {
+    if (!this.#setup.patient) follower.leave()
+    const { newest } = this.#history
+    for (let tries = 0; tries < 10; tries++) {
+      if (!follower.isOpen) await this.#follow({ ...asks, from: 'own' })
+      await follower.begun()
+      // A server that lags would have its say only with the next writes.
+      if (this.#setup.lag > 0) await follower.caughtUp(newest - this.#setup.lag)
+      else await follower.caughtUp(newest)
+      if (follower.isOpen) break
+    }
+    if (!follower.isOpen) throw new Finding(`${pathOf(follower.collection)} cannot be followed`)
+    if (this.#setup.lag > 0) {
+      follower.leave()
+      await this.do({
+        do: 'list',
+        ...asks,
+        version: 'none',
+        match: '',
+        limit: 0,
+        loose: false,
+      })
+    }
+    follower.checkInStep()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const follower of this.#followers()) follower.leave()
+    this.#link.thaw()
+    this.#link.mend()
+    await this.#hub[Symbol.asyncDispose]()
+    await this.#second?.[Symbol.asyncDispose]()
+    await this.#cloud.sandbox[Symbol.asyncDispose]()
+  }
+}
+
+function wantedVersion({ version }: Op<'list'>, own: number, history: History): string {
+  switch (version) {
+    case 'none':
+      return ''
+    case 'any':
+      return '0'
+    case 'own':
+      return own === 0 ? '0' : String(own)
+    case 'older':
+      return String(Math.max(history.first, own - 2))
+    case 'future':
+      return String(history.newest + 2)
+  }
+}
+
+/** The version before which an answer to a list may not be. */
+function leastVersion(wanted: string, floor: number, isOnline: boolean, newest: number): number {
+  if (wanted === '') return isOnline ? newest : floor
+  return wanted === '0' ? floor : Number(wanted)
+}
