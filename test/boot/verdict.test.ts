@@ -183,12 +183,19 @@ for (const encoding of ['json', 'protobuf'] as const) {
     known.put(storage('volumeattachments'), '', attachment, attached(true))
     t.equal(judge(known).ready, true)
     known.forget(storage('volumeattachments'), '', attachment)
-    known.put(storage('csidrivers'), '', 'disk.csi.example', {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'CSIDriver',
-      metadata: { name: 'disk.csi.example' },
-      spec: { attachRequired: false, tokenRequests: [{ audience: 'disk' }] },
-    })
+    const driver = (spec: JsonObject): void => {
+      known.put(storage('csidrivers'), '', 'disk.csi.example', {
+        apiVersion: 'storage.k8s.io/v1',
+        kind: 'CSIDriver',
+        metadata: { name: 'disk.csi.example' },
+        spec,
+      })
+    }
+    driver({ attachRequired: true })
+    t.strictSame(said(judge(known)), [
+      `press: missing volumeattachments.storage.k8s.io ${attachment}`,
+    ])
+    driver({ attachRequired: false, tokenRequests: [{ audience: 'disk' }] })
     // Not attached before it is mounted; but the driver wants a token.
     t.strictSame(said(judge(known)), ['press: missing serviceaccounts/token operator'])
   })

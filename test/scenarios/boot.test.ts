@@ -17,7 +17,7 @@ import {
   volumes,
 } from '../kit/bootable.ts'
 import { at, objectOf } from '../kit/client.ts'
-import { configMaps, nodeName, pods, podsOfNode, secrets } from '../kit/cloud.ts'
+import { configMaps, nodeName, pods, podsOfNode, secrets, serviceAccounts } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHubOptions } from '../kit/hub.ts'
 
 /** Asks again quickly, so that no test waits for minutes. */
@@ -224,6 +224,42 @@ void t.test('offline nothing is asked, and online again it is', async (t) => {
   await cloud.plug()
   await hub.online()
   await again
+})
+
+void t.test('a token that the kubelet was given counts until it expires', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(serviceAccounts, { metadata: { name: 'default', namespace: 'default' } })
+  const access = { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } }
+  cloud.sandbox.create(pods, podWith('press', { projected: { sources: [access] } }))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  const kubelet = kubeletOf(hub)
+  await startUp(kubelet)
+  t.strictSame(problemsIn(await verdictOf(hub)), ['press: missing serviceaccounts/token default'])
+  // As a kubelet asks (k/k pkg/volume/projected): no audience is none.
+  const uid = cloud.sandbox.get(pods, 'press', 'default')?.metadata.uid ?? ''
+  const answer = await kubelet.send('/api/v1/namespaces/default/serviceaccounts/default/token', {
+    method: 'POST',
+    body: {
+      kind: 'TokenRequest',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: {},
+      spec: {
+        audiences: null,
+        expirationSeconds: 3607,
+        boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'press', uid },
+      },
+    },
+  })
+  t.equal(answer.status, 201)
+  const { tokensUntil = '' } = await verdictUntil(hub, ({ ready }) => ready)
+  t.ok(Date.parse(tokensUntil) > Date.now())
+  await cloud.unplug()
+  await hub.restart()
+  await hub.offline()
+  t.match(await verdictOf(hub), { ready: true, tokensUntil })
+  const token = at(objectOf(answer), 'status', 'token') as string
+  t.notMatch(JSON.stringify(await verdictOf(hub)), token)
 })
 
 const conditionOf = (cloud: CloudServer, named = 'OfflineReady'): JsonObject | undefined => {
