@@ -56,7 +56,7 @@ interface Ring {
   /** How many events there are before it is looked which of them may go. */
   due: number
   /** As `collection.ring_tail` is to be. */
-  tail: readonly Tail[]
+  tail: Tail[]
 }
 
 /** The columns of `event` in their order, but for the collection. */
@@ -142,7 +142,7 @@ export class Rings {
       previous?.resourceVersion ?? null,
       previous?.size ?? null,
     ]
-    ring.tail = [...ring.tail, event]
+    ring.tail.push(event)
     this.#objects.ring(object)
     if (previous) this.#objects.ring(previous)
     ring.next += 1
@@ -263,10 +263,10 @@ const isDue = (ring: Ring, toldAt: number, at: number): boolean =>
 export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]
 
 /** As `collection.ring_tail` has it; nothing where that is damaged. */
-function tailIn(text: unknown): readonly Tail[] {
+function tailIn(text: unknown): Tail[] {
   try {
     const tail: unknown = JSON.parse(String(text))
-    return Array.isArray(tail) ? (tail as readonly Tail[]) : []
+    return Array.isArray(tail) ? (tail as Tail[]) : []
   } catch {
     return []
   }
