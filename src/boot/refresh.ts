@@ -1,4 +1,4 @@
-import { after, jitter, now } from '../base/clock.ts'
+import { after, elapsed, jitter, now } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { mediaType } from '../kube/media-type.ts'
@@ -43,6 +43,9 @@ const watchedMs = 150_000
 /** Pods rarely come alone. */
 const settleMs = 500
 
+/** Where pods change all the time, going through them may take this part of it. */
+const lookingPart = 0.05
+
 const atOnce = 2
 const firstRetryMs = 10_000
 const lastRetryMs = 60 * 60_000
@@ -75,6 +78,7 @@ export class Refresher implements Disposable {
   #seen: string | undefined
   /** When the next of those that were not due will be. */
   #soonest = Infinity
+  #tookMs = 0
 
   constructor(parts: RefreshParts) {
     this.#parts = parts
@@ -88,9 +92,10 @@ export class Refresher implements Disposable {
 
   /** Something was written to the store: perhaps a pod has come. Cheap, and may be called as often as that happens. */
   stir(): void {
-    if (this.#closed || this.#running || this.#timerAt <= now() + settleMs) return
+    const wait = Math.max(settleMs, this.#tookMs / lookingPart)
+    if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
     if (this.#parts.podsVersion() === this.#seen) return
-    this.#in(jitter(settleMs / 2, settleMs))
+    this.#in(jitter(wait / 2, wait))
   }
 
   /** The cloud is back: what has become due meanwhile is asked for over a while, since every other node does the same. */
@@ -180,7 +185,9 @@ export class Refresher implements Disposable {
 
   /** Those to be asked now. Forgets what no pod refers to any more. */
   #due(): Wanted[] {
+    const began = elapsed()
     const wanted = wantedOf(this.#parts.knowledge(), this.#parts.nodeName)
+    this.#tookMs = elapsed() - began
     for (const key of this.#standings.keys()) {
       if (!wanted.has(key)) this.#standings.delete(key)
     }
