@@ -30,6 +30,7 @@ const places = [
   'failWrites',
   'failSyncs',
   'hold',
+  'failEvery',
 ] as const
 type Place = (typeof places)[number]
 
@@ -59,6 +60,11 @@ export class Disk implements Disposable {
   /** Every sync takes so long from now on. */
   delaySyncs(milliseconds: number): void {
     this.#set('delay', milliseconds * 1000)
+  }
+
+  /** Every `nth` sync fails, if it is of a file: what it was for may never come to the disk. */
+  failEverySync(nth: number): void {
+    this.#set('failEvery', nth)
   }
 
   /** No sync that begins from now on comes to its end, until it is let go. */
@@ -101,7 +107,7 @@ export type Step = { readonly thread: number; readonly end: number } & (
   | { readonly kind: 'rename'; readonly inode: number; readonly path: string; readonly to: string }
   | { readonly kind: 'write'; readonly inode: number; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly inode: number; readonly length: number }
-  | { readonly kind: 'sync' | 'synced'; readonly inode: number }
+  | { readonly kind: 'sync' | 'synced' | 'lost'; readonly inode: number }
   | { readonly kind: 'mark'; readonly text: string }
 )
 
@@ -116,6 +122,7 @@ const kinds = [
   'sync',
   'synced',
   'mark',
+  'lost',
 ] as const
 
 /** What `log` says was done, in its order. What a kill cut short at the end is left out. */
@@ -150,6 +157,7 @@ export function recorded(log: string): Step[] {
         break
       case 'sync':
       case 'synced':
+      case 'lost':
         steps.push({ kind, thread, end, inode })
         break
       case 'mark':

@@ -69,7 +69,7 @@ export async function cutHubPower(
   const random = roundOf(of.seed, of.lives)
   const moments = new Set(Array.from({ length: of.cuts }, () => random.below(steps.length)))
   for (const [at, step] of steps.entries()) {
-    disk.feed(step)
+    disk.feed(step, random)
     if (!moments.has(at)) continue
     rmSync(found, { recursive: true, force: true })
     disk.cutPower(found, roundOf(of.seed, at))

@@ -22,4 +22,19 @@ else {
       },
     )
   }
+
+  void t.test(
+    'F3: a sync that failed takes nothing with it that is stored afterwards, though a power cut follows',
+    async (t) => {
+      const wrong = await cutPower({
+        folder: t.testdir(),
+        library,
+        seed: 3,
+        rounds: 300,
+        cuts: 25,
+        failEverySync: 11,
+      })
+      t.strictSame(wrong, [])
+    },
+  )
 }

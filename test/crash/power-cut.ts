@@ -45,7 +45,7 @@ export class FragileDisk {
     this.#inodes.set(statSync(root).ino, this.#root)
   }
 
-  feed(step: Step): void {
+  feed(step: Step, random: Random): void {
     switch (step.kind) {
       case 'create':
         return this.#make(step.path, step.inode, new File())
@@ -74,6 +74,12 @@ export class FragileDisk {
       }
       case 'synced':
         return this.#synced(step.inode, this.#syncing.get(`${step.thread}/${step.inode}`) ?? 0)
+      case 'lost':
+        return this.#lost(
+          step.inode,
+          this.#syncing.get(`${step.thread}/${step.inode}`) ?? 0,
+          random,
+        )
       case 'mark':
     }
   }
@@ -117,6 +123,17 @@ export class FragileDisk {
     } else if (synced) {
       for (const naming of synced.pending.splice(0, count)) give(synced.entries, naming)
     }
+  }
+
+  /**
+   * After a sync that failed, Linux takes for written what it could not write: no later sync tries again
+   * (https://lwn.net/Articles/752063/).
+   */
+  #lost(inode: number, count: number, random: Random): void {
+    const file = this.#inodes.get(inode)
+    if (!(file instanceof File)) return
+    for (const change of file.pending.splice(0, count))
+      if (random.once(2)) file.bytes = done(file.bytes, change)
   }
 }
 

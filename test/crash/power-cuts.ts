@@ -12,6 +12,7 @@ import { followed, placesIn, plain, registers, stateIn, type Said } from './work
 /** What one register may hold: any state from the last one that outlives a power cut up to the last that was begun. */
 class Expected {
   readonly #begun = ['none']
+  #failed = false
   #done = 0
   #durable = 0
 
@@ -20,12 +21,19 @@ class Expected {
   }
 
   done(): void {
-    this.#done += 1
+    this.#done = this.#begun.length - 1
+    this.#failed = false
+  }
+
+  /** It is as it was before, or not known any more, until something is done with it again. */
+  failed(): void {
+    this.#begun.push('none')
+    this.#failed = true
   }
 
   /** What was done before something that outlives a power cut outlives it too. */
   synced(): void {
-    this.#durable = this.#done
+    if (!this.#failed) this.#durable = this.#done
   }
 
   allows(state: string): boolean {
@@ -49,6 +57,8 @@ export interface PowerCuts {
   readonly seed: number
   readonly rounds: number
   readonly cuts: number
+  /** So many syncs go well before one fails; absent: all do. */
+  readonly failEverySync?: number
 }
 
 /**
@@ -64,6 +74,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
   ]
   mkdirSync(live)
   using watched = new Disk(of.library, live, join(folder, 'control'), log)
+  if (of.failEverySync !== undefined) watched.failEverySync(of.failEverySync)
   const [command, args] = plainNode(
     join(import.meta.dirname, 'store-child.ts'),
     live,
@@ -74,12 +85,21 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
   const steps = recorded(log)
   const disk = new FragileDisk(live)
   const expected = new Map(registers.map((name) => [name, new Expected()]))
-  const moments = momentsIn(steps, of.cuts, roundOf(of.seed, 0))
+  const random = roundOf(of.seed, 0)
+  const moments = momentsIn(steps, of.cuts, random)
   const wrong: string[] = []
+  let waiting = 0
+  let isDoubtful = false
   for (const [at, step] of steps.entries()) {
-    if (step.kind === 'mark') hear(expected, JSON.parse(step.text) as Said)
-    else disk.feed(step)
-    for (let count = moments.get(at) ?? 0; count > 0; count--) {
+    if (step.kind === 'mark') {
+      const said = JSON.parse(step.text) as Said
+      hear(expected, said)
+      if ('done' in said) isDoubtful = false
+    } else disk.feed(step, random)
+    // A disk that fails and loses power before it was well again may have lost anything.
+    isDoubtful ||= step.kind === 'lost'
+    waiting += moments.get(at) ?? 0
+    for (let count = isDoubtful ? 0 : waiting; count > 0; count--, waiting--) {
       rmSync(found, { recursive: true, force: true })
       disk.cutPower(found, roundOf(of.seed, at * 16 + count))
       const where = `seed ${of.seed}, step ${at} of ${steps.length}, ${count}: `
@@ -91,6 +111,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 
 function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
   if ('begin' in said) return expected.get(said.begin)?.begin(said.state)
+  if ('failed' in said) return expected.get(said.failed)?.failed()
   const done = expected.get(said.done)
   done?.done()
   if (said.outlives === 'itself') done?.synced()

@@ -25,6 +25,7 @@ export type Outlives = 'nothing' | 'itself' | 'all'
 export type Said =
   | { readonly begin: string; readonly state: string }
   | { readonly done: string; readonly outlives: Outlives }
+  | { readonly failed: string }
 
 /** Every byte of it tells of whom and of which version it is. */
 export const bodyOf = (name: string, version: number, size: number): ApiObject =>

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { after } from '../../base/clock.ts'
@@ -36,11 +37,18 @@ class Writer {
   #group = 0
   #logged = 0
   #durable = true
+  /**
+   * The log may have holes that nothing tells of: what Linux could not write when it was asked to sync, it takes for written from then on
+   * (https://lwn.net/Articles/752063/), and a process before this one may have been told so. What would be added to it could be lost with
+   * it, synced or not, until all of it is in the database and it is begun anew.
+   */
+  #doubtful: boolean
   #idle: Disposable | undefined
   readonly resealed: boolean
 
   constructor({ path, sealingKey, maxBytes, diskWork }: WriterOptions) {
     this.#disk = new DiskMeter(diskWork, pageSize)
+    this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     this.#db = new DatabaseSync(path, { timeout: 2000 })
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -122,6 +130,7 @@ class Writer {
   }
 
   #inTransaction<T>(act: () => T): T {
+    if (this.#doubtful) this.#beginLogAnew()
     return this.#disk.transaction(this.#durable, () => {
       this.#db.exec('BEGIN IMMEDIATE')
       try {
@@ -130,6 +139,7 @@ class Writer {
         this.#objects.committed(this.#group)
         return result
       } catch (cause) {
+        this.#doubtful ||= isOfDisk(cause)
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
         this.#objects.rolledBack()
         this.#writes.rolledBack()
@@ -157,9 +167,21 @@ class Writer {
       this.#setDurable(true)
       this.#disk.checkpoint(() => this.#db.exec(`PRAGMA wal_checkpoint(${mode})`))
       this.#logged = 0
-    } catch {
+    } catch (cause) {
       // The log still has everything; the next one tries again.
+      this.#doubtful ||= isOfDisk(cause)
     }
+  }
+
+  /** Throws where it cannot be done: then nothing is to be written. */
+  #beginLogAnew(): void {
+    this.#setDurable(true)
+    const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
+    let isRead = true
+    this.#disk.checkpoint(() => (isRead = checkpoint.get()?.['busy'] !== 0))
+    if (isRead) throw new Error('the log is being read and cannot be begun anew')
+    this.#doubtful = false
+    this.#logged = 0
   }
 
   close(): void {
@@ -213,6 +235,9 @@ function refused(cause: unknown): Outcome {
   const errcode = errcodeOf(cause)
   return { ok: false, message, ...(errcode !== undefined && { errcode }) }
 }
+
+/** SQLITE_IOERR, in all its shades. */
+const isOfDisk = (cause: unknown): boolean => ((errcodeOf(cause) ?? 0) & 0xff) === 10
 
 const errcodeOf = (cause: unknown): number | undefined =>
   cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : undefined
