@@ -106,14 +106,6 @@ export class SharedCollection implements AsyncDisposable {
     return this.#log !== undefined && (this.#isWatched || lost < missingMs)
   }
 
-  get isOpen(): boolean {
-    return this.#running !== undefined
-  }
-
-  get gvk(): GVK {
-    return this.#gvk
-  }
-
   stored(): StoredList | undefined {
     return this.#parts.store.list(this.key)
   }
