@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../../kit/cluster/until.ts'
 import { busyboxPod } from '../pod.ts'
-import type { Session } from './session.ts'
+import type { Said, Session } from './session.ts'
 
 /** What a step of the story said, under the command's name. */
 export type Heard = readonly [step: string, said: unknown]
@@ -150,8 +150,8 @@ function editor(session: Session, name: string, steps: readonly EditStep[]): str
 }
 
 /** Asks again what has been asked before. */
-export async function read(session: Session): Promise<Heard[]> {
-  const heard: Heard[] = []
+export async function read(session: Session): Promise<(readonly [step: string, said: Said])[]> {
+  const heard: (readonly [string, Said])[] = []
   for (const args of reads) heard.push([args.join(' '), await session.run(args)])
   return heard
 }
