@@ -7,6 +7,7 @@ import { canonicalFieldSelector, covers } from '../kube/selectors.ts'
 import { objectForm } from '../request/form.ts'
 import { node, shared } from '../request/identity.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
+import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 import { pods } from './resources.ts'
 
 /** An object in the form in which the kubelet was given it. */
@@ -116,7 +117,7 @@ interface Search {
 }
 
 function itself({ place, encoding, store }: Search): KnownCollection | undefined {
-  const found = store.list(keyOf(place, encoding))
+  const found = wholeOrNothing(place.gvr, store.list(keyOf(place, encoding)))
   if (!found) return undefined
   const { gvk, confirmedAt, batches } = found
   return { encoding, gvk: objectKind(gvk), confirmedAt, objects: flat(batches) }
@@ -132,7 +133,7 @@ function wider({ place, encoding, store, shares }: Search): KnownCollection | un
   const [newest] = audiences
     .flatMap((each) => store.collections(each, gvr, namespace))
     .filter(({ key }) => covers(key, asked))
-    .flatMap(({ key }) => store.list(key) ?? [])
+    .flatMap(({ key }) => wholeOrNothing(gvr, store.list(key)) ?? [])
     .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
   if (!newest) return undefined
   const gvk = objectKind(newest.gvk)

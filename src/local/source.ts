@@ -15,6 +15,7 @@ import type {
   StoredChanges,
   StoredList,
 } from '../store/store.ts'
+import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /** What a list or watch is answered from: the collection it asks for, or a wider one and what of it was asked for. */
 export interface Source {
@@ -64,12 +65,12 @@ function newestFirst(a: KnownCollection, b: KnownCollection): number {
   return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
 }
 
-/** What of the stored collection was asked for. `undefined` where it cannot be read. */
+/** What of the stored collection was asked for. `undefined` where it cannot be read, or may not be shown (`wholeOrNothing`). */
 export function storedList(
   { form, key, selection }: Source,
   store: ObjectStore,
 ): StoredList | undefined {
-  const stored = store.list(key)
+  const stored = wholeOrNothing(key.gvr, store.list(key))
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)

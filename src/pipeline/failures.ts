@@ -20,6 +20,7 @@ import {
 } from '../kube/status.ts'
 import { Unreachable } from '../remote/forward.ts'
 import { MalformedPath } from '../request/request-info.ts'
+import { StoreFailure } from '../store/store.ts'
 
 /** A Status as an answer, with Retry-After where it says so (apiserver pkg/endpoints/handlers/responsewriters). */
 function statusReply(status: Status, encoding: Encoding): BodyReply {
@@ -43,6 +44,8 @@ function statusOf(error: unknown): Status | undefined {
   if (error instanceof MalformedSelector) return badRequest(error.message)
   if (error instanceof BrokenAnswer)
     return serviceUnavailable('the answer of the API server broke off')
+  if (error instanceof StoreFailure)
+    return serviceUnavailable('what is kept for this cannot be read, and the cloud was not reached')
   if (error instanceof Unreachable) {
     return error.sent
       ? serviceUnavailable(

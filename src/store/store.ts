@@ -80,9 +80,12 @@ export interface StoredList {
   readonly confirmedAt: number
   /**
    * In the order of namespace and name, read in runs, so that a long list holds nobody up. Iterated once; as the collection was when it
-   * was asked for, whatever is written meanwhile. Throws a `StoreFailure` where it cannot be read to its end.
+   * was asked for, whatever is written meanwhile. Throws a `StoreFailure` where it cannot be read to its end. Without objects that are
+   * damaged.
    */
   readonly batches: Iterable<readonly ApiObject[]>
+  /** Whether nothing that belongs to it is damaged, as far as is known: what is read may show more. */
+  readonly isWhole: () => boolean
 }
 
 /** What happened to a stored collection after a version. */

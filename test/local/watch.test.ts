@@ -27,6 +27,7 @@ const stored = (): StoredList => ({
   extra: '',
   confirmedAt: 0,
   batches: [[object]],
+  isWhole: () => true,
 })
 
 const changed: ObjectEvent = {

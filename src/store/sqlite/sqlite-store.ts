@@ -386,14 +386,21 @@ export class SqliteStore implements ObjectStore {
     })
     if (!found) return undefined
     const { gvk, version, extra, confirmedAt } = found.head
+    // What was found damaged may not be set apart yet.
+    const damaged = (stored: Stored): boolean => this.#damaged.has(markOf(stored))
+    const holes = found.head.holes || this.#collections.holes(address)
+    let isWhole = !holes && (this.#damaged.size === 0 || !found.members.some(damaged))
     return {
       gvk,
       resourceVersion: version,
       extra,
       confirmedAt: Math.max(confirmedAt, state?.confirmedAt ?? 0),
-      batches: new Runs(found.members, this.#snapshots.read(), (run) =>
-        this.#run(address.scope, run),
-      ),
+      batches: new Runs(found.members, this.#snapshots.read(), (run) => {
+        const objects = this.#run(address.scope, run)
+        isWhole &&= objects.length === run.length
+        return objects
+      }),
+      isWhole: () => isWhole,
     }
   }
 

@@ -1,0 +1,56 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { podsOfNode, services } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+
+const allServices = '/api/v1/services'
+
+/** A hub that has recorded pods and services, started again without a cloud after one of each was damaged on the disk. */
+async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub> {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  for (const name of ['a', 'b']) {
+    cloud.sandbox.create(services, {
+      metadata: { name, namespace: 'default' },
+      spec: { clusterIP: 'None' },
+    })
+  }
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--pool-scope-resources='] })
+  const kubelet = hub.as('kubelet', { encoding })
+  await kubelet.list(podsOfNode)
+  await kubelet.list(allServices)
+  const { cachePath } = hub.config
+  await hub.stop()
+  await cloud.unplug()
+  using db = new DatabaseSync(join(cachePath, 'objects.db'))
+  db.exec("UPDATE body SET bytes = x'00' WHERE id IN (SELECT body FROM member WHERE name = 'b')")
+  await hub.start()
+  return hub
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`a kubelet is never shown its pods without a damaged one: ${encoding}`, async (t) => {
+    const hub = await damaged(t, encoding)
+    const kubelet = hub.as('kubelet', { encoding })
+    // Where it is found while the list is on its way, the list breaks off.
+    await kubelet.get(podsOfNode).then(
+      ({ status }) => t.not(status, 200),
+      () => t.pass('broken off'),
+    )
+    t.equal((await kubelet.get(podsOfNode)).status, 503)
+    const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
+    t.equal((await kubelet.get(`${podsOfNode}&${query}`)).status, 503)
+    t.equal(await hub.metric('nodehub_store_damaged_total'), 1)
+    t.equal((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 200)
+    await hub.restart()
+    const again = hub.as('kubelet', { encoding })
+    t.equal((await again.get(podsOfNode)).status, 503, 'nor after another start')
+  })
+
+  void t.test(`of other lists what can be read is given: ${encoding}`, async (t) => {
+    const hub = await damaged(t, encoding)
+    const { names } = await hub.as('kubelet', { encoding }).list(allServices)
+    t.strictSame(names, ['default/a'])
+  })
+}
