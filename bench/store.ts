@@ -78,9 +78,10 @@ async function main(): Promise<void> {
   closeSync(file)
 
   let store = await open()
-  for (const count of [500, 5000]) {
+  for (const count of [500, 5000, 20_000]) {
     let objects = many(count)
-    await row(`replace ${count}, all changed`, () => replace(store, (objects = many(count))))
+    const times = count > 5000 ? 3 : runs
+    await row(`replace ${count}, all changed`, () => replace(store, (objects = many(count))), times)
     await row(`replace ${count}, nothing changed`, () => replace(store, objects))
     await row(`list ${count}`, () => {
       for (const batch of store.list(pods)?.batches ?? []) if (batch.length === 0) throw new Error()

@@ -8,6 +8,7 @@ import { frozen, killed } from './outage.ts'
 import type { Scenario } from './scenario.ts'
 import { tlsGet, tlsList } from './tls.ts'
 import {
+  offlineWatch,
   offlineWatchListJson,
   offlineWatchListMany,
   offlineWatchListProtobuf,
@@ -36,6 +37,7 @@ export const scenarios: readonly Scenario[] = [
   offlineListJson,
   offlineListProtobuf,
   offlineGet,
+  offlineWatch,
   offlineWatchListJson,
   offlineWatchListProtobuf,
   offlineWatchListMany,
