@@ -1,25 +1,12 @@
 import { objectKind } from '../codec/list.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
-import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
-import {
-  expired,
-  notFound,
-  serviceUnavailable,
-  StatusError,
-  tooLargeResourceVersion,
-  type Status,
-} from '../kube/status.ts'
+import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
-import {
-  listOptionsOf,
-  refuseVersionOfPage,
-  versionNumber,
-  wantsExactly,
-  type ListOptions,
-} from '../request/list-options.ts'
+import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
+import { newerThan, refuseNoVersion, refuseOtherVersions } from '../store/asked-version.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
@@ -82,15 +69,6 @@ export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowe
   name: info.name ?? '',
 })
 
-/** Throws a StatusError for what is no version, where those of the resource are: aggregated API servers may write theirs as they like. */
-export function refuseNoVersion(
-  asked: string,
-  stored: string,
-  verb: 'get' | 'list' | 'watch',
-): void {
-  if (resourceVersion(stored) !== undefined) versionNumber(asked, verb)
-}
-
 /**
  * Answers a list at the newest version that the cloud gave for it, whole whatever its limit, with what the caller has written of its
  * objects' status meanwhile; 504 where a newer version is asked for, 410 for exactly another or a further page; what an API server
@@ -117,24 +95,6 @@ export function localList(
   const shown = shadows.showAll(of, source.form, objectKind(stored.gvk), stored)
   const reply = listReply(source.form, shown)
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
-}
-
-/** Why a version is refused that is newer than what is stored. */
-export function newerThan(version: string, stored: string): Status | undefined {
-  const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
-  if (asked === undefined || kept === undefined) return undefined
-  return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
-}
-
-function refuseOtherVersions(options: ListOptions, stored: string): void {
-  if (options.continue !== '')
-    throw new StatusError(expired('The provided continue parameter is too old'))
-  const newer = newerThan(options.resourceVersion, stored)
-  if (newer) throw new StatusError(newer)
-  const [asked, known] = [resourceVersion(options.resourceVersion), resourceVersion(stored)]
-  if (asked !== undefined && known !== undefined && asked !== known && wantsExactly(options)) {
-    throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
-  }
 }
 
 /** Discovery and the like, as they were last given to the same caller in the same form. */

@@ -156,8 +156,17 @@ void t.test(
       t.strictSame([listed.names, listed.resourceVersion], [['default/b'], version])
       t.equal((await operator().get('/api/v1/namespaces/default/services/b')).status, 200)
       t.equal((await operator().get('/api/v1/namespaces/default/services/a')).status, 404)
-      const { status } = await operator().get(`${allServices}?resourceVersion=${version}9`)
-      t.equal(status, 504, 'a version that has not come')
+      for (const [query, status] of [
+        [`resourceVersion=${version}9`, 504],
+        [`resourceVersion=${version}&resourceVersionMatch=NotOlderThan&limit=2`, 200],
+        [`resourceVersion=${version}&limit=2`, 200],
+        ['resourceVersion=1&limit=2', 410],
+        ['resourceVersion=1&resourceVersionMatch=Exact', 410],
+        ['resourceVersionMatch=Exact', 422],
+        ['continue=token', 410],
+      ] as const) {
+        t.equal((await operator().get(`${allServices}?${query}`)).status, status, query)
+      }
       const listing = await operator().watch(`${allServices}?allowWatchBookmarks=true`, {
         sendInitialEvents: 'true',
         resourceVersionMatch: 'NotOlderThan',

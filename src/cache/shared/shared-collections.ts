@@ -18,7 +18,9 @@ import {
 import { covers } from '../../kube/selectors.ts'
 import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
 import { node } from '../../request/identity.ts'
+import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
+import { refuseNoVersion, refuseOtherVersions } from '../../store/asked-version.ts'
 import { collectionKey, objectKey } from '../../store/keys.ts'
 import { withStaleness } from '../../store/staleness.ts'
 import type { ObjectStore, StoredList } from '../../store/store.ts'
@@ -117,16 +119,24 @@ export class SharedCollections implements AsyncDisposable {
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Of two that are as new, the shared one is where a watch outlasts the outage.
     if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
+    const reply =
+      asked.verb === 'list'
+        ? listOffline(asked, collection, version)
+        : this.#watchOffline(asked, collection, version)
+    return reply && aged(reply, exchange, collection.confirmedAt)
+  }
+
+  #watchOffline(
+    asked: SharedAsk,
+    collection: SharedCollection,
+    version: ResourceVersion,
+  ): WatchReply | undefined {
     const begins = beginsAs(asked)
     if (begins.kind === 'other') return undefined
     if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
       throw new StatusError(tooLargeResourceVersion(begins.least, version))
     }
-    const reply =
-      asked.verb === 'list'
-        ? selectedList(asked, collection.stored())
-        : (collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins))
-    return reply && aged(reply, exchange, collection.confirmedAt)
+    return collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins)
   }
 
   /** The newest version at which this caller may have been told of what it asks for; `undefined` where it was told nothing from here. */
@@ -345,6 +355,19 @@ function tooOld(collection: SharedCollection, begins: Begins): WatchReply | unde
   if (begins.kind !== 'after' || version === undefined) return undefined
   const status = expired(`too old resource version: ${begins.version} (${version})`)
   return collection.watchOf([{ type: 'ERROR', status }])
+}
+
+/** As any list is answered offline: whole, whatever its limit. Throws what another version is answered with. */
+function listOffline(
+  asked: SharedAsk,
+  collection: SharedCollection,
+  version: ResourceVersion,
+): ListReply | undefined {
+  const options = listOptionsOf(asked.info.query, false, true)
+  refuseVersionOfPage(options)
+  refuseNoVersion(options.resourceVersion, version, 'list')
+  refuseOtherVersions(options, version)
+  return selectedList(asked, collection.stored())
 }
 
 function selectedList(
