@@ -7,6 +7,7 @@ import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
+import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -141,7 +142,10 @@ export class Recorder {
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
     if (saysAbsent(encoding, body, info.name ?? '')) {
-      const keys = exchange.forms.map((form) => objectKey(exchange, info, form))
+      // What all programs share was told by another watch, which may not have heard of it yet.
+      const keys = [exchange, { ...exchange, identity: shared }].flatMap((each) =>
+        exchange.forms.map((form) => objectKey(each, info, form)),
+      )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
       for (const each of forgotten) {
         if (each.status === 'rejected') this.#hooks.onStoreFailure(each.reason)

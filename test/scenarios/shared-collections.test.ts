@@ -494,3 +494,22 @@ void t.test(
     t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/b')).status, 404)
   },
 )
+
+void t.test(
+  'F5: what is answered 404 is not shown again offline, though the shared watch never told of its deletion',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubeProxy = hub.as('kube-proxy')
+    await informer(kubeProxy)
+    using _silent = cloud.sandbox.faults.freeze(isWatch)
+    cloud.sandbox.delete(services, 'b', 'default')
+    const path = '/api/v1/namespaces/default/services/b'
+    t.equal((await kubeProxy.get(path)).status, 404)
+    await cloud.unplug()
+    await hub.offline()
+    t.not((await kubeProxy.get(path)).status, 200)
+  },
+)
