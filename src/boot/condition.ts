@@ -1,5 +1,6 @@
 import type { JsonObject } from '../kube/json.ts'
 import type { Cursor } from '../codec/cursor.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
 import { text } from './references.ts'
 import type { BootVerdict } from './verdict.ts'
 
@@ -48,6 +49,15 @@ function listed(names: readonly string[]): string {
 
 /** The condition in a node as the cloud has it; `undefined` where it has none that can be read. */
 export function conditionIn(node: Cursor): Condition | undefined {
+  try {
+    return find(node)
+  } catch (cause) {
+    if (!(cause instanceof MalformedBody)) throw cause
+    return undefined
+  }
+}
+
+function find(node: Cursor): Condition | undefined {
   const list = ['status', 'conditions']
   for (let at = 0; at < node.count(list); at++) {
     const field = (name: string): string => text(node, [...list, at, name])
@@ -78,7 +88,8 @@ export function nextCondition(
     before?.status === saying.status &&
     before.reason === saying.reason &&
     before.message === saying.message
-  if (same && now - before.lastHeartbeat < heartbeatMs) return undefined
+  // A heartbeat that lies ahead is of a clock that was set back since.
+  if (same && Math.abs(now - before.lastHeartbeat) < heartbeatMs) return undefined
   const lastTransition = before?.status === saying.status ? before.lastTransition : now
   return { ...saying, lastHeartbeat: now, lastTransition }
 }

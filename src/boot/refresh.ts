@@ -58,8 +58,11 @@ const documentsEvery = 12
 
 /** What is known of one question. */
 interface Standing extends Asked {
+  /** When this was noted: what was noted later than now tells times of a clock that was set back since. */
+  readonly notedAt: number
   readonly dueAt: number
   readonly askedAt: number
+  /** In a row; an answer that was not kept is one. */
   readonly failures: number
 }
 
@@ -104,7 +107,8 @@ export class Refresher implements Disposable {
     const present = now()
     for (const [key, standing] of this.#standings) {
       if (standing.dueAt >= present) continue
-      this.#standings.set(key, { ...standing, dueAt: present + jitter(0, spread) })
+      const dueAt = present + jitter(0, spread)
+      this.#standings.set(key, { ...standing, notedAt: present, dueAt })
     }
     this.#in(jitter(0, settleMs))
   }
@@ -160,16 +164,20 @@ export class Refresher implements Disposable {
     }
   }
 
-  #note({ key, of, every }: Wanted, outcome: Outcome): void {
+  #note({ key, of, every, known }: Wanted, outcome: Outcome): void {
     const before = this.#standings.get(key)
     if (of && outcome === 'forbidden' && before?.outcome !== outcome) this.#parts.onForbidden(of)
     const askedAt = now()
+    const more = (before?.failures ?? 0) + 1
     if (outcome === 'confirmed' || outcome === 'absent') {
       const dueAt = askedAt + this.#parts.everyMs() * every * jitter(0.8, 1.2)
-      this.#standings.set(key, { outcome, askedAt, dueAt, failures: 0, confirmedAt: askedAt })
+      // A disk that keeps nothing is no reason to ask the cloud all the time.
+      const failures = known ? 0 : more
+      const asked = { outcome, askedAt, confirmedAt: askedAt }
+      this.#standings.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
       return
     }
-    const failures = (before?.failures ?? 0) + 1
+    const failures = more
     // An API server may refuse at first, since it has not heard of the pod itself.
     const retryMs = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs)
     const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
@@ -177,6 +185,7 @@ export class Refresher implements Disposable {
     this.#standings.set(key, {
       outcome,
       askedAt,
+      notedAt: askedAt,
       dueAt,
       failures,
       ...(confirmedAt !== undefined && { confirmedAt }),
@@ -194,7 +203,9 @@ export class Refresher implements Disposable {
     const present = now()
     this.#soonest = Infinity
     return [...wanted.values()].filter((each) => {
-      const dueAt = this.#dueAt(each, this.#standings.get(each.key) ?? this.#first(each))
+      const noted = this.#standings.get(each.key)
+      const standing = noted && noted.notedAt <= present ? noted : this.#first(each)
+      const dueAt = this.#dueAt(each, standing)
       if (dueAt <= present) return true
       this.#soonest = Math.min(this.#soonest, dueAt)
       return false
@@ -204,19 +215,22 @@ export class Refresher implements Disposable {
   /** What is known has been asked for by the kubelet, or by the hub before it was started again. */
   #first({ key, known }: Wanted): Standing {
     const wait = known ? jitter(0, this.#parts.everyMs() / 10) : 0
-    const standing = { outcome: 'confirmed', dueAt: now() + wait, askedAt: 0, failures: 0 } as const
+    const notedAt = now()
+    const dueAt = notedAt + wait
+    const standing = { outcome: 'confirmed', notedAt, dueAt, askedAt: 0, failures: 0 } as const
     this.#standings.set(key, standing)
     return standing
   }
 
   #dueAt(
     { known, settled, confirmedAt, leftUntil, every }: Wanted,
-    { dueAt, askedAt, outcome }: Standing,
+    { dueAt, askedAt, outcome, failures }: Standing,
   ): number {
     const everyMs = this.#parts.everyMs()
     // What was confirmed and is not there was not kept, or could not be read since.
     if (outcome === 'confirmed' && !(known && settled)) {
-      return Math.min(dueAt, askedAt + Math.min(firstRetryMs, everyMs / 10))
+      const retryMs = Math.min(firstRetryMs, everyMs / 10) * 2 ** Math.max(failures - 1, 0)
+      return Math.min(dueAt, askedAt + retryMs)
     }
     // The kubelet may have asked itself.
     return Math.max(dueAt, leftUntil, confirmedAt + everyMs * every * 0.8)
@@ -259,8 +273,12 @@ function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
   return `${resources.pathOf(gvr, namespace)}${selector}`
 }
 
+/** What lies ahead was said by a clock that was set back since, and tells nothing. */
+const believed = (confirmedAt: number): number => (confirmedAt > now() ? 0 : confirmedAt)
+
 function asWanted(needed: NeededObject, accept: string): Wanted {
-  const { by, confirmedAt = 0, found } = needed
+  const { by, found } = needed
+  const confirmedAt = believed(needed.confirmedAt ?? 0)
   return {
     key: keyOf(needed),
     question: { url: urlOf(needed), accept },
@@ -282,7 +300,7 @@ const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted =
   question: { url, accept },
   known: true,
   settled: true,
-  confirmedAt,
+  confirmedAt: believed(confirmedAt),
   leftUntil: 0,
   every: documentsEvery,
 })

@@ -59,6 +59,7 @@ export class Boot implements Disposable {
   #ready: boolean | undefined
   #written: Condition | undefined
   #writing = false
+  /** On the clock of `elapsed`: the node's own may be set back by years. */
   #mayWriteAt = 0
   #denied = false
 
@@ -179,8 +180,8 @@ export class Boot implements Disposable {
   async #writeCondition(verdict: BootVerdict): Promise<void> {
     const { inForce, cloud, log } = this.#surroundings
     const { nodeName, boot } = inForce()
-    if (!boot.condition || this.#writing || cloud.online !== true || now() < this.#mayWriteAt)
-      return
+    if (!boot.condition || this.#writing || cloud.online !== true) return
+    if (elapsed() < this.#mayWriteAt) return
     const condition = nextCondition(said(verdict), this.#before(), now())
     if (!condition) return
     this.#writing = true
@@ -200,7 +201,7 @@ export class Boot implements Disposable {
       this.#denied = false
       return
     }
-    this.#mayWriteAt = now() + (code === 403 ? deniedMs : failedMs) * jitter(0.9, 1.1)
+    this.#mayWriteAt = elapsed() + (code === 403 ? deniedMs : failedMs) * jitter(0.9, 1.1)
     if (code !== 403 || this.#denied) return
     this.#denied = true
     log.warn(

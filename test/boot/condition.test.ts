@@ -58,6 +58,7 @@ void t.test('a condition is written when it changes, and every five minutes', as
     lastHeartbeat: now + 5 * minute,
     lastTransition: now,
   })
+  t.match(nextCondition(good, first, now - 60 * minute), { lastHeartbeat: now - 60 * minute })
   const second = nextCondition(bad, first, now + minute)
   t.match(second, { status: 'False', lastTransition: now + minute })
   const worse = said(verdict([pod('a', false), pod('b', false)]))
@@ -80,4 +81,8 @@ void t.test('a condition is found again in the node that it was written to', asy
     const bare = inForm(encoding, gvk, { metadata: { name: 'edge-1' }, status: {} })
     t.equal(conditionIn(cursorOf(encoding, gvk, bare.object)), undefined)
   }
+  // A status of 255 bytes, of which there is one.
+  const broken = { namespace: '', name: '', uid: '', resourceVersion: '' }
+  const bytes = Buffer.from([0x1a, 0xff, 0x01, 0x00])
+  t.equal(conditionIn(cursorOf('protobuf', gvk, { ...broken, bytes })), undefined)
 })
