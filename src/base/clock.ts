@@ -4,6 +4,15 @@ import { setTimeout as wait } from 'node:timers/promises'
 /** Milliseconds since the epoch. */
 export const now = (): number => Date.now()
 
+/**
+ * The latest of `times` that has come: what lies ahead was told by a clock that was set back since. Where all lie ahead, the latest of them.
+ */
+export function latest(...times: readonly number[]): number {
+  const present = now()
+  const come = times.filter((time) => time <= present)
+  return Math.max(...(come.length > 0 ? come : times))
+}
+
 /** Milliseconds from a clock that never goes back: for measuring, not for telling the time. */
 export const elapsed = (): number => performance.now()
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { after, elapsed, every, jitter, sleep } from '../../src/base/clock.ts'
+import { after, elapsed, every, jitter, latest, now, sleep } from '../../src/base/clock.ts'
 
 /** A process with a timer only that keeps it alive: the ones under test do not. */
 const alive = (): NodeJS.Timeout => setTimeout(() => undefined, 30_000)
@@ -48,4 +48,10 @@ void t.test('jitter stays within its bounds', async (t) => {
 void t.test('the clock for measuring does not go back', async (t) => {
   const first = elapsed()
   t.ok(elapsed() >= first)
+})
+
+void t.test('the latest of several times is one that has come, if any has', async (t) => {
+  const [past, ahead] = [now() - 1000, now() + 60_000]
+  t.equal(latest(past, ahead, past - 1), past)
+  t.equal(latest(ahead, ahead + 1), ahead + 1)
 })

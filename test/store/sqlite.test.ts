@@ -3,6 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import {
   bookmark,
   changed,
@@ -64,6 +65,28 @@ void t.test('files that stood open are closed to others', async (t) => {
   for (const name of ['cache', 'cache/objects.db', 'cache/objects.db-wal', 'store.key']) {
     t.equal(statSync(join(directory, name)).mode & 0o077, 0, name)
   }
+})
+
+void t.test('what a clock said that was set back since makes nothing look fresh', async (t) => {
+  await using store = await open(t.testdir())
+  let time = Date.parse('2100-01-01')
+  const clock = mock.method(Date, 'now', () => time)
+  t.teardown(() => clock.mock.restore())
+  await replace(store, collection(), head(5), [object('a', 4)])
+  await store.put(keyOf('a'), pod, object('a', 4))
+  const toldAt = (): unknown[] => {
+    const found = store.get(keyOf('a'))
+    return [store.list(collection())!, typeof found === 'object' && found].map(
+      (told) => told && told.confirmedAt,
+    )
+  }
+  t.strictSame(toldAt(), [time, time])
+  time = Date.parse('2026-01-01')
+  await store.apply(collection(), [bookmark(6)])
+  t.strictSame(toldAt(), [time, time])
+  time += 60_000
+  await replace(store, collection(), head(6), [object('a', 4)])
+  t.equal(toldAt()[0], time)
 })
 
 void t.test('the same list again costs no write, a newer version of it one row', async (t) => {

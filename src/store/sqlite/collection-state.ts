@@ -1,3 +1,4 @@
+import { latest } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { CollectionAddress, NamePair } from './messages.ts'
@@ -61,7 +62,7 @@ export class CollectionState {
   holes = false
   /** A power cut may take the newest of what it was told: a list that says the same is to be written for it to stay. */
   loose: boolean
-  confirmedAt = 0
+  #confirmedAt = 0
   #entries: Map<string, Entry> | undefined
   #head: CollectionVersion | undefined
   /** Changes accepted and not yet known to be committed, in order. */
@@ -72,6 +73,15 @@ export class CollectionState {
   constructor(address: CollectionAddress, loose: boolean) {
     this.address = address
     this.loose = loose
+  }
+
+  /** When the cloud last confirmed it in this run, in milliseconds since the epoch; 0: not yet. */
+  get confirmedAt(): number {
+    return this.#confirmedAt
+  }
+
+  confirmed(at: number): void {
+    this.#confirmedAt = this.#confirmedAt === 0 ? at : latest(this.#confirmedAt, at)
   }
 
   get size(): number {

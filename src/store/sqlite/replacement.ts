@@ -122,7 +122,7 @@ export class StagedReplacement implements Replacement {
     if (same && !this.#state.holes && !this.#state.loose) await this.#state.settled()
     else await this.#send(flip, next)
     this.#compare()
-    this.#state.confirmedAt = Math.max(this.#state.confirmedAt, confirmedAt)
+    this.#state.confirmed(confirmedAt)
   }
 
   async #send(flip: Flip, next: CollectionVersion): Promise<void> {

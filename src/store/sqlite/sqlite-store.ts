@@ -1,5 +1,5 @@
 import { stillThere } from '../../base/file-stamp.ts'
-import { now } from '../../base/clock.ts'
+import { latest, now } from '../../base/clock.ts'
 import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
@@ -267,7 +267,7 @@ export class SqliteStore implements ObjectStore {
           settle(failure !== undefined)
           if (failure) this.#missed(state, failure)
           else {
-            state.confirmedAt = Math.max(state.confirmedAt, operation.confirmedAt)
+            state.confirmed(operation.confirmedAt)
             this.#disownAgain()
           }
         },
@@ -394,7 +394,7 @@ export class SqliteStore implements ObjectStore {
       gvk,
       resourceVersion: version,
       extra,
-      confirmedAt: Math.max(confirmedAt, state?.confirmedAt ?? 0),
+      confirmedAt: state?.confirmedAt ? latest(confirmedAt, state.confirmedAt) : confirmedAt,
       batches: new Runs(found.members, this.#snapshots.read(), (run) => {
         const objects = this.#run(address.scope, run)
         isWhole &&= objects.length === run.length

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { latest } from '../../base/clock.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
@@ -117,14 +118,13 @@ function candidateOf(
 
 /** When the cloud last said that the object is in this state. */
 export function confirmationOf({ single, holdings }: Standing, { stored }: Candidate): number {
-  let last = 0
-  for (const candidate of [single, ...holdings.map(({ member }) => member)]) {
-    const same =
-      candidate?.stored.resourceVersion === stored.resourceVersion &&
-      candidate.stored.uid === stored.uid
-    if (same) last = Math.max(last, candidate.confirmedAt)
-  }
-  return last
+  const same = [single, ...holdings.map(({ member }) => member)].flatMap((candidate) =>
+    candidate?.stored.resourceVersion === stored.resourceVersion &&
+    candidate.stored.uid === stored.uid
+      ? candidate.confirmedAt
+      : [],
+  )
+  return latest(...same)
 }
 
 /** Newest first; of versions that do not compare, the one written last. Of one version, the one confirmed last. */
