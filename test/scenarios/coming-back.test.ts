@@ -5,7 +5,7 @@ import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 void t.test(
-  'watches of the cache end cleanly when the cloud is back, none of them at once',
+  'F25: watches of the cache end cleanly when the cloud is back, none of them at once',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
@@ -102,7 +102,7 @@ void t.test('a frozen cloud ends its watches with the verdict', async (t) => {
 })
 
 void t.test(
-  'a reflector through ten cuts ends where the cloud is, without listing again',
+  'F25: a reflector through ten cuts ends where the cloud is, without listing again',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a', 'b', 'c')

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
-import type { Encoding } from '../../src/kube/media-type.ts'
+import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
+import { fixture } from '../kit/fixture.ts'
 import { Teller } from '../kit/teller.ts'
 
 const isList = ({ path }: { path: string }): boolean => path === '/api/v1/pods'
@@ -191,24 +192,34 @@ for (const [what, breakOff] of Object.entries(mistakes)) {
   )
 }
 
-void t.test('F2: a client that hangs up in the middle leaves the old list as it was', async (t) => {
-  const teller = await Teller.start(t)
-  const hub = await startTestHub(t, { upstreams: [teller] })
-  const kubelet = hub.as('kubelet')
-  teller.says(kept)
-  await kubelet.list('/api/v1/pods')
-  const asked = new Promise<ServerResponse>((resolve) => {
-    teller.answer = (response) => {
-      response.writeHead(200, json)
-      response.write(whole.slice(0, whole.indexOf('"d"')))
-      resolve(response)
-    }
-  })
-  const answer = await kubelet.open('/api/v1/pods')
-  const upstream = await asked
-  const gone = once(upstream, 'close')
-  answer.destroy()
-  await gone
-  t.notOk(upstream.writableFinished, 'the upstream is told that nobody listens')
-  t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
-})
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `F2: a client that hangs up in the middle leaves the old list as it was: ${encoding}`,
+    async (t) => {
+      const [before, after] = ['pods-on-node', 'pods-list'].map((name) =>
+        fixture(`${name}.${encoding === 'json' ? 'json' : 'pb'}`),
+      ) as [Buffer, Buffer]
+      const teller = await Teller.start(t)
+      const hub = await startTestHub(t, { upstreams: [teller] })
+      const kubelet = hub.as('kubelet', { encoding })
+      teller.says(before, encoding)
+      const { names } = await kubelet.list('/api/v1/pods')
+      const asked = new Promise<ServerResponse>((resolve) => {
+        teller.answer = (response) => {
+          response.writeHead(200, { 'Content-Type': mediaType(encoding) })
+          response.write(after.subarray(0, -100))
+          resolve(response)
+        }
+      })
+      const answer = await kubelet.open('/api/v1/pods')
+      const upstream = await asked
+      const gone = once(upstream, 'close')
+      answer.destroy()
+      await gone
+      t.notOk(upstream.writableFinished, 'the upstream is told that nobody listens')
+      teller.leave()
+      await hub.offline()
+      t.strictSame((await kubelet.list('/api/v1/pods')).names, names)
+    },
+  )
+}

@@ -297,17 +297,46 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 }
 
+/** A resource of the same name in any group. */
+const widgets = (group: string) => ({
+  metadata: { name: `widgets.${group}` },
+  spec: {
+    group,
+    names: { kind: 'Widget', plural: 'widgets' },
+    scope: 'Namespaced',
+    versions: ['v1', 'v2', 'v3'].map((name) => ({
+      name,
+      served: true,
+      storage: name === 'v1',
+      schema: { openAPIV3Schema: { type: 'object' } },
+    })),
+  },
+})
+
+const definitions = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+}
+
 void t.test(
   'F6: one name in two groups, two versions and two selectors is two things',
   async (t) => {
     const cloud = await startCloud(t)
     fill(cloud)
+    for (const group of ['a.example', 'b.example']) {
+      cloud.sandbox.create(definitions, widgets(group))
+      const gvr = { group, version: 'v1', resource: 'widgets' }
+      cloud.sandbox.create(gvr, { metadata: { name: 'w', namespace: 'default' } })
+    }
     const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
+    const inDefault = 'namespaces/default/widgets'
     const paths = [
-      '/api/v1/namespaces/default/events',
-      '/apis/discovery.k8s.io/v1/endpointslices',
-      '/api/v1/endpoints',
+      ...['a.example/v1', 'a.example/v2', 'b.example/v2'].flatMap((version) => [
+        `/apis/${version}/${inDefault}`,
+        `/apis/${version}/${inDefault}/w`,
+      ]),
       '/api/v1/pods?labelSelector=app%3Da',
       '/api/v1/pods?labelSelector=x%3D1',
       '/api/v1/pods?fieldSelector=spec.nodeName%3Dedge-2',
@@ -315,14 +344,15 @@ void t.test(
     const online = await Promise.all(paths.map((path) => kubelet.get(path)))
     await goOffline(cloud, hub)
     for (const [i, path] of paths.entries()) {
-      t.strictSame(objectOf(await kubelet.get(path)), objectOf(online[i]!), path)
+      const [offline, before] = [objectOf(await kubelet.get(path)), objectOf(online[i]!)]
+      t.match(offline, { kind: before['kind'], apiVersion: before['apiVersion'] }, path)
+      t.strictSame(offline['items'], before['items'], path)
+      t.equal(at(offline, 'metadata', 'uid'), at(before, 'metadata', 'uid'), path)
     }
-    t.strictSame(
-      await statuses(kubelet, [
-        '/apis/events.k8s.io/v1/namespaces/default/events',
-        '/api/v1/endpointslices',
-      ]),
-      [503, 503],
-    )
+    const never = ['a.example/v3', 'b.example/v1'].flatMap((version) => [
+      `/apis/${version}/${inDefault}`,
+      `/apis/${version}/${inDefault}/w`,
+    ])
+    t.strictSame(await statuses(kubelet, never), [503, 503, 503, 503])
   },
 )

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { at, howItEnds } from '../kit/client.ts'
-import { pods, podsOfNode } from '../kit/cloud.ts'
+import { at, howItEnds, nameOf } from '../kit/client.ts'
+import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 for (const component of ['kubelet', 'operator']) {
@@ -54,6 +54,51 @@ for (const component of ['kubelet', 'operator']) {
       },
     )
   }
+}
+
+for (const [protocol, tls] of [
+  ['HTTP/1.1', false],
+  ['HTTP/2', true],
+] as const) {
+  void t.test(
+    `F10: a client that stops reading its watch holds nobody else up, and finds all of it there: ${protocol}`,
+    async (t) => {
+      const cloud = await startCloud(t, { tls, watchQueueBytes: 64 * 1024 ** 2 })
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      await hub.online()
+      const path = '/api/v1/namespaces/default/configmaps'
+      const [kubelet, operator] = [
+        hub.as('kubelet'),
+        hub.as('operator', { token: cloud.sandbox.token('operator') }),
+      ]
+      const { resourceVersion } = await kubelet.list(path)
+      const stuck = await kubelet.watch(path, { resourceVersion })
+      const others = [
+        await kubelet.watch(path, { resourceVersion }),
+        await operator.watch(path, { resourceVersion }),
+      ]
+      // More than the sockets hold, on either side of the hub, and what a connection of HTTP/2 lets be under way.
+      const data = { filling: 'x'.repeat(500_000) }
+      const names: string[] = []
+      for (let i = 0; i < 60; i++) {
+        names.push(`default/c-${i}`)
+        cloud.sandbox.create(configMaps, {
+          metadata: { name: `c-${i}`, namespace: 'default' },
+          data,
+        })
+        for (const watch of others) {
+          const event = await watch.next()
+          t.equal(event && nameOf(event.object), names.at(-1))
+        }
+      }
+      const late = await stuck.take(names.length)
+      t.strictSame(
+        late.map(({ object }) => nameOf(object)),
+        names,
+        'it has missed nothing either',
+      )
+    },
+  )
 }
 
 void t.test('a watch whose client hangs up is over in the cloud too', async (t) => {

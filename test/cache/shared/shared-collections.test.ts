@@ -22,8 +22,7 @@ const add = (cloud: CloudServer, name: string, octet: number, filling = ''): voi
   })
 }
 
-// Story F10 of the peers: one stuck watcher neither blocks nor loses events for others.
-void t.test('a reader who is stuck is ended, and the others miss nothing', async (t) => {
+void t.test('F10: a reader who is stuck is ended, and the others miss nothing', async (t) => {
   const cloud = await startCloud(t)
   const bounds = { groups: 1_000, bytes: 512 * 1024 }
   const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
