@@ -37,18 +37,22 @@ export function collectionKey(
   }
 }
 
+/** The key of what lists in this form hold of the object that a get names. */
+export const memberKey = (exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey => ({
+  audience: audienceOf(exchange, form.key),
+  gvr: info.gvr,
+  namespace: info.namespace ?? '',
+  name: info.name ?? '',
+})
+
 /**
  * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept without the columns that say what
  * they mean, so the two are kept apart.
  */
 export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey {
-  const key = form.shape === 'table' ? (`${form.key};single` as FormKey) : form.key
-  return {
-    audience: audienceOf(exchange, key),
-    gvr: info.gvr,
-    namespace: info.namespace ?? '',
-    name: info.name ?? '',
-  }
+  if (form.shape !== 'table') return memberKey(exchange, info, form)
+  const single = { ...form, key: `${form.key};single` as FormKey }
+  return memberKey(exchange, info, single)
 }
 
 /** The key of the answer to a token request. */

@@ -171,6 +171,23 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
   t.match(objectOf(await ask('limit=1&continue=abc')), { code: 410, reason: 'Expired' })
 })
 
+void t.test('F5: what a Table lists no more is not got as a Table of its own', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubectl = hub.as('kubectl', { accept: tableAccept })
+  const path = '/api/v1/namespaces/default/pods'
+  for (const name of ['a', 'b']) t.equal((await kubectl.get(`${path}/${name}`)).status, 200)
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  cloud.touch(pods, 'b', 'default')
+  await kubectl.get(path)
+  await goOffline(cloud, hub)
+  t.equal((await kubectl.get(`${path}/a`)).status, 404)
+  t.equal((await kubectl.get(`${path}/b`)).status, 200)
+  t.equal((await kubectl.get(`${path}/never`)).status, 404)
+  t.equal((await kubectl.get('/api/v1/namespaces/other/pods/a')).status, 503)
+})
+
 void t.test('a get of a version that has not come is refused', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
