@@ -65,8 +65,11 @@ export function watch(
     first = false
     if (outlet.waiting > settings.queueBytes) outlet.break()
   }
-  const bookmark = (initialEventsEnd = false): void =>
+  const bookmark = (initialEventsEnd = false): void => {
+    // One that lags tells nobody of a version before its own (apiserver pkg/storage/cacher/cache_watcher.go).
+    if (view.version < asked) return
     send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
+  }
   const tell = (change: Change): void => {
     const event = eventOf(watched, change)
     if (event) send(event.type, event.object)

@@ -99,9 +99,15 @@ export class Audience {
     this.#show(resource, object, object.version, true)
   }
 
-  showAbsence(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): void {
-    const known = this.#known.get(`${resource}/${keyOf(of)}`)
-    if (known) known.there = false
+  /** A get was answered 404, which was true at this version at the earliest. */
+  showAbsence(
+    resource: Resource,
+    of: Pick<ModelObject, 'namespace' | 'name'>,
+    version: number,
+  ): void {
+    const place = `${resource}/${keyOf(of)}`
+    const since = Math.max(this.#known.get(place)?.since ?? 0, version)
+    this.#known.set(place, { since, there: false })
   }
 }
 

@@ -113,6 +113,21 @@ export class History {
     }
     return states
   }
+
+  /** The first version from `since` on at which an object did not exist; `undefined` where it did all the while. */
+  absentFrom(
+    resource: Resource,
+    of: Pick<ModelObject, 'namespace' | 'name'>,
+    since: number,
+  ): number | undefined {
+    let absent: number | undefined = since
+    for (const { resource: other, before, after, version } of this.#writes) {
+      if (other !== resource || keyOf((after ?? before) as ModelObject) !== keyOf(of)) continue
+      if (version > since && absent !== undefined) return absent
+      absent = after ? undefined : Math.max(version, since)
+    }
+    return absent
+  }
 }
 
 function toldOf(

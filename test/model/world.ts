@@ -378,7 +378,7 @@ export class World implements AsyncDisposable {
     if (answer?.status === 404) {
       checkState(this.#history, resource, of, undefined, since, shown)
       audience.accepted ||= state === 'online'
-      audience.showAbsence(resource, of)
+      audience.showAbsence(resource, of, this.#history.absentFrom(resource, of, since) ?? since)
       return
     }
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
