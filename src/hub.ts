@@ -17,6 +17,7 @@ import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketOf, type OpenSocket } from './hub/proxies.ts'
 import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
+import { ClusterKeys } from './identity/cluster-keys.ts'
 import { Proofs } from './identity/proofs.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
@@ -113,7 +114,10 @@ export async function startHub(
       log.error({ err }, 'which tokens were accepted could not be written'),
     ),
   )
-  const access = accessOf(config, { metrics, log })
+  const clusterKeys = unshared.use(
+    new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
+  )
+  const access = unshared.use(accessOf(config, { metrics, log }))
   const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()
@@ -123,6 +127,7 @@ export async function startHub(
     connections,
     store,
     proofs,
+    clusterKeys,
     keys,
     shared,
     filters,

@@ -1,23 +1,41 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.ts'
 
 /**
- * Writes a file whole or not at all, open to nobody else from its first byte, and on the disk when this returns. Folders that are missing are
- * made, closed to others too.
+ * Writes a file whole or not at all, open to nobody else from its first byte, and on the disk when this resolves. Folders that are missing
+ * are made, closed to others too. No two may write one file at a time: `KeptFile` sees to it.
  */
-export function writeDurably(file: string, content: string | Uint8Array): void {
+export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
+  const folder = dirname(file)
+  makeFolder(folder, 0o700)
+  const beside = besideOf(file)
+  {
+    await using handle = await open(beside, 'w', 0o600)
+    await handle.writeFile(content)
+    await handle.sync()
+  }
+  await rename(beside, file)
+  // A new name is on the disk when the folder is.
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
+
+/** The same, on the disk when this returns: for what the process cannot begin without, as nobody is answered meanwhile. */
+export function writeDurablySync(file: string, content: string | Uint8Array): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content
   const folder = dirname(file)
   makeFolder(folder, 0o700)
-  const beside = `${file}.new`
+  const beside = besideOf(file)
   synced(beside, 'w', (handle) => {
     for (let done = 0; done < bytes.byteLength;) done += writeSync(handle, bytes, done)
   })
   renameSync(beside, file)
-  // A new name is on the disk when the folder is.
   synced(folder, 'r', () => undefined)
 }
+
+const besideOf = (file: string): string => `${file}.new`
 
 function synced(path: string, flags: string, act: (handle: number) => void): void {
   const handle = openSync(path, flags, 0o600)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { closeToOthers } from './closed-file.ts'
-import { writeDurably } from './durable-file.ts'
+import { writeDurablySync } from './durable-file.ts'
 
 const keyBytes = 32
 
@@ -20,6 +20,6 @@ export function keptKey(file: string): Buffer {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
   const key = randomBytes(keyBytes)
-  writeDurably(file, key)
+  writeDurablySync(file, key)
   return key
 }

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { closeToOthers } from '../base/closed-file.ts'
-import { writeDurably } from '../base/durable-file.ts'
+import { writeDurablySync } from '../base/durable-file.ts'
 import { CertificateAuthority } from './authority.ts'
 
 /** The name of a hub's own authority. Not its node's: names in certificates are shorter than a node's may be. */
@@ -23,8 +23,8 @@ export function keptAuthority(folder: string, onMade: () => void): CertificateAu
     return new CertificateAuthority(commonName, { certificate, key })
   }
   const made = new CertificateAuthority(commonName)
-  writeDurably(keyFile, made.key)
-  writeDurably(file, made.certificate)
+  writeDurablySync(keyFile, made.key)
+  writeDurablySync(file, made.certificate)
   onMade()
   return made
 }

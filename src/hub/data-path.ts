@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { Connections } from '../client/connections.ts'
@@ -6,7 +5,7 @@ import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import { Claims } from '../identity/claims.ts'
-import { ClusterKeys } from '../identity/cluster-keys.ts'
+import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Proofs } from '../identity/proofs.ts'
 import { SocketOwners } from '../identity/socket-owner.ts'
 import { Shadows } from '../local/shadows.ts'
@@ -32,6 +31,7 @@ export interface DataPathParts {
   readonly connections: Connections
   readonly store: ObjectStore
   readonly proofs: Proofs
+  readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
   readonly shared: SharedCollections
   readonly filters: EnabledFilters
@@ -51,10 +51,9 @@ export interface DataPath {
 
 /** Builds the pipeline of this hub. */
 export function dataPath(parts: DataPathParts): DataPath {
-  const { inForce, proofs, filters, stopping, metrics, log, onAnswer } = parts
+  const { inForce, proofs, clusterKeys, filters, stopping, metrics, log, onAnswer } = parts
   // Settings that can change while the hub runs are read anew for each request, through `inForce`.
   const config = inForce()
-  const clusterKeys = new ClusterKeys(join(config.rootDir, 'service-account-keys.json'))
   const dispatch = dispatchParts(parts)
   const handler = pipeline({
     callers: {

@@ -1,6 +1,6 @@
 import { createPublicKey, verify, type KeyObject, type webcrypto } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { writeDurably } from '../base/durable-file.ts'
+import { KeptFile } from '../base/kept-file.ts'
 import type { WebToken } from './web-token.ts'
 
 /** The verdict on a token's signature: `unknown` where the keys at hand do not tell. */
@@ -33,16 +33,17 @@ const mostKeys = 64
 
 /**
  * The keys with which the cluster signs the tokens of its service accounts, kept in `file` for when no API server can be asked. Unknown
- * until they are learned; a file that cannot be read is as good as none.
+ * until they are learned; a file that cannot be read is as good as none. Disposing waits until they are written.
  */
-export class ClusterKeys {
-  readonly #file: string
+export class ClusterKeys implements AsyncDisposable {
+  readonly #file: KeptFile
+  #published: PublishedKeys | undefined
   #issuer = ''
   #keys = new Map<string, KeyObject>()
   #generation = 0
 
   constructor(file: string) {
-    this.#file = file
+    this.#file = new KeptFile(file, () => JSON.stringify(this.#published))
     try {
       this.#take(JSON.parse(readFileSync(file, 'utf8')) as PublishedKeys)
     } catch {
@@ -59,10 +60,15 @@ export class ClusterKeys {
     return this.#keys.has(keyId)
   }
 
-  /** Throws where they cannot be written, or none of them can be used. */
-  learn(published: PublishedKeys): void {
+  /** They count at once; resolves when they are on the disk. Rejects where they cannot be written, or none of them can be used. */
+  async learn(published: PublishedKeys): Promise<void> {
     this.#take(published)
-    writeDurably(this.#file, JSON.stringify(published))
+    this.#published = published
+    await this.#file.write()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
   }
 
   #take({ issuer, keys }: PublishedKeys): void {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
 import { after } from '../base/clock.ts'
-import { writeDurably } from '../base/durable-file.ts'
+import { KeptFile } from '../base/kept-file.ts'
 
 /** Whether API servers have accepted or refused a token. */
 export type Verdict = 'accepted' | 'refused'
@@ -14,16 +14,18 @@ const writeMs = 50
 
 /**
  * The verdicts of API servers on the tokens used last, by a keyed hash of each token, kept in `file` for when no API server can be asked.
- * The file reveals nothing of a token. `onFailure` is called when it could not be written.
+ * The file reveals nothing of a token. `onFailure` is called when it could not be written. Disposing
+ * waits until all is.
  */
-export class Proofs implements Disposable {
-  readonly #file: string
+export class Proofs implements AsyncDisposable {
+  readonly #file: KeptFile
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = new LRUCache<string, Verdict>({ max: mostTokens })
   #writing: Disposable | undefined
 
   constructor(file: string, onFailure: (cause: unknown) => void) {
-    this.#file = file
+    // Least used first, which is the order in which they are to be set again.
+    this.#file = new KeptFile(file, () => JSON.stringify([...this.#verdicts.rentries()]))
     this.#onFailure = onFailure
     for (const [hash, verdict] of kept(file)) this.#verdicts.set(hash, verdict)
   }
@@ -49,18 +51,13 @@ export class Proofs implements Disposable {
 
   #write(): void {
     this.#writing = undefined
-    try {
-      // Least used first, which is the order in which they are to be set again.
-      writeDurably(this.#file, JSON.stringify([...this.#verdicts.rentries()]))
-    } catch (error) {
-      this.#onFailure(error)
-    }
+    this.#file.write().catch(this.#onFailure)
   }
 
-  [Symbol.dispose](): void {
-    if (this.#writing === undefined) return
-    this.#writing[Symbol.dispose]()
-    this.#write()
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#writing?.[Symbol.dispose]()
+    if (this.#writing) this.#write()
+    await this.#file[Symbol.asyncDispose]()
   }
 }
 

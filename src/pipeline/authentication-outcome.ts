@@ -32,7 +32,7 @@ export function heedingAuthentication(
   const learn = async (exchange: Exchange): Promise<void> => {
     askableAt = elapsed() + retryMs
     try {
-      keys.learn(await publishedKeys(forward, exchange))
+      await keys.learn(await publishedKeys(forward, exchange))
       learnedUntil = elapsed() + learnedForMs
       onLearned()
     } catch (error) {

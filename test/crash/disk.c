@@ -91,7 +91,13 @@ static int below(const char *path) {
   return length > 5 && strcmp(path + length - 5, "/told") == 0 ? 2 : 1;
 }
 
-static int watched(int file) { return file >= 0 && file < MOST_FILES ? ours[file] : 0; }
+/* libuv closes by the system call, which is not seen here: the number may be a socket's by now. */
+static int watched(int file) {
+  if (file < 0 || file >= MOST_FILES || !ours[file]) return 0;
+  struct stat found;
+  if (fstat(file, &found) != 0 || !(S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))) ours[file] = 0;
+  return ours[file];
+}
 
 static int is_socket(int file) {
   struct stat found;

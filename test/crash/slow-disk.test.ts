@@ -1,6 +1,15 @@
 import t, { type Test as Tap } from 'tap'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { pods, podsOfNode, startCloud, type CloudServer } from '../kit/cloud.ts'
+import { at, objectOf } from '../kit/client.ts'
+import {
+  allServices,
+  pods,
+  podsOfNode,
+  serviceAccounts,
+  startCloud,
+  type CloudServer,
+} from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { Disk, disk } from './disk.ts'
@@ -27,6 +36,18 @@ async function startSlow(t: Tap, library: string): Promise<Slow> {
   await hub.start()
   await hub.online()
   return { cloud, hub, under }
+}
+
+/** A token that the cluster has signed: with its first use the cluster's keys are learned. */
+async function signedToken(cloud: CloudServer, name: string): Promise<string> {
+  cloud.sandbox.create(serviceAccounts, { metadata: { name, namespace: 'default' } })
+  const issued = await cloud
+    .as('kubelet')
+    .send(`/api/v1/namespaces/default/serviceaccounts/${name}/token`, {
+      method: 'POST',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
+  return at(objectOf(issued), 'status', 'token') as string
 }
 
 if ('reason' in made) t.pass('skipped', { skip: made.reason })
@@ -79,4 +100,39 @@ else {
       t.equal(under.count('byMain'), byMain)
     },
   )
+
+  void t.test('what is known of callers is written by other threads, too', async (t) => {
+    const { cloud, hub, under } = await startSlow(t, library)
+    const token = await signedToken(cloud, 'reader')
+    under.delaySyncs(1)
+    const byMain = under.count('byMain')
+    const reader = hub.as('coredns', { token })
+    const kept = ['proofs.json', 'access.json', 'service-account-keys.json'].map((name) =>
+      join(hub.rootDir, 'state', name),
+    )
+    const { resourceVersion } = await reader.list(allServices)
+    while (!kept.every((file) => existsSync(file))) {
+      const watch = await reader.watch(allServices, { resourceVersion })
+      t.equal(watch.status, 200)
+      watch.hangUp()
+    }
+    t.equal(under.count('byMain'), byMain)
+    await hub.crash()
+  })
+
+  void t.test('a token that nobody has seen is answered while the disk syncs', async (t) => {
+    const { cloud, hub, under } = await startSlow(t, library)
+    const token = await signedToken(cloud, 'reader')
+    under.holdSyncs(true)
+    const held = (): boolean => under.count('syncsBegun') > under.count('syncsEnded')
+    const reader = hub.as('operator', { token })
+    while (!held()) t.equal((await reader.get('/api/v1/pods')).status, 200)
+    for (let i = 0; i < 50; i++) {
+      const shown = cloud.sandbox.token(`caller-${i}`)
+      t.equal((await hub.as('operator', { token: shown }).get('/api/v1/pods')).status, 200)
+    }
+    t.ok(held(), 'all in the time of one sync')
+    under.holdSyncs(false)
+    await hub.crash()
+  })
 }

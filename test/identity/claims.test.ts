@@ -32,7 +32,7 @@ const published = (tokens: Tokens): PublishedKeys => ({
 function hub(t: Teardown, folder: string) {
   const keys = new ClusterKeys(join(folder, 'keys.json'))
   const proofs = new Proofs(join(folder, 'proofs.json'), () => undefined)
-  t.teardown(() => proofs[Symbol.dispose]())
+  t.teardown(() => proofs[Symbol.asyncDispose]())
   const claims = new Claims(Buffer.from('key'), proofs, keys)
   const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
   return {
@@ -45,7 +45,7 @@ function hub(t: Teardown, folder: string) {
         status,
         headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
       }),
-    stop: () => proofs[Symbol.dispose](),
+    stop: () => proofs[Symbol.asyncDispose](),
   }
 }
 
@@ -129,7 +129,7 @@ void t.test('a token ends when it says so, whoever accepted or signed it', async
   const ended = tokenOf(tokens, -1)
   answered(ended, 200)
   t.equal(holds(ended), false)
-  keys.learn(published(tokens))
+  await keys.learn(published(tokens))
   t.equal(holds(ended), false)
 })
 
@@ -138,7 +138,7 @@ void t.test('with the keys at hand a token that was never seen holds', async (t)
   const tokens = new Tokens()
   const token = tokenOf(tokens)
   t.equal(holds(token), false)
-  keys.learn(published(tokens))
+  await keys.learn(published(tokens))
   t.equal(holds(token), true)
   t.equal(holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
   t.equal(holds(tokenOf(new Tokens())), false, 'another cluster signed it')
@@ -147,7 +147,7 @@ void t.test('with the keys at hand a token that was never seen holds', async (t)
 void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
   const { holds, answered, keys } = hub(t, t.testdir())
   const tokens = new Tokens()
-  keys.learn(published(tokens))
+  await keys.learn(published(tokens))
   const [head, , signature] = tokenOf(tokens).split('.')
   const [, claims] = tokenOf(tokens, 7200, [], 'u-2').split('.')
   answered(tokenOf(tokens), 200)
@@ -164,7 +164,7 @@ void t.test('a forged token does not hold, though an accepted one is much like i
 void t.test('a signed token that an API server has refused does not hold', async (t) => {
   const { holds, answered, keys } = hub(t, t.testdir())
   const tokens = new Tokens()
-  keys.learn(published(tokens))
+  await keys.learn(published(tokens))
   const token = tokenOf(tokens)
   answered(token, 401)
   t.equal(holds(token), false)
@@ -174,11 +174,11 @@ void t.test('all of it is known after a restart, and nothing of a token is writt
   const folder = t.testdir()
   const before = hub(t, folder)
   const tokens = new Tokens()
-  before.keys.learn(published(tokens))
+  await before.keys.learn(published(tokens))
   const refused = tokenOf(tokens)
   before.answered('opaque-token', 200)
   before.answered(refused, 401)
-  before.stop()
+  await before.stop()
   const after = hub(t, folder)
   t.equal(after.holds('opaque-token'), true)
   t.equal(after.holds(refused), false)
@@ -202,13 +202,13 @@ void t.test('files that cannot be read are as good as none', async (t) => {
 void t.test('keys that cannot be used leave those there are', async (t) => {
   const { keys, holds } = hub(t, t.testdir())
   const tokens = new Tokens()
-  keys.learn(published(tokens))
+  await keys.learn(published(tokens))
   for (const bad of [
     { issuer, keys: [] },
     { issuer: '', keys: published(tokens).keys },
     { issuer, keys: [{ kid: 'a', kty: 'oct', k: 'AAAA' }] },
     { issuer },
   ])
-    t.throws(() => keys.learn(bad as unknown as PublishedKeys))
+    await t.rejects(keys.learn(bad as unknown as PublishedKeys))
   t.equal(holds(tokenOf(tokens)), true)
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../../base/clock.ts'
-import { writeDurably } from '../../base/durable-file.ts'
+import { KeptFile } from '../../base/kept-file.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import type { Identity } from '../../request/identity.ts'
 
@@ -33,18 +33,24 @@ export interface AccessHooks {
 
 /**
  * Who may list and watch whole collections, as API servers last said, kept in `file` for when none can be asked: on the disk before
- * anybody acts on it. The file names identities, of a token no more than its keyed hash.
+ * anybody acts on it. The file names identities, of a token no more than its keyed hash. Disposing waits until
+ * what was said is written.
  */
-export class Access {
-  readonly #file: string
+export class Access implements AsyncDisposable {
+  readonly #file: KeptFile
   readonly #hooks: AccessHooks
   readonly #verdicts = new LRUCache<string, Verdict>({ max: mostVerdicts })
+  /** Verdicts that are not on the disk yet, and do not count until they are. */
+  readonly #unwritten = new Map<string, Verdict>()
   readonly #asking = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
   readonly #silent = new LRUCache<string, number>({ max: mostVerdicts })
 
   constructor(file: string, hooks: AccessHooks) {
-    this.#file = file
+    // Least used first, which is the order in which they are to be set again.
+    this.#file = new KeptFile(file, () =>
+      JSON.stringify([...this.#verdicts.rentries(), ...this.#unwritten]),
+    )
     this.#hooks = hooks
     for (const [key, verdict] of kept(file)) this.#verdicts.set(key, verdict)
   }
@@ -66,33 +72,39 @@ export class Access {
   }
 
   #ask(key: string, ask: AskVerdict): Promise<boolean | undefined> {
-    const asking = ask()
-      .then((allowed) => {
-        this.#hooks.onVerdict(allowed)
-        if (allowed === undefined) this.#silent.set(key, elapsed())
-        else this.#set(key, allowed)
-        return allowed
-      })
-      .finally(() => this.#asking.delete(key))
+    const asking = this.#answer(key, ask).finally(() => this.#asking.delete(key))
     this.#asking.set(key, asking)
     return asking
   }
 
-  #set(key: string, allowed: boolean): void {
-    const before = this.#verdicts.get(key)?.allowed
-    this.#silent.delete(key)
-    this.#verdicts.set(key, { allowed, at: now() })
-    // What is shown because of it has to be shown again after a crash. That it was said again is not worth a write.
-    if (allowed !== before) this.#write()
+  async #answer(key: string, ask: AskVerdict): Promise<boolean | undefined> {
+    const allowed = await ask()
+    this.#hooks.onVerdict(allowed)
+    if (allowed === undefined) this.#silent.set(key, elapsed())
+    else await this.#set(key, { allowed, at: now() })
+    return allowed
   }
 
-  #write(): void {
+  async #set(key: string, verdict: Verdict): Promise<void> {
+    // What is shown because of it has to be shown again after a crash. That it was said again is not worth a write.
+    if (verdict.allowed !== this.#verdicts.get(key)?.allowed) await this.#write(key, verdict)
+    this.#silent.delete(key)
+    this.#verdicts.set(key, verdict)
+    this.#unwritten.delete(key)
+  }
+
+  /** A verdict that could not be written counts all the same: the API server has given it. */
+  async #write(key: string, verdict: Verdict): Promise<void> {
+    this.#unwritten.set(key, verdict)
     try {
-      // Least used first, which is the order in which they are to be set again.
-      writeDurably(this.#file, JSON.stringify([...this.#verdicts.rentries()]))
+      await this.#file.write()
     } catch (error) {
       this.#hooks.onFailure(error)
     }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
   }
 }
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Access } from '../../../src/cache/shared/access.ts'
@@ -50,6 +50,42 @@ void t.test('who ask together ask once, and nobody again at once after no answer
   t.equal(await ask(true), undefined)
   t.strictSame(heard, [undefined])
   t.equal(access.last(node, services), undefined)
+})
+
+void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
+  const folder = t.testdir()
+  const { access, ask, heard } = accessIn(folder)
+  const asked = ask(true)
+  while (heard.length === 0) await Promise.resolve()
+  t.equal(access.last(node, services), undefined)
+  t.notOk(existsSync(join(folder, 'access.json')))
+  t.equal(await asked, true)
+  t.equal(accessIn(folder).access.last(node, services), true, 'who begins now knows it')
+})
+
+void t.test('verdicts given together are on the disk before either counts', async (t) => {
+  const folder = t.testdir()
+  const { access } = accessIn(folder)
+  const callers = Array.from({ length: 20 }, (_, i) => tokenHolder(`caller-${i}`))
+  await Promise.all(
+    callers.map(async (who) => {
+      await access.of(who, services, () => Promise.resolve(true))
+      t.equal(accessIn(folder).access.last(who, services), true)
+    }),
+  )
+  await access[Symbol.asyncDispose]()
+  for (const who of callers) t.equal(accessIn(folder).access.last(who, services), true)
+})
+
+void t.test('where it cannot be written, a verdict counts all the same', async (t) => {
+  const failures: unknown[] = []
+  const access = new Access(join(t.testdir({ beside: 'a file' }), 'beside', 'access.json'), {
+    onVerdict: () => undefined,
+    onFailure: (cause) => failures.push(cause),
+  })
+  t.equal(await access.of(node, services, () => Promise.resolve(true)), true)
+  t.equal(access.last(node, services), true)
+  t.equal(failures.length, 1)
 })
 
 void t.test('verdicts outlast the process, each for its own', async (t) => {
