@@ -7,6 +7,9 @@ import { prepare, type Row } from './statements.ts'
 /** Days of running after which the audiences of a caller that did not come back are forgotten. */
 export const keptIdleDays = 30
 
+/** Before this was written: a clock that says so was never set. */
+const firstDay = Math.floor(Date.UTC(2026, 0, 1) / (24 * 60 * 60_000))
+
 /** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
 const stepRows = 500
 /** Documents are few and large. */
@@ -80,13 +83,15 @@ export class IdleAudiences {
     }
   }
 
-  /** `day` has begun. A day counts once, and none that lies before one which has been counted. */
+  /**
+   * `day` has begun. A day counts once, and none that lies before one which has been counted; but where that was told by a clock that was
+   * ahead, it is counted on from the day on which that was put right.
+   */
   age(day: number): void {
     const last = this.#sql.day.get()?.[0]
-    if (typeof last !== 'number' || day > last) {
-      this.#sql.setDay.run(day)
-      this.#sql.age.run()
-    }
+    const counts = typeof last !== 'number' || day > last
+    if (counts || day >= firstDay) this.#sql.setDay.run(day)
+    if (counts) this.#sql.age.run()
     this.#sql.newcomers.run()
   }
 

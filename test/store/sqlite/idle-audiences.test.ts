@@ -67,6 +67,24 @@ void t.test('what is kept for a token nobody uses goes after thirty days of runn
   t.strictSame(listed(store, collection()), ['a at 1'])
 })
 
+void t.test('a clock that was ahead once does not end the counting of days', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await keepFor(store, 'rotated')
+  const [ahead, right] = [60_000, 20_800]
+  await store.sweep(ahead)
+  await store.sweep(right)
+  for (let day = 1; day < 30; day += 1) {
+    // A node without a battery starts in 1970, and that counts for nothing.
+    await store.sweep(0)
+    await store.sweep(right + day)
+  }
+  t.equal(count(db, 'audience'), 1)
+  await store.sweep(right + 30)
+  t.equal(count(db, 'audience'), 0)
+})
+
 void t.test('a token that was forgotten begins anew', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
