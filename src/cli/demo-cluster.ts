@@ -9,6 +9,7 @@ import { startHeartbeat } from '../sandbox/heartbeat.ts'
 export const nodeName = 'edge-1'
 
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
+const ofStorage = (resource: string) => ({ group: 'storage.k8s.io', version: 'v1', resource })
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
 
 const workloads = [
@@ -44,6 +45,7 @@ export function seedCluster(sandbox: Sandbox): void {
   })
   // Every node begins tainted as not ready, and is freed of it by a controller once it is.
   sandbox.update(core('nodes'), { ...node, spec: {} })
+  sandbox.create(ofStorage('csinodes'), { metadata: { name: nodeName }, spec: { drivers: [] } })
   sandbox.create(core('services'), {
     metadata: { name: 'kubernetes', namespace: 'default' },
     spec: {
@@ -86,6 +88,7 @@ function seedWorkload(
         containers: [
           { name: 'main', image: `registry.example/${name}:1.0`, ports: [{ containerPort: port }] },
         ],
+        volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
       },
       status: {
         phase: 'Running',
@@ -146,6 +149,8 @@ export function simulateNode(server: string): AsyncDisposable {
     { ...kubelet, path: '/api/v1/nodes', query: { fieldSelector: `metadata.name=${nodeName}` } },
     { ...kubelet, path: '/api/v1/pods', query: { fieldSelector: `spec.nodeName=${nodeName}` } },
     { ...kubelet, path: '/api/v1/services', query: { fieldSelector: 'spec.clusterIP!=None' } },
+    { ...kubelet, path: '/apis/storage.k8s.io/v1/csidrivers' },
+    { ...kubelet, path: '/apis/node.k8s.io/v1/runtimeclasses' },
     { ...kubeProxy, path: '/api/v1/services', query: { labelSelector: notHeadless } },
     {
       ...kubeProxy,

@@ -147,8 +147,13 @@ const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure }: Kubeconfigs): st
 
   With KUBECONFIG=${secure} it is the same over TLS, with a certificate.
 
-  Then unplug the cloud here, and try the same again. What was read before still reads the same; what was
-  not, logs and changes are refused with a 503. A kubectl that watches ends when the cloud goes or returns.
+  Would the node and its pods come back now, without the cloud? In this folder:
+
+    npm start --silent -- inspect boot --serve-port=${hub.opsPort}
+
+  Then unplug the cloud here, and try the same again. What was read before still reads the same, and kubectl
+  warns how old it is; what was not, logs and changes are refused with a 503. Parts of what was read are there,
+  too: kubectl get pods -n warehouse. A kubectl that watches ends when the cloud goes or returns.
 
 ${keys}`
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
+import type { BootVerdict } from '../../src/boot/verdict.ts'
 import { Client } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -67,4 +68,13 @@ void t.test('the demonstration says how to ask over TLS, too', async (t) => {
     },
   })
   t.match((await kubectl.list('/api/v1/pods')).names, ['plant/collector-0'])
+})
+
+void t.test('the demonstration’s node would come back without its cloud', async (t) => {
+  const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
+  const [, port] = /inspect boot --serve-port=(\d+)/.exec(said) ?? []
+  const verdict = async () =>
+    (await (await fetch(`http://127.0.0.1:${port}/inspect/boot`)).json()) as BootVerdict
+  while (!(await verdict()).ready);
+  t.match(await verdict(), { pods: { length: 9 } })
 })
