@@ -89,6 +89,30 @@ void t.test('what a clock said that was set back since makes nothing look fresh'
   t.equal(toldAt()[0], time)
 })
 
+void t.test(
+  'a list that says the same for long is known to be confirmed after a restart',
+  async (t) => {
+    const directory = t.testdir()
+    let time = Date.parse('2026-01-01')
+    const clock = mock.method(Date, 'now', () => time)
+    t.teardown(() => clock.mock.restore())
+    {
+      await using store = await open(directory)
+      await replace(store, collection(), head(5), [object('a', 3)])
+      await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
+      for (let minutes = 0; minutes < 60; minutes += 1) {
+        time += 60_000
+        await replace(store, collection(), head(6), [object('a', 6)])
+      }
+      t.equal(store.list(collection())!.confirmedAt, time)
+      t.strictSame(told(store, collection(), 5), ['MODIFIED a at 6 after a at 3'])
+    }
+    await using store = await open(directory)
+    const { confirmedAt } = store.list(collection())!
+    t.ok(confirmedAt > time - 15 * 60_000, new Date(confirmedAt).toISOString())
+  },
+)
+
 void t.test('the same list again costs no write, a newer version of it one row', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)

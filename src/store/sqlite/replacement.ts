@@ -12,6 +12,7 @@ import {
 } from './collection-state.ts'
 import { pack, type Flip, type Operation } from './messages.ts'
 import type { Reads } from './reads.ts'
+import { isRecent } from './recent.ts'
 import { isAtLeast, isNewer, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -119,7 +120,8 @@ export class StagedReplacement implements Replacement {
     }
     const next = { gvk: head.gvk, version: flip.version, extra: head.extra }
     const same = this.#stages === 0 && flip.removed.length === 0 && isSameHead(before, next)
-    if (same && !this.#state.holes && !this.#state.loose) await this.#state.settled()
+    const isKept = same && !this.#state.holes && !this.#state.loose
+    if (isKept && isRecent(this.#confirmedAt())) await this.#state.settled()
     else await this.#send(flip, next)
     this.#compare()
     this.#state.confirmed(confirmedAt)
@@ -207,6 +209,15 @@ export class StagedReplacement implements Replacement {
       return this.#state.entries(this.#reads)
     } catch (cause) {
       throw new StoreFailure('what the collection holds cannot be read', { cause })
+    }
+  }
+
+  /** As the disk has it, for whoever opens it next. */
+  #confirmedAt(): number {
+    try {
+      return this.#reads.head(this.#state.address)?.confirmedAt ?? 0
+    } catch (cause) {
+      throw new StoreFailure('when the collection was confirmed cannot be read', { cause })
     }
   }
 

@@ -37,6 +37,7 @@ import {
 } from './messages.ts'
 import type { Begun, Place } from './place.ts'
 import type { Confirmation, Reads, Stored, StoredEvent } from './reads.ts'
+import { isRecent } from './recent.ts'
 import { Recovery } from './recovery.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Runs } from './runs.ts'
@@ -562,12 +563,6 @@ export class SqliteStore implements ObjectStore {
 
 const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
   JSON.stringify([id, namespace, name, resourceVersion])
-
-/** What is told again as it is stored is written down as confirmed no more often: each time is a write to the disk. */
-const confirmEveryMs = 600_000
-
-/** A clock that was set back does not keep what it says from being written. */
-const isRecent = (confirmedAt: number): boolean => Math.abs(now() - confirmedAt) < confirmEveryMs
 
 function toApply(
   state: CollectionState,
