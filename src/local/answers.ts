@@ -7,11 +7,17 @@ import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { documentKey, memberKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
-import { newerThan, refuseNoVersion, refuseOtherVersions } from '../store/asked-version.ts'
+import {
+  newerThan,
+  refuseNoVersion,
+  refuseOtherVersions,
+  refuseVersionOfGet,
+} from '../store/asked-version.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
 import { withAge, withStaleness } from '../store/staleness.ts'
+import { toldOfName } from '../store/told-of-name.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
@@ -40,9 +46,11 @@ export function storedObject(
     if (found === 'absent' || hasNoRow(exchange, info, form, store, found)) absent = true
     else if (found) return { form, stored: found }
   }
-  if (absent && !neverAbsent.has(`${info.gvr.resource}.${info.gvr.group}`))
-    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
-  throw neverCached()
+  if (!absent || neverAbsent.has(`${info.gvr.resource}.${info.gvr.group}`)) throw neverCached()
+  // As of a version that has not come nobody knows whether it is there.
+  const known = toldOfName(exchange, info, store)
+  if (known) refuseVersionOfGet(info, known)
+  throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
 /** Whether Tables of many, newer than the Table of this one that was `found`, have no row of it. */
@@ -73,10 +81,7 @@ export function localObject(
   shadows: Shadows,
 ): ObjectReply {
   const { form, stored } = storedObject(exchange, info, store)
-  const asked = info.query.get('resourceVersion') ?? ''
-  refuseNoVersion(asked, stored.object.resourceVersion, 'get')
-  const newer = newerThan(asked, stored.confirmedVersion)
-  if (newer) throw new StatusError(newer)
+  refuseVersionOfGet(info, stored.confirmedVersion)
   const object = shadows.show(shadowed(exchange, info), form, stored)
   const reply = objectReply(form, { ...stored, object })
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }

@@ -1,6 +1,7 @@
 import type { Wanted } from '../cache/recorder.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import { areAccepted } from '../request/list-options.ts'
 import { isTrue } from '../request/request-info.ts'
 
 /**
@@ -29,6 +30,8 @@ export function toldOf(
   const match = query.get('resourceVersionMatch') ?? ''
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
+  // What is refused is not to be made something that is not.
+  if (!areAccepted(query, false)) return undefined
   const told = [...(what.kept?.values() ?? [])].flatMap((kept) => resourceVersion(kept) ?? [])
   return [...told, ...[otherwise() ?? []].flat()].sort(compareVersions).at(-1)
 }

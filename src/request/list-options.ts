@@ -37,6 +37,17 @@ export function listOptionsOf(
   return options
 }
 
+/** Whether an API server that serves WatchLists takes the options of a list or watch, as `listOptionsOf` checks them. */
+export function areAccepted(query: URLSearchParams, watch: boolean): boolean {
+  try {
+    listOptionsOf(query, watch, true)
+    return true
+  } catch (error) {
+    if (error instanceof StatusError) return false
+    throw error
+  }
+}
+
 /** Throws a StatusError 400 for what is no number. */
 function wholeNumber(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
@@ -54,9 +65,7 @@ function listFlaws({ match, resourceVersion, ...options }: ListOptions): StatusC
         forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided'),
       )
     }
-    if (options.continue !== '') {
-      flaws.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
-    }
+    if (options.continue !== '') flaws.push(continued)
     if (match !== 'Exact' && match !== 'NotOlderThan') {
       flaws.push(unsupportedMatch(match, '"Exact", "NotOlderThan", ""'))
     }
@@ -92,7 +101,13 @@ function watchFlaws(
       )
     }
   }
-  if (match === '') return flaws
+  if (match === '') {
+    // Where WatchLists are served a watch from any version is taken for one (`SetListOptionsDefaults`).
+    const isAny = options.resourceVersion === '' || options.resourceVersion === '0'
+    const isTaken = watchListServed && sendInitialEvents === undefined && isAny
+    if (isTaken && options.continue !== '') flaws.push(continued)
+    return flaws
+  }
   if (sendInitialEvents === undefined) {
     flaws.push(
       forbiddenMatch(
@@ -101,9 +116,7 @@ function watchFlaws(
     )
   }
   if (match !== 'NotOlderThan') flaws.push(unsupportedMatch(match, '"NotOlderThan"'))
-  if (options.continue !== '') {
-    flaws.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
-  }
+  if (options.continue !== '') flaws.push(continued)
   return flaws
 }
 
@@ -115,6 +128,8 @@ const forbiddenField = (field: string, detail: string): StatusCause => ({
 
 const forbiddenMatch = (detail: string): StatusCause =>
   forbiddenField('resourceVersionMatch', detail)
+
+const continued = forbiddenMatch('resourceVersionMatch is forbidden when continue is provided')
 
 const unsupportedMatch = (match: string, supported: string): StatusCause => ({
   reason: 'FieldValueNotSupported',

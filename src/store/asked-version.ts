@@ -1,6 +1,7 @@
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { expired, StatusError, tooLargeResourceVersion, type Status } from '../kube/status.ts'
 import { versionNumber, wantsExactly, type ListOptions } from '../request/list-options.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
 
 // What is asked of versions, held against the version at which something is stored.
 
@@ -18,6 +19,14 @@ export function newerThan(version: string, stored: string): Status | undefined {
   const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
   if (asked === undefined || kept === undefined) return undefined
   return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
+}
+
+/** Throws a StatusError for a get that names no version, or one that is newer than that up to which its object is `known`. */
+export function refuseVersionOfGet({ query }: ResourceRequest, known: string): void {
+  const asked = query.get('resourceVersion') ?? ''
+  refuseNoVersion(asked, known, 'get')
+  const newer = newerThan(asked, known)
+  if (newer) throw new StatusError(newer)
 }
 
 /** Throws what a list of the version that is stored is answered with where another one is asked for: 504 for a newer one, 410 for exactly an older one or a further page. */

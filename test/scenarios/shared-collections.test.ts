@@ -513,3 +513,99 @@ void t.test(
     t.not((await kubeProxy.get(path)).status, 200)
   },
 )
+
+void t.test('what an API server refuses is refused, whoever answers', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [operator] = accounts(cloud, hub, 'operator')
+  if (!operator) throw new Error('nobody')
+  await operator.get('/version')
+  for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
+  const maps = '/api/v1/namespaces/default/configmaps'
+  await hub.as('kubelet').list(maps)
+  const initial = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
+  const flawed = [
+    'resourceVersion=0&limit=x',
+    'resourceVersion=0&limit=1e1',
+    'resourceVersion=0&timeoutSeconds=x',
+    'resourceVersion=0&sendInitialEvents=true',
+    'resourceVersion=0&sendInitialEvents=false',
+    'watch=true&resourceVersion=0&timeoutSeconds=x',
+    'watch=true&timeoutSeconds=1.5',
+    'watch=true&resourceVersion=0&limit=x&timeoutSeconds=1',
+    'watch=true&resourceVersion=0&continue=x&timeoutSeconds=1',
+    `watch=true&resourceVersion=0&${initial}&continue=x&timeoutSeconds=1`,
+  ]
+  const asked = [
+    ...flawed.map((query) => [operator, `${allServices}?${query}`] as const),
+    ...flawed.map((query) => [hub.as('kubelet'), `${maps}?${query}`] as const),
+  ]
+  const answer = async (client: Client, path: string): Promise<unknown> => {
+    const { status, body } = await client.get(path)
+    return { status, body: body.toString() }
+  }
+  const said = await Promise.all(asked.map(([, path]) => answer(cloud.as('direct'), path)))
+  const heard = (): Promise<unknown[]> =>
+    Promise.all(asked.map(([client, path]) => answer(client, path)))
+  t.match(
+    said,
+    said.map(() => ({ status: /4../ })),
+  )
+  t.strictSame(await heard(), said)
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame(await heard(), said, 'offline')
+})
+
+void t.test('no get is answered as of a version that has not come', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const maps = '/api/v1/namespaces/default/configmaps'
+  await hub.as('kubelet').list(maps)
+  const [operator] = accounts(cloud, hub, 'operator')
+  if (!operator) throw new Error('nobody')
+  await informer(hub.as('kube-proxy'))
+  await informer(operator)
+  await cloud.unplug()
+  await hub.offline()
+  const of = '/api/v1/namespaces/default/services'
+  for (const [client, path] of [
+    [operator, of],
+    [hub.as('kubelet'), maps],
+  ] as const) {
+    for (const [name, known] of [
+      ['a', 200],
+      ['gone', 404],
+    ] as const) {
+      const status = async (version: string): Promise<number> =>
+        (await client.get(`${path}/${name}?resourceVersion=${version}`)).status
+      t.equal(await status('0'), known)
+      t.equal(await status('1'), known)
+      t.equal(await status('99999999'), 504)
+      t.equal(await status('abc'), 500)
+    }
+  }
+})
+
+void t.test('a watch from any version is told where its state ends, shared or not', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [operator] = accounts(cloud, hub, 'operator')
+  if (!operator) throw new Error('nobody')
+  for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
+  for (const version of ['', '0']) {
+    const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
+    const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
+    const ofEach = async (watch: Watching): Promise<unknown[]> =>
+      (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
+    t.strictSame(await ofEach(heard), await ofEach(said))
+  }
+})

@@ -8,6 +8,7 @@ import {
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
 import type { Form } from '../../request/form.ts'
+import { areAccepted } from '../../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../store/keys.ts'
 import type { ObjectStore } from '../../store/store.ts'
@@ -31,7 +32,7 @@ export interface SharedAsk {
 
 /**
  * What an exchange asks of a shared collection of one of `scope`; `undefined`: nothing. Callers who impersonate others or have proved
- * nothing, conversions (tables, metadata), and fields that are not known here are left to the API server.
+ * nothing, conversions (tables, metadata), fields that are not known here and options that are refused are left to the API server.
  */
 export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk | undefined {
   if (!exchange.info.isResource || exchange.method !== 'GET') return undefined
@@ -43,6 +44,7 @@ export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk 
   if (what === undefined || form?.shape !== 'object' || who === undefined) return undefined
   if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { info } = what
+  if (what.kind !== 'object' && !areAccepted(info.query, what.kind === 'watch')) return undefined
   const selectors = what.kind === 'object' ? nothing : selectorsOf(info)
   const { namespace } = info
   const within = { ...selectors, ...(namespace !== undefined && { namespace }) }
@@ -103,8 +105,8 @@ function watchBegins({ query }: ResourceRequest): Begins {
   }
   if (match !== '' || query.has('sendInitialEvents')) return other
   if (version !== undefined) return { kind: 'after', version }
-  // An API server answers a watch without a version from its cache, like one from version 0.
-  return { kind: 'state', least: undefined, ends: false }
+  // An API server answers a watch without a version from its cache, like one from version 0, and takes both for WatchLists.
+  return { kind: 'state', least: undefined, ends: true }
 }
 
 function listBegins({ query }: ResourceRequest): Begins {

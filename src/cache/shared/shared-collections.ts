@@ -15,13 +15,17 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
-import { covers } from '../../kube/selectors.ts'
 import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
 import { node } from '../../request/identity.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
-import { refuseNoVersion, refuseOtherVersions } from '../../store/asked-version.ts'
+import {
+  refuseNoVersion,
+  refuseOtherVersions,
+  refuseVersionOfGet,
+} from '../../store/asked-version.ts'
 import { collectionKey, objectKey } from '../../store/keys.ts'
+import { toldOfName } from '../../store/told-of-name.ts'
 import { withStaleness } from '../../store/staleness.ts'
 import type { ObjectStore, StoredList } from '../../store/store.ts'
 import type { Access } from './access.ts'
@@ -301,23 +305,10 @@ export class SharedCollections implements AsyncDisposable {
     if (!isNews) return undefined
     // Of two collections the newer one knows whether it is there.
     const gone = own.includes('absent') && newestOwn === undefined
-    if (gone && !isNewer(version, this.#toldOfAll(asked))) return undefined
+    if (gone && !isNewer(version, toldOfName(exchange, info, store))) return undefined
+    refuseVersionOfGet(info, held === 'absent' ? version : held.confirmedVersion)
     if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
     return aged(objectReply(form, held), exchange, held.confirmedAt)
-  }
-
-  /** The newest version at which this caller was shown a collection that would have the object that it asks for. */
-  #toldOfAll({ exchange, info, gvr }: SharedAsk): ResourceVersion | undefined {
-    const named = { labelSelector: '', fieldSelector: `metadata.name=${info.name ?? ''}` }
-    return exchange.forms
-      .flatMap((form) => {
-        const audience = { identity: exchange.identity, form: form.key }
-        return this.#parts.store.collections(audience, gvr, info.namespace)
-      })
-      .filter(({ key }) => covers(key, named))
-      .flatMap((told) => resourceVersion(told.resourceVersion) ?? [])
-      .toSorted(compareVersions)
-      .at(-1)
   }
 
   /** Ends all readers and watches. */

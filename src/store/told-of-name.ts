@@ -1,0 +1,20 @@
+import type { Exchange } from '../exchange/exchange.ts'
+import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import { covers } from '../kube/selectors.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import type { ObjectStore } from './store.ts'
+
+/** The newest version at which a caller was shown a collection that would have the object that it asks for. */
+export function toldOfName(
+  { forms, identity }: Exchange,
+  { gvr, namespace, name = '' }: ResourceRequest,
+  store: ObjectStore,
+): ResourceVersion | undefined {
+  const named = { labelSelector: '', fieldSelector: `metadata.name=${name}` }
+  return forms
+    .flatMap((form) => store.collections({ identity, form: form.key }, gvr, namespace))
+    .filter(({ key }) => covers(key, named))
+    .flatMap((told) => resourceVersion(told.resourceVersion) ?? [])
+    .toSorted(compareVersions)
+    .at(-1)
+}
