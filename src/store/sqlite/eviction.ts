@@ -40,6 +40,7 @@ const needed = [
   '/secrets',
   '/configmaps',
   '/services',
+  '/serviceaccounts',
   '/serviceaccounts/token',
   '/persistentvolumeclaims',
   '/persistentvolumes',

@@ -1,7 +1,10 @@
 import t from 'tap'
+import * as resources from '../../../src/boot/resources.ts'
+import type { GVR } from '../../../src/kube/gvk.ts'
 import { node, shared, tokenHolder } from '../../../src/request/identity.ts'
 import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'
 import type { Audience, CollectionKey, ObjectStore } from '../../../src/store/store.ts'
+import { keptTokens } from '../../../src/store/token-name.ts'
 import {
   collection,
   got,
@@ -107,6 +110,30 @@ void t.test(
     )
   },
 )
+
+void t.test('nothing that the boot verdict asks for goes, in whatever version', async (t) => {
+  await using store = await open(t.testdir(), { maxBytes })
+  const older = resources.olderClaimVersions.map((version) => ({
+    ...resources.resourceClaims,
+    version,
+  }))
+  const all = Object.values(resources).filter(
+    (each): each is GVR => typeof each === 'object' && 'resource' in each,
+  )
+  const asked = [...all, ...older, keptTokens, gvr('coordination.k8s.io', 'leases')]
+  const others = [gvr('', 'events'), gvr('apps', 'secrets'), gvr('', 'endpoints')]
+  for (const each of [...asked, ...others]) {
+    await replace(store, collection({ gvr: each }), head(500), pods(3, 1, 1_000))
+    await store.put(keyOf('own', { gvr: each }), pod, object('own', 501))
+  }
+  t.notOk(await grow(store, 2 * maxBytes, 5_000))
+  for (const each of asked) {
+    const name = `${each.resource}.${each.group}/${each.version}`
+    t.equal(listed(store, collection({ gvr: each }))?.length, 3, name)
+    t.equal(got(store, keyOf('own', { gvr: each })), 'own at 501', name)
+  }
+  for (const each of others) t.equal(store.list(collection({ gvr: each })), undefined)
+})
 
 void t.test('what a program asked for, too, is not only a person’s', async (t) => {
   const directory = t.testdir()
