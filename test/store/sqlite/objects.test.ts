@@ -105,6 +105,28 @@ void t.test('a row that nobody refers to is used again, or given back', async (t
   t.ok(count(db, 'body') <= 140, `${count(db, 'body')} rows for none`)
 })
 
+void t.test('what a list displaces, and what came too late in it, is used again', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await replace(store, collection(), head(1))
+  for (let version = 1_000; version < 31_000; version += 1_000) {
+    await using list = store.replace(collection())
+    await list.add({ objects: pods(20, version, 600) })
+    const late = pods(5, version + 100, 600)
+    await store.apply(
+      collection(),
+      late.map((pod) => changed('MODIFIED', pod)),
+    )
+    await list.commit(head(version + 50))
+    t.strictSame(
+      [...store.list(collection())!.batches].flat().map(({ resourceVersion: at }) => Number(at)),
+      pods(20, version).map(({ resourceVersion: at }, i) => (i < 5 ? 100 : 0) + Number(at)),
+    )
+  }
+  t.ok(count(db, 'body') <= 100, `${count(db, 'body')} rows for 20 pods`)
+})
+
 void t.test('a list being read is not disturbed by rows used again', async (t) => {
   await using store = await open(t.testdir())
   const at = (version: number): ApiObject[] => pods(60, version, 30_000)
