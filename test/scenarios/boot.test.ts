@@ -310,6 +310,22 @@ void t.test('the condition OfflineReady is written where it is asked for', async
   t.strictSame(conditionOf(cloud), written)
 })
 
+void t.test('a node is answered offline whatever becomes of its condition', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick(true) })
+  await patched(cloud, () => hub.online())
+  await startUp(kubeletOf(hub))
+  const path = `/api/v1/nodes/${nodeName}`
+  await kubeletOf(hub).get(path)
+  await cloud.unplug()
+  await hub.restart()
+  await hub.logged('the node would come back without a link')
+  const answer = await kubeletOf(hub).get(path)
+  t.equal(answer.status, 200)
+  t.equal(at(objectOf(answer), 'metadata', 'name'), nodeName)
+})
+
 void t.test('a condition that may not be written is said once', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)

@@ -158,6 +158,34 @@ void t.test('of several wider lists the newest answers, and its own before any',
   ])
 })
 
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a list by a name that is not there takes nothing else away: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      fill(cloud)
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      const paths = [
+        '/api/v1/pods',
+        '/api/v1/namespaces/default/pods',
+        '/api/v1/namespaces/default/pods/a',
+        '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dc',
+      ]
+      const online = await Promise.all(paths.map((path) => kubelet.get(path)))
+      const none = '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dnone'
+      t.strictSame((await kubelet.list(none)).names, [])
+      await goOffline(cloud, hub)
+      await hub.restart()
+      const again = kubelet.but({ url: hub.url })
+      for (const [i, path] of paths.entries()) {
+        t.strictSame((await again.get(path)).body, online[i]?.body, path)
+      }
+      t.strictSame((await again.list(none)).names, [])
+    },
+  )
+}
+
 void t.test(
   'F13: a list that has become empty in the cloud is empty offline, and one that failed is as it was',
   async (t) => {

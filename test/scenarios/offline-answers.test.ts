@@ -245,6 +245,23 @@ void t.test('selectors that mean the same are the same, whoever spells them', as
   t.equal((await proxy.get('/api/v1/pods?labelSelector=app%20in%20(a)')).status, 503)
 })
 
+void t.test(
+  'selectors of which one begins like another are two, after a restart too',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'ab', 'abc')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const names = ['a', 'ab', 'abc']
+    const path = (name: string): string => `/api/v1/pods?labelSelector=app%3D${name}`
+    for (const name of names) await hub.as('kubelet').list(path(name))
+    await goOffline(cloud, hub)
+    await hub.restart()
+    for (const name of names) {
+      t.strictSame((await hub.as('kubelet').list(path(name))).names, [`default/${name}`])
+    }
+  },
+)
+
 void t.test('a selector that nobody can read is refused offline as it is online', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })

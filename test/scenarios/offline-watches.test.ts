@@ -1,6 +1,6 @@
 import t from 'tap'
 import { at } from '../kit/client.ts'
-import { podsOfNode } from '../kit/cloud.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 const withInitialEvents = {
@@ -124,6 +124,28 @@ void t.test('a WatchList kept online is a list and a WatchList offline', async (
   t.strictSame(frames, [initial[0]?.frame, initial[1]?.frame, later?.frame])
 })
 
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what a WatchList has no more is gone, by its end: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet', { encoding })
+    const first = await kubelet.watch(podsOfNode, withInitialEvents)
+    await first.take(4)
+    first.hangUp()
+    await cloud.sandbox.untilWatches(0)
+    cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
+    const second = await kubelet.watch(podsOfNode, withInitialEvents)
+    const [, , end] = await second.take(3)
+    await cloud.unplug()
+    await hub.offline()
+    const { names, resourceVersion } = await kubelet.list(podsOfNode)
+    t.strictSame(names, ['default/a', 'default/c'])
+    t.equal(resourceVersion, at(end?.object, 'metadata', 'resourceVersion'))
+    t.equal((await kubelet.get('/api/v1/namespaces/default/pods/b')).status, 404)
+  })
+}
+
 void t.test('an empty WatchList is a fact', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -146,7 +168,6 @@ void t.test('an event is kept for gets and lists, a deletion too', async (t) => 
   await kubelet.get('/api/v1/namespaces/default/pods/a')
   const watch = await kubelet.watch('/api/v1/pods', { resourceVersion })
   const { sandbox } = cloud
-  const pods = { group: '', version: 'v1', resource: 'pods' }
   sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
   t.equal((await watch.next())?.type, 'DELETED')
   await cloud.unplug()

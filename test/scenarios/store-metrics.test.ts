@@ -2,7 +2,8 @@ import t from 'tap'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { podsOfNode } from '../kit/cloud.ts'
+import { objectOf } from '../kit/client.ts'
+import { nodeName, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 void t.test('commits and their bytes are counted, and nothing that was not written', async (t) => {
@@ -28,6 +29,30 @@ void t.test('commits and their bytes are counted, and nothing that was not writt
     await hub.metric('nodehub_store_bytes'),
     files.reduce((sum, file) => sum + statSync(file).size, 0),
   )
+})
+
+void t.test('a lease that is renewed all the time costs the disk nothing', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+  const kind = { kind: 'Lease', apiVersion: 'coordination.k8s.io/v1' }
+  const spec = { holderIdentity: nodeName, leaseDurationSeconds: 40 }
+  const made = { ...kind, metadata: { name: nodeName, namespace: 'kube-node-lease' }, spec }
+  let answer = await kubelet.send(leases, { method: 'POST', body: made })
+  t.equal(answer.status, 201)
+  const cost = (): Promise<number[]> =>
+    Promise.all(
+      ['commits_total', 'written_bytes_total'].map((name) => hub.metric(`nodehub_store_${name}`)),
+    )
+  const before = await cost()
+  for (let round = 0; round < 10; round++) {
+    const body = { ...objectOf(answer), spec: { ...spec, leaseTransitions: round } }
+    answer = await kubelet.send(`${leases}/${nodeName}`, { method: 'PUT', body })
+    t.equal(answer.status, 200)
+  }
+  t.strictSame(await cost(), before)
 })
 
 void t.test('a store that fails is not well because an answer was stored before', async (t) => {
