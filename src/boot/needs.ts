@@ -17,7 +17,7 @@ export interface Needs {
 }
 
 export interface NeededObject extends ObjectReference {
-  /** 'absent': the cloud has said that there is none; `undefined`: nobody knows. */
+  /** 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody knows. */
   readonly found: Known | 'absent' | undefined
   /** When the cloud last confirmed it, where that is known from the store. */
   readonly confirmedAt?: number
@@ -70,6 +70,11 @@ export function look(reference: ObjectReference, knowledge: Knowledge): NeededOb
 
 function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject {
   const { gvr, namespace, name, by } = reference
+  if (name === '') {
+    const all = knowledge.collection({ gvr })
+    if (!all) return { ...reference, found: undefined }
+    return { ...reference, found: 'absent', confirmedAt: all.confirmedAt }
+  }
   if (by !== 'list') {
     const found = knowledge.object(gvr, namespace, name)
     return (found === undefined && olderClaim(reference, knowledge)) || withFound(reference, found)

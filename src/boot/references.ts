@@ -13,6 +13,7 @@ export interface ObjectReference {
   readonly gvr: GVR
   /** Empty for what is cluster-scoped. */
   readonly namespace: string
+  /** Empty for whatever there is of it (`listed`): what of that counts is the kubelet's to say. */
   readonly name: string
   /**
    * How the kubelet asks: `list`, a list and watch of its own for the one object, which is what it does by default for what containers
@@ -38,6 +39,8 @@ export interface PodReferences {
   readonly tokens: readonly TokenReference[]
   /** Drivers whose volumes the pod itself describes; those of claims are found in the volumes they are bound to. */
   readonly inlineDrivers: readonly string[]
+  /** Who signs certificates for the pod: a kubelet keeps them in memory, and has them issued anew when it starts (k/k pkg/kubelet/podcertificate). */
+  readonly signers: readonly string[]
 }
 
 /** Why a pod of the node does not start again with it; `undefined` where it does. */
@@ -92,6 +95,7 @@ class Found {
   readonly #objects = new Map<string, ObjectReference>()
   readonly #tokens = new Map<string, TokenReference>()
   readonly #drivers = new Set<string>()
+  readonly #signers = new Set<string>()
 
   constructor(pod: Cursor) {
     this.#pod = pod
@@ -111,13 +115,14 @@ class Found {
       objects: [...this.#objects.values()],
       tokens: [...this.#tokens.values()],
       inlineDrivers: [...this.#drivers],
+      signers: [...this.#signers],
     }
   }
 
   /** Of two references to one object the stricter counts. */
   add(reference: ObjectReference): void {
-    const { gvr, namespace, name, need } = reference
-    if (name === '') return
+    const { gvr, namespace, name, by, need } = reference
+    if (name === '' && by !== 'listed') return
     const key = `${gvr.resource}/${namespace}/${name}`
     if (need === 'required' || !this.#objects.has(key)) this.#objects.set(key, reference)
   }
@@ -170,6 +175,9 @@ class Found {
     const configMap = [...source, 'configMap']
     this.watched(resources.secrets, [...secret, 'name'], this.#needAt(secret))
     this.watched(resources.configMaps, [...configMap, 'name'], this.#needAt(configMap))
+    const signer = text(pod, [...source, 'podCertificate', 'signerName'])
+    if (signer !== '') this.#signers.add(signer)
+    this.#trustBundle([...source, 'clusterTrustBundle'])
     const token = [...source, 'serviceAccountToken']
     if (text(pod, [...token, 'path']) === '') return
     const audience = text(pod, [...token, 'audience'])
@@ -181,6 +189,19 @@ class Found {
       expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
     }
     this.#tokens.set(JSON.stringify([audience, seconds]), reference)
+  }
+
+  /** One by its name, or all of a signer: of these there may be none. */
+  #trustBundle(source: Path): void {
+    if (text(this.#pod, [...source, 'path']) === '') return
+    const name = text(this.#pod, [...source, 'name'])
+    this.add({
+      gvr: resources.trustBundles,
+      namespace: '',
+      name,
+      by: 'listed',
+      need: name === '' ? 'optional' : this.#needAt(source),
+    })
   }
 
   #claim(name: string): void {

@@ -358,10 +358,5 @@ const csiNodeOf = (nodeName: string): ObjectReference => ({
 })
 
 /** A list that the kubelet keeps of all there are, asked for again only where it has asked itself. */
-function whole(gvr: ObjectReference['gvr'], knowledge: Knowledge): NeededObject {
-  const listed = knowledge.collection({ gvr })
-  const reference = { gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' } as const
-  return listed
-    ? { ...reference, found: 'absent', confirmedAt: listed.confirmedAt }
-    : { ...reference, found: undefined }
-}
+const whole = (gvr: ObjectReference['gvr'], knowledge: Knowledge): NeededObject =>
+  look({ gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' }, knowledge)

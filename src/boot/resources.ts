@@ -22,6 +22,13 @@ export const runtimeClasses: GVR = {
   resource: 'runtimeclasses',
 }
 
+/** The version that kubelets ask for since 1.33, where they ask at all. */
+export const trustBundles: GVR = {
+  group: 'certificates.k8s.io',
+  version: 'v1beta1',
+  resource: 'clustertrustbundles',
+}
+
 /** The version that kubelets ask for since 1.34. */
 export const resourceClaims: GVR = {
   group: 'resource.k8s.io',

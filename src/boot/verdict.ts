@@ -211,11 +211,13 @@ function judged(
 ): PodVerdict | undefined {
   const pod = cursorOf(encoding, gvk, object)
   if (whyNotForBoot(pod) !== undefined) return undefined
-  const needs = needsOf(referencesOf(pod), object, facts.knowledge, facts.nodeName)
+  const references = referencesOf(pod)
+  const needs = needsOf(references, object, facts.knowledge, facts.nodeName)
   const tokens = needs.tokens.map((token) => judgedToken(token, object, facts))
   const problems = [
     ...needs.objects.flatMap((needed) => problemOf(needed, facts.asked(needed)) ?? []),
     ...tokens.flatMap((token) => token.problem ?? []),
+    ...references.signers.map((signer) => unissued(object, signer)),
   ]
   return {
     namespace: object.namespace,
@@ -284,6 +286,19 @@ function judgedToken(
     return { problem: problem('expired', what, `${whose} has expired`) }
   }
   return { until: time(expires) }
+}
+
+const unissued = ({ namespace }: ApiObject, signer: string): Problem =>
+  problem(
+    'missing',
+    { gvr: certificateRequests, namespace, name: signer },
+    'a kubelet has the certificate of the pod issued anew when it starts, which only the cloud can do',
+  )
+
+const certificateRequests: GVR = {
+  group: 'certificates.k8s.io',
+  version: 'v1beta1',
+  resource: 'podcertificaterequests',
 }
 
 const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }

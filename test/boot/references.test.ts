@@ -12,11 +12,13 @@ function podIn(encoding: Encoding, pod: JsonObject) {
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a pod in ${encoding} refers to all that its kubelet asks for`, async (t) => {
-    const { objects, tokens, inlineDrivers } = referencesOf(podIn(encoding, richPod))
+    const { objects, tokens, inlineDrivers, signers } = referencesOf(podIn(encoding, richPod))
     const said = objects.map(({ gvr, namespace, name, by, need }) =>
       [gvr.resource, namespace === '' ? name : `${namespace}/${name}`, by, need].join(' '),
     )
     t.strictSame(said.toSorted(), [
+      'clustertrustbundles  listed optional',
+      'clustertrustbundles plant-ca listed required',
       'configmaps plant/config list required',
       'configmaps plant/env-config list required',
       'configmaps plant/init-config list required',
@@ -45,6 +47,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       { ...account, audiences: ['vault'], expirationSeconds: 600 },
     ])
     t.strictSame(inlineDrivers, ['inline.csi.example'])
+    t.strictSame(signers, ['example.com/signer'])
   })
 
   void t.test(`which pods in ${encoding} start again with the node`, async (t) => {

@@ -3,6 +3,7 @@ import { podsOf, type Place } from '../../src/boot/knowledge.ts'
 import { attachmentName } from '../../src/boot/needs.ts'
 import type { Asked, BootVerdict, Facts } from '../../src/boot/verdict.ts'
 import { bootVerdict } from '../../src/boot/verdict.ts'
+import * as resources from '../../src/boot/resources.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
@@ -199,6 +200,34 @@ for (const encoding of ['json', 'protobuf'] as const) {
     // Not attached before it is mounted; but the driver wants a token.
     t.strictSame(said(judge(known)), ['press: missing serviceaccounts/token operator'])
   })
+
+  void t.test(
+    `what a pod trusts has to be there, and what it shows is not (${encoding})`,
+    async (t) => {
+      const bundles = { gvr: resources.trustBundles }
+      const projected = (...sources: JsonObject[]): JsonObject =>
+        volumes({ projected: { sources } })
+      const named = projected({ clusterTrustBundle: { name: 'ca', path: 'ca.crt' } })
+      const ofSigner = projected({ clusterTrustBundle: { signerName: 'plant/ca', path: 'ca.crt' } })
+      const shown = projected({ podCertificate: { signerName: 'plant/ca', keyType: 'ED25519' } })
+      const known = bootable(encoding, pod('press', named), pod('saw', ofSigner))
+      const bundle = 'clustertrustbundles.certificates.k8s.io'
+      t.strictSame(said(judge(known)), [`press: missing ${bundle} ca`, `saw: missing ${bundle} `])
+      known.list(bundles, 'ClusterTrustBundle', [])
+      known.put(bundles.gvr, '', 'ca', 'absent')
+      t.strictSame(said(judge(known)), [`press: absent ${bundle} ca`])
+      known.put(bundles.gvr, '', 'ca', {
+        // Nothing of it is looked into, and of this kind the test can make one in either form.
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'ca' },
+      })
+      t.equal(judge(known).ready, true)
+      t.strictSame(said(judge(bootable(encoding, pod('press', shown)))), [
+        'press: missing podcertificaterequests.certificates.k8s.io plant/ca',
+      ])
+    },
+  )
 
   void t.test(`a token has to be there and to last (${encoding})`, async (t) => {
     const known = bootable(encoding, pod('press', access), pod('saw', access))

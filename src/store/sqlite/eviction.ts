@@ -44,6 +44,7 @@ const needed = [
   '/serviceaccounts/token',
   '/persistentvolumeclaims',
   '/persistentvolumes',
+  'certificates.k8s.io/clustertrustbundles',
   'coordination.k8s.io/leases',
   'node.k8s.io/runtimeclasses',
   'resource.k8s.io/resourceclaims',
