@@ -1,6 +1,7 @@
 import { jitter } from '../../base/clock.ts'
 import { selectionOf } from '../../codec/selection.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import type { OnBehalf } from '../../exchange/own-request.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import {
   compareVersions,
@@ -13,7 +14,6 @@ import { isTrue, type ResourceRequest } from '../../request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../store/keys.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { recordable } from '../policy.ts'
-import type { OnBehalf } from './own-request.ts'
 import type { Selected } from './reader.ts'
 
 /** A read that a shared collection may answer, for whoever may read all of it. */

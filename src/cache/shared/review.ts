@@ -2,9 +2,9 @@ import { after } from '../../base/clock.ts'
 import { wholeText } from '../../exchange/chunks.ts'
 import type { BytesReply, Handler, Exchange } from '../../exchange/exchange.ts'
 import { areApiServers } from '../../exchange/headers.ts'
+import { ownRequest, type OnBehalf } from '../../exchange/own-request.ts'
 import type { GVR } from '../../kube/gvk.ts'
-import { objectForm } from '../../request/form.ts'
-import { ownRequest, type OnBehalf } from './own-request.ts'
+import { mediaType } from '../../kube/media-type.ts'
 
 /** How long an API server may take to say what somebody may do. */
 const patienceMs = 10_000
@@ -43,9 +43,10 @@ async function may(
     spec: { resourceAttributes: { verb, ...gvr } },
   }
   try {
-    const body = Buffer.from(JSON.stringify(question))
-    const form = objectForm('json')
-    const reply = await ask(ownRequest({ ...who, url: path, form, body, signal: giveUp.signal }))
+    const type = mediaType('json')
+    const content = { type, bytes: Buffer.from(JSON.stringify(question)) }
+    const asked = { ...who, method: 'POST', url: path, accept: type, content } as const
+    const reply = await ask(ownRequest({ ...asked, signal: giveUp.signal }))
     const text = await wholeText(reply.source, mostBytes)
     if (!areApiServers(reply.headers)) return undefined
     // Who may not even ask is shown nothing that others read.

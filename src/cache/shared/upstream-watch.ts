@@ -3,12 +3,13 @@ import { elapsed, jitter, sleep } from '../../base/clock.ts'
 import type { ErrorEvent, WatchEvent } from '../../codec/watch.ts'
 import { wholeText } from '../../exchange/chunks.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../exchange/exchange.ts'
+import { ownRequest } from '../../exchange/own-request.ts'
 import type { GVR } from '../../kube/gvk.ts'
+import { mediaType } from '../../kube/media-type.ts'
 import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
-import { objectForm, type Form } from '../../request/form.ts'
+import type { Form } from '../../request/form.ts'
 import { shared } from '../../request/identity.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
-import { ownRequest } from './own-request.ts'
 
 /** The way to the API servers. */
 export interface Link {
@@ -164,7 +165,7 @@ export class UpstreamWatch {
     using _over = { [Symbol.dispose]: () => ending.abort() }
     const { key, ways, store } = this.#parts
     const url = `${pathOf(key.gvr)}?limit=1`
-    const asked = { ...asHub, url, form: objectForm('json'), signal: ending.signal }
+    const asked = { ...asHub, url, accept: mediaType('json'), signal: ending.signal }
     const reply = await ways.unrecorded(ownRequest(asked))
     if (reply.status !== 200) throw refusalOf(reply)
     const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as Peeked
@@ -231,11 +232,13 @@ export class UpstreamWatch {
     const parameters = new URLSearchParams(query)
     const path = pathOf(key.gvr)
     const url = parameters.size === 0 ? path : `${path}?${parameters}`
-    return ways.recorded(ownRequest({ ...asHub, url, form, gzip: true, signal }))
+    return ways.recorded(
+      ownRequest({ ...asHub, url, accept: mediaType(form.encoding), gzip: true, signal }),
+    )
   }
 }
 
-const asHub = { identity: shared, credential: 'node' } as const
+const asHub = { method: 'GET', identity: shared, credential: 'node' } as const
 
 interface Peeked {
   readonly metadata?: { readonly resourceVersion?: string }
