@@ -23,6 +23,8 @@ export interface Step {
   readonly more: boolean
   /** There is not enough room, and nothing left that may go. */
   readonly exhausted?: true
+  /** There is not enough room, and enough would be given back if no list were being read. */
+  readonly pinned?: true
 }
 
 /** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
@@ -164,7 +166,8 @@ export class Eviction {
   step(): Step {
     const given = this.#objects.giveBack(stepRows)
     if (this.#used() - this.#objects.keptBytes <= enough * this.#maxBytes) {
-      return { more: given > 0 && this.isNear }
+      if (given > 0 || !this.isNear) return { more: given > 0 && this.isNear }
+      return { more: false, pinned: true }
     }
     const evicted = this.#evict()
     if (evicted) return { evicted, more: true }

@@ -15,6 +15,8 @@ export interface RoomParts {
   readonly push: (write: Write) => Promise<unknown>
   /** The collection is not there any more. */
   readonly gone: (collection: CollectionAddress) => void
+  /** Lists that have been read for longest are given up, for the room that their bodies take; false: none is being read. */
+  readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
 }
 
@@ -47,6 +49,7 @@ export class Room {
           const { kind, count } = step.evicted
           counts.set(kind, (counts.get(kind) ?? 0) + count)
         }
+        if (step.pinned) more = this.#parts.giveUpReader()
         if (step.exhausted) this.#notBefore = elapsed() + restMs
       }
     } finally {

@@ -33,6 +33,13 @@ export class Snapshots {
     this.#group = 0
   }
 
+  /** The room is needed: those that began first lose theirs. False: nobody reads. */
+  giveUpFirst(): boolean {
+    if (this.#readers.size === 0) return false
+    this.#giveUp(this.sweepable())
+    return true
+  }
+
   /** On those that began up to `group`. */
   #giveUp(group: number): void {
     for (const reader of this.#readers) {

@@ -116,6 +116,7 @@ export class SqliteStore implements ObjectStore {
     const room = new Room({
       push: (write) => this.#queue.push(write),
       gone: (collection) => this.#collections.known(collection)?.reload(),
+      giveUpReader: () => snapshots.giveUpFirst(),
       onEvicted: parts.onEvicted,
     })
     this.#queue = new WriteQueue(snapshots, onCommitted, () => room.isScarce())

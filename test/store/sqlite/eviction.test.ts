@@ -6,6 +6,7 @@ import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'
 import type { Audience, CollectionKey, ObjectStore } from '../../../src/store/store.ts'
 import { keptTokens } from '../../../src/store/token-name.ts'
 import {
+  changed,
   collection,
   got,
   head,
@@ -133,6 +134,28 @@ void t.test('nothing that the boot verdict asks for goes, in whatever version', 
     t.equal(got(store, keyOf('own', { gvr: each })), 'own at 501', name)
   }
   for (const each of others) t.equal(store.list(collection({ gvr: each })), undefined)
+})
+
+void t.test('a list that is read slowly takes nobody the room to write', async (t) => {
+  await using store = await open(t.testdir(), { maxBytes })
+  await replace(store, collection(), head(1_000), pods(600, 1, 1_000))
+  const slow = store.list(collection())!.batches[Symbol.iterator]()
+  t.equal(slow.next().done, false)
+  let refused = 0
+  for (let version = 2_000; version < 3_000; version += 1) {
+    const busy = object('pod-0001', version, { bytes: Buffer.alloc(10_000) })
+    await store.apply(of.pods, [changed('MODIFIED', busy)]).catch(() => (refused += 1))
+    await turn()
+  }
+  t.equal(refused, 0)
+  t.strictSame(trouble, [])
+  t.throws(
+    () => {
+      while (!slow.next().done);
+    },
+    { code: 'STORE_FAILURE' },
+  )
+  t.equal(listed(store, of.pods)?.length, 600)
 })
 
 void t.test('what a program asked for, too, is not only a person’s', async (t) => {
