@@ -270,7 +270,7 @@ export class Recorder {
 
   #watch(
     exchange: Exchange,
-    { info, kept }: WantedCollection,
+    { info, kept, mostRecent }: WantedCollection,
     reply: BytesReply,
     forms: readonly [Form, ...Form[]],
   ): Reply {
@@ -280,7 +280,7 @@ export class Recorder {
       arriving,
       forms,
       info,
-      asked: (form) => askedFor(info, kept?.get(form.key)),
+      asked: (form) => askedFor(info, kept?.get(form.key), mostRecent),
       key: (form) => collectionKey(exchange, info, form),
       store: this.#store,
       hooks: this.#hooks,

@@ -17,7 +17,7 @@ import type { Upgrade } from '../remote/upgrade.ts'
 import { nobody } from '../request/identity.ts'
 import { isTokenRequest } from '../request/request-info.ts'
 import { firstVerdict } from './first-verdict.ts'
-import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
+import { mostRecent, mostRecentState, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
 export interface DispatchParts {
   readonly cloud: Cloud
@@ -101,6 +101,10 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   )
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
+  }
+  if (what.kind === 'watch') {
+    const current = { ...asked, url: mostRecentState(exchange.url) }
+    return record({ ...what, mostRecent: true }, await forward(current, { onOutcome }))
   }
   const current = { ...asked, url: notOlderThan(exchange.url, told) }
   const reply = await forward(current, { onOutcome })

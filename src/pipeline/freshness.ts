@@ -17,21 +17,23 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 }
 
 /**
- * The newest resource version at which this caller was shown a collection, where it asks for a list of any age (version 0): a lagging API
- * server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
+ * The newest resource version at which this caller was shown a collection, where it asks for its state of any age (a list or WatchList of
+ * version 0): a lagging API server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
  * was shown none, and for all other requests.
  */
 export function toldOf(
   what: Wanted,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
-  if (what.kind !== 'list') return undefined
+  if (what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { query } = what.info
+  const isWatch = what.kind === 'watch'
+  if (isWatch && !isTrue(query.get('sendInitialEvents'))) return undefined
   const match = query.get('resourceVersionMatch') ?? ''
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // What is refused is not to be made something that is not.
-  if (!areAccepted(query, false)) return undefined
+  if (!areAccepted(query, isWatch)) return undefined
   const told = [...(what.kept?.values() ?? [])].flatMap((kept) => resourceVersion(kept) ?? [])
   return [...told, ...[otherwise() ?? []].flat()].sort(compareVersions).at(-1)
 }
@@ -46,6 +48,13 @@ export function notOlderThan(url: string, version: ResourceVersion): string {
     query.set('resourceVersionMatch', 'NotOlderThan')
   })
 }
+
+/**
+ * The URL of the same WatchList, of the most recent state: one not older than a version is refused within the stream, where that version
+ * does not come, and a client that takes any does not expect that.
+ */
+export const mostRecentState = (url: string): string =>
+  withQuery(url, (query) => query.set('resourceVersionMatch', 'NotOlderThan'))
 
 /** The URL of the same list, read consistently. */
 export const mostRecent = (url: string): string => withQuery(url, () => undefined)

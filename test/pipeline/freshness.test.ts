@@ -1,6 +1,12 @@
 import t from 'tap'
 import type { Wanted } from '../../src/cache/recorder.ts'
-import { mostRecent, notOlderThan, toldOf, wantsTheCloud } from '../../src/pipeline/freshness.ts'
+import {
+  mostRecent,
+  mostRecentState,
+  notOlderThan,
+  toldOf,
+  wantsTheCloud,
+} from '../../src/pipeline/freshness.ts'
 import type { Exchange } from '../../src/exchange/exchange.ts'
 import { objectForm, type FormKey } from '../../src/request/form.ts'
 import { resourceVersion } from '../../src/kube/resource-version.ts'
@@ -81,7 +87,12 @@ void t.test(
     ]) {
       t.equal(toldOf(wanted(url, both)), undefined, url)
     }
+    t.equal(toldOf(wanted(`${list}&limit=x`, both)), undefined, 'what is refused stays as it is')
     t.equal(toldOf(wanted(`${list}&watch=1`, both, 'watch')), undefined)
+    const watchList = `${list}&watch=1&sendInitialEvents=true`
+    t.equal(toldOf(wanted(watchList, both, 'watch')), undefined, 'is refused')
+    const match = 'resourceVersionMatch=NotOlderThan'
+    t.equal(toldOf(wanted(`${watchList}&${match}`, both, 'watch')), '100')
     t.equal(toldOf({ kind: 'document' }), undefined)
   },
 )
@@ -96,4 +107,10 @@ void t.test('it is asked for by version, without what any age alone allows', asy
   )
   t.equal(mostRecent(url), '/api/v1/pods?fieldSelector=spec.nodeName%3Da')
   t.equal(mostRecent('/api/v1/pods?resourceVersion=0'), '/api/v1/pods')
+  t.equal(
+    mostRecentState(
+      '/api/v1/pods?watch=1&sendInitialEvents=1&resourceVersion=0&resourceVersionMatch=NotOlderThan',
+    ),
+    '/api/v1/pods?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan',
+  )
 })

@@ -169,6 +169,23 @@ void t.test('F16: failing over to an API server that lags takes nobody back', as
   })
 })
 
+const anyWatchList =
+  '/api/v1/pods?allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0'
+
+void t.test('F16: a WatchList of any age takes nobody back either', async (t) => {
+  const cloud = await startCloud(t, { freshnessMs: 20 })
+  cloud.addPods('a', 'b', 'c')
+  const behind = await cloud.sandbox.lag(2)
+  t.teardown(() => behind[Symbol.asyncDispose]())
+  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  t.equal((await kubelet.list(anyPods)).names.length, 3)
+  await cloud.unplug()
+  const shown = await kubelet.send(`${anyWatchList}&watch=true&timeoutSeconds=1`)
+  t.notMatch(shown.body.toString(), '"type":"ADDED"', 'nothing older is shown')
+})
+
 void t.test('F16: where one lags, the next is asked', async (t) => {
   const cloud = await startCloud(t, { freshnessMs: 20 })
   cloud.addPods('a', 'b', 'c')
