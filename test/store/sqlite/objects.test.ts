@@ -145,6 +145,19 @@ void t.test('a list being read is not disturbed by rows used again', async (t) =
   t.strictSame(trouble, [])
 })
 
+void t.test('a write that is not taken loses no row that was to be used again', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await store.put(keyOf('own'), pod, object('own', 1))
+  using _ = refusing(db, 'poison')
+  for (let version = 2; version < 40; version += 1) {
+    await store.put(keyOf('own'), pod, object('own', version))
+    await t.rejects(store.put(keyOf('poison'), pod, object('poison', 1)))
+  }
+  t.ok(count(db, 'body') <= 4, `${count(db, 'body')} rows for one`)
+})
+
 void t.test(
   'a write that is not taken leaves rows that were used again as they were',
   async (t) => {

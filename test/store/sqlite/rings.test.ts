@@ -11,6 +11,7 @@ import {
   keyOf,
   listed,
   object,
+  pod,
   replace,
   told,
 } from '../../contracts/object-store.ts'
@@ -281,4 +282,30 @@ void t.test('what several watches tell is stored once for all of them', async (t
   }
   t.equal(count(db, 'told'), 78)
   t.equal(count(db, held), 20 + 39)
+})
+
+void t.test('what a ring let go of is let go of, whatever was not taken with it', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  {
+    using _ = refusing(db, 'poison')
+    for (let version = 6; version < 306; version += 1) {
+      // Both in one commit, which fails, and then each by itself.
+      await Promise.allSettled([
+        store.apply(collection(), [changed('MODIFIED', object('a', version))]),
+        store.put(keyOf('poison'), pod, object('poison', version)),
+      ])
+    }
+  }
+  t.strictSame(told(store, collection(), 303), [
+    'MODIFIED a at 304 after a at 303',
+    'MODIFIED a at 305 after a at 304',
+  ])
+  await replace(store, collection(), head(400), [object('a', 399)])
+  for (let version = 401; version < 406; version += 1) {
+    await store.apply(collection(), [bookmark(version)])
+  }
+  t.ok(count(db, 'body') <= 130, `${count(db, 'body')} rows for one, and some to be used again`)
 })
