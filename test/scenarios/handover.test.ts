@@ -1,6 +1,5 @@
 import t from 'tap'
-import { writeFileSync, mkdtempSync } from 'node:fs'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { Agent as PlainAgent, request as plainly } from 'node:http'
 import { connect } from 'node:http2'
@@ -10,7 +9,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { turn } from '../../src/base/clock.ts'
 import type { Client } from '../kit/client.ts'
-import { nodeName, podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import {
+  allServices,
+  nodeName,
+  podsOfNode,
+  secrets,
+  service,
+  services,
+  type CloudServer,
+} from '../kit/cloud.ts'
 import { startCloud } from '../kit/hub.ts'
 import { openStream } from '../kit/http2.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
@@ -65,11 +72,16 @@ function coveting(port: number): { enough(): Promise<number> } {
 }
 
 /** Watches as client-go does: from the last version seen, again when a watch has ended; until `count` events were seen. */
-async function watching(client: Client, from: string, count: number): Promise<readonly string[]> {
+async function watching(
+  client: Client,
+  from: string,
+  count: number,
+  path = podsOfNode,
+): Promise<readonly string[]> {
   let resourceVersion = from
   const seen: string[] = []
   while (seen.length < count) {
-    const watch = await client.watch(podsOfNode, { resourceVersion })
+    const watch = await client.watch(path, { resourceVersion })
     if (watch.status !== 200) throw new Error(`a watch was answered ${watch.status}`)
     for (let event = await watch.next(); event; event = await watch.next()) {
       const { name, resourceVersion: version } = event.object['metadata'] as Record<string, string>
@@ -114,6 +126,55 @@ void t.test('a hub hands over, and nobody is refused, cut off or told a thing tw
   t.ok(statuses.every((status) => status === 200))
   for (const each of coveted) t.equal(await each.enough(), 0, 'nobody else could take the port')
   t.equal((await hub.ops.get('/readyz')).status, 200)
+})
+
+/** Resolves when a sample of the metrics is this, as it is written there. */
+async function measures({ ops }: HubProcess, line: string): Promise<void> {
+  while (
+    !String((await ops.get('/metrics')).body)
+      .split('\n')
+      .includes(line)
+  )
+    await turn()
+}
+
+void t.test('who reads a shared collection goes on with the next process', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  const rounds = ['1', '2']
+  const names = rounds.flatMap((round) => [`before-${round}`, `while-${round}`, `after-${round}`])
+  let made = 10
+  const add = (name: string): void => {
+    cloud.sandbox.create(services, service(name, `10.96.0.${(made += 1)}`))
+  }
+  const readers = ['coredns', 'operator'].map((name) =>
+    hub.as(name, { token: cloud.sandbox.token(name) }),
+  )
+  const watched = [hub.as('kube-proxy'), ...readers].map(async (client) => {
+    const { resourceVersion } = await client.list(`${allServices}?resourceVersion=0`)
+    return watching(client, resourceVersion, names.length, allServices)
+  })
+  let { pid } = hub
+  for (const round of rounds) {
+    await measures(hub, 'nodehub_shared_readers 3')
+    add(`before-${round}`)
+    const from = hub.lines.length
+    signal(pid, 'SIGUSR2')
+    const starts = await hub.says(/^the next process starts/, from)
+    add(`while-${round}`)
+    await hub.says(/^the next process serves/, from)
+    pid = starts.pid ?? 0
+    if (round === '2') await measures(hub, 'nodehub_shared_readers 3')
+    add(`after-${round}`)
+  }
+  for (const seen of watched) {
+    t.strictSame(
+      await seen,
+      names.map((name) => `ADDED ${name}`),
+    )
+  }
+  const asked = cloud.sandbox.requests.filter(({ path }) => path.endsWith('accessreviews'))
+  t.equal(asked.length, 6, 'list and watch, of the two with tokens and of the hub, by the first')
 })
 
 const exec =
@@ -300,6 +361,32 @@ void t.test('what was recorded before is there after', async (t) => {
   await hub.says(/^offline/, from)
   const offline = await hub.as('kubelet').list(podsOfNode)
   t.strictSame([offline.names, offline.resourceVersion], [names, resourceVersion])
+})
+
+void t.test('the next process is given the key from where this one had it', async (t) => {
+  const cloud = await startCloud(t)
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-handover-'))
+  const command = join(rootDir, 'unseal')
+  const print = (what: string): void =>
+    writeFileSync(command, `#!/bin/sh\n${what}\n`, { mode: 0o700 })
+  print(`printf '%s' '${'k'.repeat(40)}'`)
+  const flags = [`--store-key-command=${command}`]
+  const hub = await startHubProcess(t, { upstreams: [cloud], flags }, rootDir)
+  cloud.sandbox.create(secrets, { metadata: { name: 's', namespace: 'default' } })
+  const secret = '/api/v1/namespaces/default/secrets/s'
+  t.equal((await hub.as('kubelet').get(secret)).status, 200)
+  print('exit 3')
+  signal(hub.pid, 'SIGUSR2')
+  await hub.says(/this one serves on/)
+  t.equal((await hub.as('kubelet').get(secret)).status, 200, 'one that has no key is not let to')
+  print(`printf '%s' '${'k'.repeat(40)}'`)
+  const from = hub.lines.length
+  signal(hub.pid, 'SIGUSR2')
+  await hub.says(/^the next process serves/, from)
+  await cloud.unplug()
+  await hub.says(/^offline/, from)
+  t.equal((await hub.as('kubelet').get(secret)).status, 200, 'what was sealed is opened')
+  t.notOk(readdirSync(join(rootDir, 'state')).some((name) => name.endsWith('.key')))
 })
 
 void t.test('where the next process dies, the one before it serves as before', async (t) => {
