@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { percentile } from '../measure/statistics.ts'
-import { Connection, requestOf } from './connection.ts'
-import { Failures } from './failures.ts'
+import { requestOf } from './connection.ts'
+import type { Failures } from './failures.ts'
 import { Frames } from './frames.ts'
+import { OpenWatches } from './open-watches.ts'
 import { findStamp } from './stamp.ts'
 import type { Target } from './target.ts'
 
@@ -28,66 +29,33 @@ export interface CrowdResult {
   readonly delayP99Ms: number
 }
 
-/** So many are opened at a time: a kubelet's pods do not all start in one moment either. */
-const atATime = 32
-
 /** What is open, and what it has seen. */
 class Crowd {
-  readonly #connections: Connection[] = []
+  readonly #watches = new OpenWatches()
   /** Of each stamp, when it was first received, in milliseconds after it was sent. */
   readonly delays = new Map<number, number>()
-  /** Why watches ended, each counted, until `leave`. */
-  readonly failures = new Failures()
-  #left = false
 
-  async open({ target, paths, headers }: CrowdJob): Promise<void> {
-    const waiting = [...paths]
-    const opener = async (): Promise<void> => {
-      for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-        const connection = await Connection.to(target)
-        this.#connections.push(connection)
-        await this.#begin(connection, path, headers)
-      }
-    }
-    await Promise.all(Array.from({ length: atATime }, opener))
+  get failures(): Failures {
+    return this.#watches.failures
   }
 
-  /** Resolves with the head. */
-  #begin(
-    connection: Connection,
-    path: string,
-    headers: Readonly<Record<string, string>>,
-  ): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const frames = new Frames(headers['Accept'] ?? '', (frame) => {
-      const stamp = findStamp(frame)
-      if (stamp === undefined || this.delays.has(stamp.sequence)) return
-      this.delays.set(stamp.sequence, Number(process.hrtime.bigint() - stamp.sentAt) / 1e6)
-    })
-    const request = requestOf('GET', `${path}&watch=true&timeoutSeconds=600`, headers)
-    connection
-      .ask(request, {
-        onHead: (status) =>
-          status === 200 ? resolve() : reject(new Error(`watch: status ${status}`)),
-        onBody: (bytes) => frames.push(bytes),
-      })
-      .then(
-        () => this.#ended('a watch ended'),
-        (error: Error) => {
-          this.#ended(error.message)
-          reject(error)
-        },
-      )
-    return promise
-  }
-
-  #ended(why: string): void {
-    if (!this.#left) this.failures.add(why)
+  open({ target, paths, headers }: CrowdJob): Promise<void> {
+    const requests = paths.map((path) =>
+      requestOf('GET', `${path}&watch=true&timeoutSeconds=600`, headers),
+    )
+    const frames = paths.map(
+      () =>
+        new Frames(headers['Accept'] ?? '', (frame) => {
+          const stamp = findStamp(frame)
+          if (stamp === undefined || this.delays.has(stamp.sequence)) return
+          this.delays.set(stamp.sequence, Number(process.hrtime.bigint() - stamp.sentAt) / 1e6)
+        }),
+    )
+    return this.#watches.open(target, requests, (bytes, at) => frames[at]?.push(bytes))
   }
 
   leave(): void {
-    this.#left = true
-    for (const connection of this.#connections) connection.close()
+    this.#watches.leave()
   }
 }
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { percentile } from '../measure/statistics.ts'
-import { Connection, requestOf } from './connection.ts'
-import { Failures, startShare } from './failures.ts'
+import { requestOf } from './connection.ts'
+import { startShare, type Failures } from './failures.ts'
 import { Frames } from './frames.ts'
+import { OpenWatches } from './open-watches.ts'
 import { readList } from './list-body.ts'
 import { fetchOnce } from './read-load.ts'
 import { findStamp } from './stamp.ts'
@@ -33,20 +34,19 @@ export interface FanOutResult {
   readonly loadShare: number
 }
 
-/** So many are opened at a time. */
-const atATime = 32
-
 class FanOut {
-  readonly #connections: Connection[] = []
+  readonly #watches = new OpenWatches()
   /** Of each stamp, the delays of its deliveries in milliseconds. */
   readonly delays = new Map<number, number[]>()
-  readonly failures = new Failures()
   readonly share = startShare()
   readonly count: number
-  #left = false
 
   constructor(count: number) {
     this.count = count
+  }
+
+  get failures(): Failures {
+    return this.#watches.failures
   }
 
   async open({ target, path, headers }: FanOutJob): Promise<void> {
@@ -54,24 +54,17 @@ class FanOut {
     if (listed.status !== 200) throw new Error(`list: status ${listed.status}`)
     const { resourceVersion } = readList(headers['Accept'] ?? '', listed.body)
     const query = `&watch=true&allowWatchBookmarks=true&timeoutSeconds=600&resourceVersion=${resourceVersion}`
-    const request = requestOf('GET', path + query, headers)
-    let waiting = this.count
-    const opener = async (): Promise<void> => {
-      while (waiting > 0) {
-        waiting -= 1
-        const connection = await Connection.to(target)
-        this.#connections.push(connection)
-        await this.#begin(connection, request, headers['Accept'] ?? '')
-      }
-    }
-    await Promise.all(Array.from({ length: atATime }, opener))
+    const requests = Array.from({ length: this.count }, () =>
+      requestOf('GET', path + query, headers),
+    )
+    const frames = requests.map(() => this.#frames(headers['Accept'] ?? ''))
+    await this.#watches.open(target, requests, (bytes, at) => frames[at]?.push(bytes))
   }
 
-  /** Resolves with the head. */
-  #begin(connection: Connection, request: string, mediaType: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+  /** Of one watch. */
+  #frames(mediaType: string): Frames {
     let last = -1
-    const frames = new Frames(mediaType, (frame) => {
+    return new Frames(mediaType, (frame) => {
       const stamp = findStamp(frame)
       if (stamp === undefined) return
       // Writes are sent at their time and may overtake each other by a few, but none comes twice.
@@ -81,29 +74,10 @@ class FanOut {
       delays.push(Number(process.hrtime.bigint() - stamp.sentAt) / 1e6)
       this.delays.set(stamp.sequence, delays)
     })
-    connection
-      .ask(request, {
-        onHead: (status) =>
-          status === 200 ? resolve() : reject(new Error(`watch: status ${status}`)),
-        onBody: (bytes) => frames.push(bytes),
-      })
-      .then(
-        () => this.#ended('a watch ended'),
-        (error: Error) => {
-          this.#ended(error.message)
-          reject(error)
-        },
-      )
-    return promise
-  }
-
-  #ended(why: string): void {
-    if (!this.#left) this.failures.add(why)
   }
 
   leave(): void {
-    this.#left = true
-    for (const connection of this.#connections) connection.close()
+    this.#watches.leave()
   }
 }
 

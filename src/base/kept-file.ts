@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { writeDurably } from './durable-file.ts'
 
 /**
@@ -36,5 +37,15 @@ export class KeptFile implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     return this.#settled
+  }
+}
+
+/** The entries of a list that was kept in JSON; what is none of them is left out. A file that cannot be read is as good as none. */
+export function keptEntries<T>(file: string, isEntry: (entry: unknown) => entry is T): T[] {
+  try {
+    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
+    return entries.filter(isEntry)
+  } catch {
+    return []
   }
 }

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
 import { after } from '../base/clock.ts'
-import { KeptFile } from '../base/kept-file.ts'
+import { KeptFile, keptEntries } from '../base/kept-file.ts'
 
 /** Whether API servers have accepted or refused a token. */
 export type Verdict = 'accepted' | 'refused'
@@ -27,7 +26,8 @@ export class Proofs implements AsyncDisposable {
     // Least used first, which is the order in which they are to be set again.
     this.#file = new KeptFile(file, () => JSON.stringify([...this.#verdicts.rentries()]))
     this.#onFailure = onFailure
-    for (const [hash, verdict] of kept(file)) this.#verdicts.set(hash, verdict)
+    // Without it every token is proved again as it is used.
+    for (const [hash, verdict] of keptEntries(file, isEntry)) this.#verdicts.set(hash, verdict)
   }
 
   of(hash: string): Verdict | undefined {
@@ -58,16 +58,6 @@ export class Proofs implements AsyncDisposable {
     this.#writing?.[Symbol.dispose]()
     if (this.#writing) this.#write()
     await this.#file[Symbol.asyncDispose]()
-  }
-}
-
-/** A file that cannot be read is as good as none: every token is proved again as it is used. */
-function kept(file: string): [string, Verdict][] {
-  try {
-    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
-    return entries.filter(isEntry)
-  } catch {
-    return []
   }
 }
 

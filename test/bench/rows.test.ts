@@ -7,6 +7,7 @@ import { haproxy } from '../../bench/peers/haproxy.ts'
 import type { RunningPeer } from '../../bench/peers/peer.ts'
 import { getRecorded } from '../../bench/scenarios/get.ts'
 import { crowd } from '../../bench/scenarios/crowd.ts'
+import { fanOut50 } from '../../bench/scenarios/fan-out.ts'
 import { listGzip, listProtobuf } from '../../bench/scenarios/list.ts'
 import type { Setting } from '../../bench/scenarios/scenario.ts'
 import { watchJson } from '../../bench/scenarios/watch.ts'
@@ -82,6 +83,15 @@ void t.test('rows run against the API server in memory and give sane figures', a
     t.comment(`a slow machine: ${slow ?? 0}`)
     t.strictSame(others, {}, 'no event is lost')
     t.equal(figures['connections'], 600, 'each has a connection of its own')
+  })
+
+  await t.test('WATCH of the same by fifty', async (t) => {
+    await fanOut50.prime(direct, setting)
+    const { figures, failures } = await fanOut50.measure(direct, setting)
+    const { ['the API server did not take the writes in time']: slow, ...others } = failures
+    t.comment(`a slow machine: ${slow ?? 0}`)
+    t.strictSame(others, {}, 'no event is lost, and none comes twice')
+    t.ok(positive(figures['delayP50']))
   })
 
   const missing = haproxy.missing()

@@ -5,6 +5,12 @@ import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
 
+const withInitialEvents = {
+  sendInitialEvents: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  allowWatchBookmarks: 'true',
+}
+
 async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
   await cloud.unplug()
   await hub.offline()
@@ -219,11 +225,7 @@ void t.test(
     const kubelet = hub.as('kubelet')
     const { resourceVersion } = await kubelet.list('/api/v1/pods')
     await goOffline(cloud, hub)
-    const list = await kubelet.watch(podsOfNode, {
-      sendInitialEvents: 'true',
-      resourceVersionMatch: 'NotOlderThan',
-      allowWatchBookmarks: 'true',
-    })
+    const list = await kubelet.watch(podsOfNode, withInitialEvents)
     const first = [await list.next(), await list.next(), await list.next()]
     t.match(first, [
       { type: 'ADDED', object: { metadata: { name: 'a' } } },
@@ -235,11 +237,7 @@ void t.test(
         },
       },
     ])
-    const none = await kubelet.watch('/api/v1/namespaces/nowhere/pods', {
-      sendInitialEvents: 'true',
-      resourceVersionMatch: 'NotOlderThan',
-      allowWatchBookmarks: 'true',
-    })
+    const none = await kubelet.watch('/api/v1/namespaces/nowhere/pods', withInitialEvents)
     t.match(await none.next(), { type: 'BOOKMARK', object: { metadata: { resourceVersion } } })
   },
 )
@@ -298,9 +296,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const kubelet = hub.as('kubelet', { encoding })
       const listed = async (path: string) => {
         const watch = await kubelet.watch(path, {
-          sendInitialEvents: 'true',
-          resourceVersionMatch: 'NotOlderThan',
-          allowWatchBookmarks: 'true',
+          ...withInitialEvents,
           timeoutSeconds: '1',
         })
         return (await watch.rest()).map(({ type, object }) => [

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../../base/clock.ts'
-import { KeptFile } from '../../base/kept-file.ts'
+import { KeptFile, keptEntries } from '../../base/kept-file.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import type { Identity } from '../../request/identity.ts'
 
@@ -52,7 +51,8 @@ export class Access implements AsyncDisposable {
       JSON.stringify([...this.#verdicts.rentries(), ...this.#unwritten]),
     )
     this.#hooks = hooks
-    for (const [key, verdict] of kept(file)) this.#verdicts.set(key, verdict)
+    // Without it API servers are asked anew.
+    for (const [key, verdict] of keptEntries(file, isEntry)) this.#verdicts.set(key, verdict)
   }
 
   /** The last verdict, however old: for when no API server can be asked. */
@@ -116,16 +116,6 @@ function isFresh({ allowed, at }: Verdict): boolean {
 
 const keyOf = (who: Identity, { group, version, resource }: GVR): string =>
   JSON.stringify([who, group, version, resource])
-
-/** A file that cannot be read is as good as none: API servers are asked anew. */
-function kept(file: string): [string, Verdict][] {
-  try {
-    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
-    return entries.filter(isEntry)
-  } catch {
-    return []
-  }
-}
 
 function isEntry(entry: unknown): entry is [string, Verdict] {
   if (!Array.isArray(entry) || typeof entry[0] !== 'string') return false
