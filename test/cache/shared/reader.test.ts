@@ -101,6 +101,12 @@ void t.test('one that was told of a later version waits for what is after it', a
   t.equal(await next(), undefined)
 })
 
+void t.test('nobody is told of a version before one that it was told of', async (t) => {
+  const { log, next } = reading({ from: at(25), lastsMs: 2_050 })
+  t.equal(log.version, '20')
+  t.equal(await next(), undefined, 'no bookmark')
+})
+
 void t.test('state comes first, and its end where that is wanted', async (t) => {
   const batches = [[object(3), object(7)], [object(5)]]
   const { log, next, wake } = reading({
