@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
@@ -608,4 +610,52 @@ void t.test('a watch from any version is told where its state ends, shared or no
       (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
     t.strictSame(await ofEach(heard), await ofEach(said))
   }
+})
+
+void t.test('what is shared takes nobody back behind what he was shown by himself', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubeProxy = hub.as('kube-proxy')
+  for (const client of [kubeProxy, hub.as('coredns')]) await informer(client)
+  using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
+  add(cloud, 'b')
+  const both = ['default/a', 'default/b']
+  t.strictSame((await kubeProxy.list(allServices)).names, both)
+  const state = async (): Promise<unknown> => {
+    const watch = await kubeProxy.watch(allServices, { resourceVersion: '0' })
+    return told(watch, 2)
+  }
+  const added = both.map((name) => `ADDED ${name}`)
+  t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
+  t.strictSame(await state(), added)
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
+  t.strictSame(await state(), added)
+})
+
+void t.test('offline nothing is shared that the hub itself may not read', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const token = cloud.sandbox.token('operator')
+  await informer(hub.as('kube-proxy'))
+  await informer(hub.as('operator', { token }))
+  await cloud.unplug()
+  await hub.offline()
+  // Nothing is recorded for this program.
+  const listed = async (): Promise<number> =>
+    (await hub.as('operator', { token }).get(allServices)).status
+  t.equal(await listed(), 200)
+  await hub.stop()
+  const file = join(hub.config.rootDir, 'access.json')
+  const verdicts = JSON.parse(readFileSync(file, 'utf8')) as [string, { allowed: boolean }][]
+  for (const [who, verdict] of verdicts) if (who.includes('"node"')) verdict.allowed = false
+  writeFileSync(file, JSON.stringify(verdicts))
+  await hub.start()
+  await hub.offline()
+  t.equal(await listed(), 503)
 })
