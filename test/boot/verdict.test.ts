@@ -157,19 +157,23 @@ for (const encoding of ['json', 'protobuf'] as const) {
           driver: 'disk.csi.example',
           volumeHandle: 'handle-1',
           nodePublishSecretRef: { name: 'mount', namespace: 'plant' },
+          nodeStageSecretRef: { name: 'stage', namespace: 'plant' },
         },
       },
     })
     const attachment = attachmentName('handle-1', 'disk.csi.example', nodeName)
     t.strictSame(said(judge(known)), [
+      'press: missing secrets stage',
       'press: missing secrets mount',
       `press: missing volumeattachments.storage.k8s.io ${attachment}`,
     ])
-    known.put(core('secrets'), 'plant', 'mount', {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      ...secret('mount'),
-    })
+    for (const name of ['mount', 'stage']) {
+      known.put(core('secrets'), 'plant', name, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        ...secret(name),
+      })
+    }
     const attached = (is: boolean): JsonObject => ({
       apiVersion: 'storage.k8s.io/v1',
       kind: 'VolumeAttachment',

@@ -187,6 +187,8 @@ void t.test('changes that cannot be read to their end are broken off', async (t)
     { code: 'STORE_FAILURE' },
   )
   t.ok(Number(last) >= 6 && Number(last) < 12)
+  await store.apply(collection(), [bookmark(17)])
+  t.equal(told(store, collection(), 5), 'expired', 'nobody is broken off by it again')
 })
 
 void t.test('after a write that failed a ring begins anew with the next list', async (t) => {
