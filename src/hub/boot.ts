@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { onAbort } from '../base/abort.ts'
-import { elapsed, every, jitter, now } from '../base/clock.ts'
+import { elapsed, every, jitter, latest, now } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import {
   conditionIn,
@@ -111,7 +111,7 @@ export class Boot implements Disposable {
         knowledge: this.#knowledge(),
         now: present,
         asked: (of) => this.#refresher.asked(of),
-        oldBefore: asked ? Math.max(present - 3 * boot.refreshMs, cloud.since) : 0,
+        oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })
     } catch (err) {
       log.error({ err }, 'what the node needs to boot could not be judged')
