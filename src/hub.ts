@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { makeFolder } from './base/folder.ts'
+import { settledFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
@@ -76,7 +76,7 @@ export async function startHub(
   const inForce = (): HubConfig => current
   const metrics = createMetrics({ components: config.cacheComponents })
   const health = new Health()
-  makeFolder(config.rootDir, 0o700)
+  settledFolder(config.rootDir, 0o700)
 
   const keys = await nodeKeys(config)
 

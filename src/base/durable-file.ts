@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { open, rename, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.ts'
 
@@ -9,10 +9,9 @@ import { makeFolder } from './folder.ts'
  */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
   const folder = dirname(file)
-  makeFolder(folder, 0o700)
   const beside = besideOf(file)
   {
-    await using handle = await open(beside, 'w', 0o600)
+    await using handle = await begun(beside)
     await handle.writeFile(content)
     await handle.sync()
   }
@@ -33,6 +32,17 @@ export function writeDurablySync(file: string, content: string | Uint8Array): vo
   })
   renameSync(beside, file)
   synced(folder, 'r', () => undefined)
+}
+
+/** Its folder is there, unless somebody has removed it. */
+async function begun(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'w', 0o600)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+    makeFolder(dirname(path), 0o700)
+    return open(path, 'w', 0o600)
+  }
 }
 
 const besideOf = (file: string): string => `${file}.new`

@@ -17,6 +17,15 @@ export function makeFolder(path: string, mode: number): void {
   syncFolder(above)
 }
 
+/**
+ * The same, for a folder that a process before this one may have made: it may have ended between giving a name and syncing it, and what builds
+ * on that name from now on is not to outlast it. To be called before anything is read there.
+ */
+export function settledFolder(path: string, mode: number): void {
+  makeFolder(path, mode)
+  for (const each of [dirname(path), path]) syncFolder(each)
+}
+
 /** A new name is on the disk when its folder is. Where a folder may not be opened, or its file system syncs none, that is as good as it gets. */
 function syncFolder(path: string): void {
   let handle: number | undefined

@@ -7,7 +7,7 @@ const keyBytes = 32
 
 /**
  * A random key that stays the same: read from `file`, or made there, closed to others from the first byte and on the disk before it is
- * used. A file of another length is replaced: what was keyed with it is lost, which is better than a weak key.
+ * used, in a folder that is settled. A file of another length is replaced: what was keyed with it is lost, which is better than a weak key.
  */
 export function keptKey(file: string): Buffer {
   try {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { closeToOthers } from '../base/closed-file.ts'
 import { writeDurablySync } from '../base/durable-file.ts'
+import { settledFolder } from '../base/folder.ts'
 import { CertificateAuthority } from './authority.ts'
 
 /** The name of a hub's own authority. Not its node's: names in certificates are shorter than a node's may be. */
@@ -14,6 +15,7 @@ const commonName = 'nodehub-ca'
  * clients. Throws where the folder cannot be read or written.
  */
 export function keptAuthority(folder: string, onMade: () => void): CertificateAuthority {
+  settledFolder(folder, 0o700)
   const keyFile = join(folder, 'ca.key')
   const file = join(folder, 'ca.crt')
   const certificate = textOf(file)

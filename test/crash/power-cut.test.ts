@@ -1,4 +1,6 @@
 import t from 'tap'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { disk } from './disk.ts'
 import { cutPower } from './power-cuts.ts'
 
@@ -22,6 +24,20 @@ else {
       },
     )
   }
+
+  void t.test(
+    'F4: what a first run began before it was killed bears what is built on it',
+    async (t) => {
+      const all = t.testdir()
+      // Before it synced the name of its folder, and that of its key.
+      for (const killedAt of [2, 6]) {
+        const folder = join(all, String(killedAt))
+        mkdirSync(folder, { recursive: true })
+        const wrong = await cutPower({ folder, library, seed: 4, rounds: 12, cuts: 12, killedAt })
+        t.strictSame(wrong, [], `killed at step ${killedAt}`)
+      }
+    },
+  )
 
   void t.test(
     'F3: a sync that failed takes nothing with it that is stored afterwards, though a power cut follows',

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect as shown } from 'node:util'
@@ -59,6 +59,8 @@ export interface PowerCuts {
   readonly cuts: number
   /** So many syncs go well before one fails; absent: all do. */
   readonly failEverySync?: number
+  /** There was a run before, which was killed instead of taking this step; absent: there was none. */
+  readonly killedAt?: number
 }
 
 /**
@@ -81,7 +83,13 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
     String(of.seed),
     String(of.rounds),
   )
-  execFileSync(command, args, { env: { ...process.env, ...watched.env }, stdio: 'pipe' })
+  const env = { ...process.env, ...watched.env }
+  if (of.killedAt !== undefined) {
+    watched.killAt(of.killedAt)
+    spawnSync(command, args, { env })
+    watched.killAt(0)
+  }
+  execFileSync(command, args, { env, stdio: 'pipe' })
   const steps = recorded(log)
   const disk = new FragileDisk(live)
   const expected = new Map(registers.map((name) => [name, new Expected()]))

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { settledFolder } from '../../src/base/folder.ts'
 import { keptKey } from '../../src/base/kept-key.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
 import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/store/store.ts'
@@ -78,7 +79,8 @@ export function followed(store: ObjectStore, register: string, state: string): s
 export const registers = [...Object.keys(collections), 'single', 'document']
 
 /** Where the store lies, in folders that it makes itself, and its key, which is made as the hub makes it. */
-export const placesIn = (folder: string): { directory: string; sealingKey: Uint8Array } => ({
-  directory: join(folder, 'state', 'cache'),
-  sealingKey: keptKey(join(folder, 'state', 'store.key')),
-})
+export function placesIn(folder: string): { directory: string; sealingKey: Uint8Array } {
+  const state = join(folder, 'state')
+  settledFolder(state, 0o700)
+  return { directory: join(state, 'cache'), sealingKey: keptKey(join(state, 'store.key')) }
+}
