@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Reads } from './reads.ts'
-import { migrate } from './schema.ts'
+import { isOlder, migrate, versionOf } from './schema.ts'
 import type { Seal } from './seal.ts'
 
 /** Beside a writer. Throws what SQLite throws. */
@@ -27,12 +27,44 @@ export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
     try {
       const db = new DatabaseSync(way, { readOnly: true })
       db.exec('PRAGMA locking_mode = EXCLUSIVE')
-      return readsOf(db, seal)
+      if (!isOlder(db)) return readsOf(db, seal)
+      db.close()
+      return readsOfOlder(way, seal)
     } catch {
       // Then the next.
     }
   }
   return undefined
+}
+
+/**
+ * Of what an earlier release left, which cannot be brought to the present one in its place: all but the bodies, which have been the same
+ * since the first, is copied into memory and brought there.
+ */
+function readsOfOlder(way: URL, seal: Seal): Reads {
+  const db = new DatabaseSync(':memory:')
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    way.searchParams.set('mode', 'ro')
+    db.prepare('ATTACH ? AS old').run(way.href)
+    const parts = db
+      .prepare(
+        `SELECT type, name, sql FROM old.sqlite_schema
+         WHERE type IN ('table', 'view') AND name <> 'body' AND name NOT GLOB 'sqlite_*' ORDER BY type`,
+      )
+      .all()
+    for (const { type, name, sql } of parts) {
+      db.exec(String(sql))
+      if (type === 'table')
+        db.exec(`INSERT INTO main.${String(name)} SELECT * FROM old.${String(name)}`)
+    }
+    db.exec(`PRAGMA main.user_version = ${versionOf(db, 'old')}`)
+    migrate(db)
+  } catch (cause) {
+    db.close()
+    throw cause
+  }
+  return readsOf(db, seal)
 }
 
 /** Of a store in which nothing was ever written. */

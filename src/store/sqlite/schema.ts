@@ -135,9 +135,19 @@ export class UnknownSchema extends Error {
   readonly code = 'UNKNOWN_SCHEMA'
 }
 
+/** Of the tables of `schema`, a database that is attached or the connection's own. */
+export const versionOf = (db: DatabaseSync, schema = 'main'): number =>
+  Number(db.prepare(`PRAGMA ${schema}.user_version`).get()?.['user_version'])
+
+/** Whether an earlier release has left it so. */
+export const isOlder = (db: DatabaseSync): boolean => {
+  const found = versionOf(db)
+  return found > 0 && found < migrations.length
+}
+
 /** Brings the tables to the newest version, each step whole or not at all. */
 export function migrate(db: DatabaseSync): void {
-  const found = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+  const found = versionOf(db)
   if (!(found >= 0 && found <= migrations.length)) {
     throw new UnknownSchema(`schema version ${found}, this release knows ${migrations.length}`)
   }

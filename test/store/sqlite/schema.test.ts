@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import {
@@ -11,10 +11,14 @@ import {
   listed,
   object,
   replace,
+  texts,
   told,
 } from '../../contracts/object-store.ts'
+import type { ScopeKey } from '../../../src/store/sqlite/messages.ts'
+import { openReadsAlone } from '../../../src/store/sqlite/open-reads.ts'
+import { Seal } from '../../../src/store/sqlite/seal.ts'
 import { node } from '../../../src/request/identity.ts'
-import { count, database, open, trouble } from './opened.ts'
+import { count, database, fileOf, open, trouble } from './opened.ts'
 
 /** As the first release wrote it; not taken from the sources, which it is to hold against. */
 const first = `
@@ -148,4 +152,24 @@ void t.test('what the first release kept is kept, and told on from there', async
   using db = database(directory)
   t.equal(count(db, 'body'), 4)
   t.match(db.prepare('PRAGMA user_version').get(), { user_version: Number })
+})
+
+void t.test('what the first release kept is served where it cannot be changed', async (t) => {
+  const directory = t.testdir()
+  firstRelease(directory)
+  // Some of it is in the log only.
+  using db = database(directory)
+  db.exec('UPDATE collection SET confirmed_at = 2000')
+  const before = readFileSync(fileOf(directory))
+  const reads = openReadsAlone(fileOf(directory), new Seal(Buffer.alloc(32)))!
+  const scope: ScopeKey = [node, 'json', '', 'v1', 'pods']
+  const at = { scope, namespace: '', labelSelector: '', fieldSelector: '' }
+  const found = reads.head(at)!
+  t.match(found, { version: '8', whole: true, confirmedAt: 2000 })
+  const objects = reads.bodies(scope, reads.members(found.id), () => t.fail('it is damaged'))
+  t.strictSame(texts(objects), ['a at 3', 'b at 5'])
+  t.strictSame(reads.events(found, '8'), [])
+  t.equal(reads.head({ ...at, labelSelector: 'app=x' })?.whole, false)
+  reads.close()
+  t.strictSame(readFileSync(fileOf(directory)), before)
 })
