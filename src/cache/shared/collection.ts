@@ -9,6 +9,7 @@ import type { Form } from '../../request/form.ts'
 import { shared } from '../../request/identity.ts'
 import { answerHeaders } from '../../store/answers.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
+import { wholeOrNothing } from '../../store/whole-or-nothing.ts'
 import { Demand } from './demand.ts'
 import { EventLog, type LogBounds } from './event-log.ts'
 import { Reader, type Opening, type ReaderEnd, type Selected } from './reader.ts'
@@ -107,7 +108,7 @@ export class SharedCollection implements AsyncDisposable {
   }
 
   stored(): StoredList | undefined {
-    return this.#parts.store.list(this.key)
+    return wholeOrNothing(this.#parts.gvr, this.#parts.store.list(this.key))
   }
 
   /** When the cloud last confirmed what is stored, in milliseconds since the epoch; 0 where nothing is. */
