@@ -4,6 +4,7 @@ import { Pages } from '../../src/cache/list.ts'
 import { collectionKey } from '../../src/store/keys.ts'
 import type { CollectionKey, Replacement } from '../../src/store/store.ts'
 import { exchangeOf } from '../kit/exchange.ts'
+import { page, pods as allPods, recordingIn } from './recording.ts'
 
 function keyOf(url: string, accept?: string): CollectionKey {
   const exchange = exchangeOf(url, accept === undefined ? {} : { headers: { Accept: accept } })
@@ -89,4 +90,11 @@ void t.test('a list whose next page nobody asks for is let go', async (t) => {
   pages.put(pods, 'new', { replacement: staged(), asked })
   t.ok(old.dropped())
   t.notOk(young.dropped())
+})
+
+void t.test('a further page whose first was never seen is no list', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(allPods, page(95, { a: 90, b: 91 }))
+  await cache.list(`${allPods}?continue=of-another`, page(99, { c: 98 }))
+  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
 })

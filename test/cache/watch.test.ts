@@ -44,3 +44,14 @@ void t.test(
     t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
   },
 )
+
+void t.test('a WatchList that is older than what is stored does not replace it', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90, b: 91 }))
+  await cache.list(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`,
+    event('ADDED', 'a', 80) + event('ADDED', 'gone', 81),
+    initialEventsEnd(85),
+  )
+  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
+})

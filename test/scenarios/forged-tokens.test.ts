@@ -67,3 +67,24 @@ void t.test(
     t.equal((await withToken(token).get(configMap)).status, 200, 'whose it is still has it')
   },
 )
+
+void t.test('a forged token opens nothing that its account may share', async (t) => {
+  const { cloud, hub, token, withToken } = await start(t)
+  const services = '/api/v1/services'
+  const { resourceVersion } = await withToken(token).list(`${services}?resourceVersion=0`)
+  await hub.as('kube-proxy').watch(services, { resourceVersion })
+  // Nothing is recorded for this program.
+  const asProgram = (shown: string): Client => hub.as('program', { token: shown })
+  await asProgram(token).watch(services, { resourceVersion })
+  const statuses = async (shown: string): Promise<number[]> =>
+    Promise.all(
+      [`${services}?resourceVersion=0`, `${services}?watch=1&timeoutSeconds=1`].map(
+        async (path) => (await asProgram(shown).get(path)).status,
+      ),
+    )
+  for (const head of heads) t.strictSame(await statuses(forged(token, head)), [401, 401])
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame(await statuses(token), [200, 200])
+  for (const head of heads) t.strictSame(await statuses(forged(token, head)), [401, 401])
+})

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
+import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -331,6 +331,7 @@ void t.test(
     t.equal(await asked(list('')), true)
     t.equal(await asked(list('?limit=500')), true)
     t.equal(await asked(list(`?resourceVersion=${version}&resourceVersionMatch=Exact`)), true)
+    t.equal(await asked(list(`?resourceVersion=${version}&limit=500`)), true, 'exactly that, too')
     const watched = (query: Record<string, string>) => async () => {
       const watch = await operator.watch(`${allServices}?allowWatchBookmarks=true`, query)
       t.strictSame(await told(watch, 1), ['ADDED default/a'])
@@ -621,6 +622,12 @@ void t.test('what is shared takes nobody back behind what he was shown by himsel
   for (const client of [kubeProxy, hub.as('coredns')]) await informer(client)
   using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
   add(cloud, 'b')
+  cloud.touch(services, 'a', 'default')
+  const ofA = '/api/v1/namespaces/default/services/a'
+  const versionOfA = async (): Promise<unknown> =>
+    at(objectOf(await kubeProxy.get(ofA)), 'metadata', 'resourceVersion')
+  const newest = cloud.sandbox.version
+  t.equal(await versionOfA(), newest)
   const both = ['default/a', 'default/b']
   t.strictSame((await kubeProxy.list(allServices)).names, both)
   const state = async (): Promise<unknown> => {
@@ -634,6 +641,7 @@ void t.test('what is shared takes nobody back behind what he was shown by himsel
   await hub.offline()
   t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
   t.strictSame(await state(), added)
+  t.equal(await versionOfA(), newest)
 })
 
 void t.test('offline nothing is shared that the hub itself may not read', async (t) => {
