@@ -642,6 +642,8 @@ void t.test('what is shared takes nobody back behind what he was shown by himsel
   t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
   t.strictSame(await state(), added)
   t.equal(await versionOfA(), newest)
+  const part = await kubeProxy.list(`${allServices}?resourceVersion=0&labelSelector=!none`)
+  t.strictSame(part.names, both, 'nor what was shown as a part of more')
 })
 
 void t.test('offline nothing is shared that the hub itself may not read', async (t) => {

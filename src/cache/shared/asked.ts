@@ -8,11 +8,12 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
+import { covers } from '../../kube/selectors.ts'
 import type { Form } from '../../request/form.ts'
 import { areAccepted } from '../../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../store/keys.ts'
-import type { ObjectStore } from '../../store/store.ts'
+import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import { recordable } from '../policy.ts'
 import type { Selected } from './reader.ts'
 
@@ -122,16 +123,28 @@ function listBegins({ query }: ResourceRequest): Begins {
   return { kind: 'state', least: version, ends: false }
 }
 
-/** The newest version at which this caller itself was shown what it asks for; `undefined` where it was not, or is not recorded. */
+/**
+ * The newest version at which this caller itself was shown what it asks for or, where it never was, more than that; `undefined` where it
+ * was shown neither, or is not recorded.
+ */
 export function ownVersion(
   { exchange, info }: SharedAsk,
   store: ObjectStore,
 ): ResourceVersion | undefined {
-  return exchange.forms
-    .flatMap((form) => resourceVersion(store.version(collectionKey(exchange, info, form))) ?? [])
+  const keys = exchange.forms.map((form) => collectionKey(exchange, info, form))
+  const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
+  const told = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
+  return told
+    .flatMap((version) => resourceVersion(version) ?? [])
     .toSorted(compareVersions)
     .at(-1)
 }
+
+const versionsOfWider = (asked: CollectionKey, store: ObjectStore): string[] =>
+  store
+    .collections(asked.audience, asked.gvr, asked.namespace)
+    .filter(({ key }) => covers(key, asked))
+    .map((wider) => wider.resourceVersion)
 
 export const takesBookmarks = ({ info }: SharedAsk): boolean =>
   isTrue(info.query.get('allowWatchBookmarks'))
