@@ -1,4 +1,6 @@
 import t from 'tap'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { exchangeOf } from '../kit/exchange.ts'
 import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
 
 void t.test('what happens among the initial events of a watch is kept with them', async (t) => {
@@ -55,3 +57,35 @@ void t.test('a WatchList that is older than what is stored does not replace it',
   )
   t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
 })
+
+void t.test(
+  'a watch of a cluster that was restored since does not go on with its list',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90, b: 91 }))
+    const exchange = exchangeOf(`${pods}?watch=1&resourceVersion=95`, {
+      headers: { Accept: 'application/json' },
+    })
+    const what = cache.recorder.wants(exchange)
+    if (!what) throw new Error('it is not recorded')
+    let tell: (text: string) => void = () => undefined
+    const reply = await cache.recorder.record(what, exchange, {
+      kind: 'bytes',
+      status: 200,
+      headers: new HeaderList(['Content-Type', 'application/json']),
+      from: 'cloud',
+      source: (sink) => {
+        tell = (text) => void sink.write(Buffer.from(text))
+        return () => undefined
+      },
+    })
+    if (reply.kind !== 'watch') throw new Error('it is no watch')
+    const events = reply.events[Symbol.asyncIterator]()
+    const told = events.next()
+    await cache.list(pods, page(20, { a: 19 }))
+    tell(event('ADDED', 'c', 96))
+    t.notOk((await told).done, 'it is passed on')
+    t.strictSame([cache.version(), cache.names()], ['20', ['a at 19']])
+    await events.return?.()
+  },
+)
