@@ -38,10 +38,13 @@ export class Truth {
     const { sandbox } = this.#cloud
     const type = this.#names.has(name) ? 'MODIFIED' : 'ADDED'
     const object = this.#make(name, filling)
+    const before = sandbox.version
     if (type === 'ADDED') sandbox.create(this.#gvr, object)
     else sandbox.update(this.#gvr, object)
     this.#names.add(name)
-    this.#note(type, name, stateOf(sandbox.get(this.#gvr, name, 'default')!))
+    // What is filled as it was does not change, as at an API server.
+    if (sandbox.version !== before)
+      this.#note(type, name, stateOf(sandbox.get(this.#gvr, name, 'default')!))
   }
 
   delete(name: string): void {
