@@ -2,7 +2,9 @@ import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
-import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import { objectKey } from '../store/keys.ts'
+import { toldOfName } from '../store/told-of-name.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
 import { sourceOf } from '../local/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
@@ -95,9 +97,8 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, inWhoseName(exchange), reply)
   const asked = { ...exchange, headers: askingReadable(exchange.headers) }
-  const told = toldOf(
-    what,
-    () => parts.shared?.told(exchange) ?? toldOffline(exchange, parts.local),
+  const told = toldOf(what, () =>
+    newest([parts.shared?.told(exchange), toldOffline(exchange, parts.local)]),
   )
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
@@ -115,13 +116,25 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }
 
-/** At which version the caller would be, or was, shown the collection offline: perhaps as a part of a wider one. */
+/** At which version the caller would be, or was, shown offline what it asks for: a collection, perhaps as a part of a wider one, or an object. */
 function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion | undefined {
   const { info } = exchange
-  return info.isResource
-    ? resourceVersion(sourceOf(exchange, info, store)?.resourceVersion)
-    : undefined
+  if (!info.isResource) return undefined
+  if (info.verb !== 'get') {
+    return resourceVersion(sourceOf(exchange, info, store)?.resourceVersion)
+  }
+  const records = exchange.forms.map((form) => store.get(objectKey(exchange, info, form)))
+  const confirmed = records.map((found) =>
+    typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
+  )
+  return newest([...confirmed, toldOfName(exchange, info, store)])
 }
+
+const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVersion | undefined =>
+  versions
+    .filter((version) => version !== undefined)
+    .toSorted(compareVersions)
+    .at(-1)
 
 /** A filter reads answers through the recorder for every caller; what a caller who has not proved its identity was shown is recorded for nobody. */
 const inWhoseName = (exchange: Exchange): Exchange =>

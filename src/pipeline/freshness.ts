@@ -18,15 +18,18 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 
 /**
  * The newest resource version at which this caller was shown a collection, where it asks for its state of any age (a list or WatchList of
- * version 0): a lagging API server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
+ * version 0, or a get of an object in it): a lagging API server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
  * was shown none, and for all other requests.
  */
 export function toldOf(
   what: Wanted,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
-  if (what.kind !== 'list' && what.kind !== 'watch') return undefined
-  const { query } = what.info
+  if (what.kind === 'document' || what.kind === 'token') return undefined
+  const { query, verb } = what.info
+  if (what.kind === 'object') {
+    return verb === 'get' && query.get('resourceVersion') === '0' ? otherwise() : undefined
+  }
   const isWatch = what.kind === 'watch'
   if (isWatch && !isTrue(query.get('sendInitialEvents'))) return undefined
   const match = query.get('resourceVersionMatch') ?? ''

@@ -186,6 +186,23 @@ void t.test('F16: a WatchList of any age takes nobody back either', async (t) =>
   t.notMatch(shown.body.toString(), '"type":"ADDED"', 'nothing older is shown')
 })
 
+void t.test('F16: a get of any age takes nobody back either', async (t) => {
+  const cloud = await startCloud(t, { freshnessMs: 20 })
+  cloud.addPods('a')
+  cloud.touch(pods, 'a', 'default')
+  const behind = await cloud.sandbox.lag(1)
+  t.teardown(() => behind[Symbol.asyncDispose]())
+  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { version } = cloud.sandbox
+  await kubelet.list(anyPods)
+  await cloud.unplug()
+  const { status, ...answer } = await kubelet.get(`${aPod}?resourceVersion=0`)
+  t.equal(status, 200)
+  t.match(objectOf(answer), { metadata: { resourceVersion: version } })
+})
+
 void t.test('F16: where one lags, the next is asked', async (t) => {
   const cloud = await startCloud(t, { freshnessMs: 20 })
   cloud.addPods('a', 'b', 'c')
