@@ -6,11 +6,13 @@ import { takesGzip } from '../exchange/accept-encoding.ts'
 import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
+import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
-import type { ObjectStore } from '../store/store.ts'
+import type { ObjectKey, ObjectStore } from '../store/store.ts'
 import { saysAbsent } from './absence.ts'
 import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
@@ -100,7 +102,7 @@ export class Recorder {
     if (encoding === undefined || expected === undefined) return reply
     switch (what.kind) {
       case 'object':
-        return this.#object(exchange, what.info, reply, encoding)
+        return this.#object(exchange, what, reply, encoding)
       case 'list':
         return this.#list(exchange, what, reply, encoding)
       case 'watch':
@@ -110,7 +112,7 @@ export class Recorder {
 
   async #object(
     exchange: Exchange,
-    info: ResourceRequest,
+    { info, mostRecent }: WantedCollection,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -130,8 +132,19 @@ export class Recorder {
     const { name } = read.object
     // What is created is named in its body only, and what is read by the answer, too.
     const key = { ...objectKey(exchange, info, form), name: info.name ?? name }
+    // The most recent state can be older only where the cluster was restored from a backup.
+    if (mostRecent && this.#isPast(key, read.object)) {
+      await this.#store.forget(key).catch((cause: unknown) => this.#hooks.onStoreFailure(cause))
+    }
     await this.#keep('object', this.#store.put(key, read.gvk, read.object))
     return { ...asItCame, kind: 'object', form, ...read }
+  }
+
+  #isPast(key: ObjectKey, object: ApiObject): boolean {
+    const found = this.#store.get(key)
+    const known = typeof found === 'object' ? found.object.resourceVersion : undefined
+    const [given, kept] = [resourceVersion(object.resourceVersion), resourceVersion(known)]
+    return given !== undefined && kept !== undefined && compareVersions(given, kept) < 0
   }
 
   /** Forgets an object that does not exist any more, in every form. The answer itself is not stored. */

@@ -236,10 +236,18 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   }
   const first = await hubOf(before)
   await first.as('kubelet').list(anyPods)
+  const anyOfA = `${aPod}?resourceVersion=0`
+  await first.as('kubelet').get(anyOfA)
   await first.stop()
   const second = await hubOf(restored)
   const kubelet = second.as('kubelet')
   t.equal((await kubelet.list(anyPods)).resourceVersion, restored.sandbox.version)
+  const { resourceVersion } = restored.sandbox.get(pods, 'a', 'default')?.metadata ?? {}
+  for (const asked of ['as it was known', 'as it is']) {
+    const got = objectOf(await kubelet.get(anyOfA))
+    t.match(got, { metadata: { resourceVersion } }, asked)
+  }
+  t.notMatch(restored.sandbox.requests.at(-1)?.url, /resourceVersion=5/, 'it is believed')
   await restored.unplug()
   await second.offline()
   t.strictSame((await kubelet.list(anyPods)).names, named('a'))
