@@ -179,7 +179,7 @@ export class Refresher implements Disposable {
     }
     const failures = more
     // An API server may refuse at first, since it has not heard of the pod itself.
-    const retryMs = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs)
+    const retryMs = Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
     const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
     const confirmedAt = before?.confirmedAt
     this.#standings.set(key, {
@@ -222,18 +222,17 @@ export class Refresher implements Disposable {
     return standing
   }
 
-  #dueAt(
-    { known, settled, confirmedAt, leftUntil, every }: Wanted,
-    { dueAt, askedAt, outcome, failures }: Standing,
-  ): number {
+  /** When it is to be asked for again: as noted when it was asked for last, but sooner or later by what the store says by now. */
+  #dueAt(wanted: Wanted, standing: Standing): number {
     const everyMs = this.#parts.everyMs()
-    // What was confirmed and is not there was not kept, or could not be read since.
-    if (outcome === 'confirmed' && !(known && settled)) {
-      const retryMs = Math.min(firstRetryMs, everyMs / 10) * 2 ** Math.max(failures - 1, 0)
-      return Math.min(dueAt, askedAt + retryMs)
+    const { dueAt, askedAt, failures } = standing
+    if (isUnfinished(wanted, standing)) {
+      const firstMs = Math.min(firstRetryMs, everyMs / 10)
+      return Math.min(dueAt, askedAt + waitAfter(failures, firstMs))
     }
-    // The kubelet may have asked itself.
-    return Math.max(dueAt, leftUntil, confirmedAt + everyMs * every * 0.8)
+    // The kubelet may have asked itself since, or have it watched.
+    const freshUntil = wanted.confirmedAt + wanted.every * everyMs * 0.8
+    return Math.max(dueAt, freshUntil, wanted.leftUntil)
   }
 
   #untilNext(): number {
@@ -259,6 +258,17 @@ interface Wanted {
   /** Absent for a document. */
   readonly of?: ObjectReference
 }
+
+/**
+ * Whether the cloud has told it and there is more to come: it is in motion, or it is not in the store, which did not keep it or cannot read
+ * it any more. So is what was not asked for yet and is not there.
+ */
+const isUnfinished = ({ known, settled }: Wanted, { outcome }: Standing): boolean =>
+  outcome === 'confirmed' && !(known && settled)
+
+/** Twice as long after each failure in a row. */
+const waitAfter = (failures: number, firstMs: number): number =>
+  firstMs * 2 ** Math.max(failures - 1, 0)
 
 /** A wait that ends with the process. */
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve))
