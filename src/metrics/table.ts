@@ -173,7 +173,7 @@ export const metricTable = {
   storeSyncs: {
     name: 'nodehub_store_syncs_total',
     type: 'counter',
-    help: 'Times that the store waited until the disk had what was written: once for a commit that is to outlive a power cut, twice for a checkpoint, once for a log begun anew.',
+    help: 'Times that the store waited until the disk had what was written: once for a commit that is to outlive a power cut, twice for a checkpoint, once for a log begun anew, once within five seconds for changes that nothing of this followed.',
     labels: [],
   },
   storeDamaged: {

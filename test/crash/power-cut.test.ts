@@ -26,6 +26,21 @@ else {
   }
 
   void t.test(
+    'F4: a power cut takes only changes of the last seconds, though nothing followed them',
+    async (t) => {
+      const wrong = await cutPower({
+        folder: t.testdir(),
+        library,
+        seed: 5,
+        rounds: 200,
+        cuts: 40,
+        syncWithinMs: 20,
+      })
+      t.strictSame(wrong, [])
+    },
+  )
+
+  void t.test(
     'F4: what a first run began before it was killed bears what is built on it',
     async (t) => {
       const all = t.testdir()

@@ -59,6 +59,8 @@ export interface PowerCuts {
   readonly cuts: number
   /** So many syncs go well before one fails; absent: all do. */
   readonly failEverySync?: number
+  /** What waits for no disk is synced within so many milliseconds, and this is waited for now and then; absent: never. */
+  readonly syncWithinMs?: number
   /** There was a run before, which was killed instead of taking this step; absent: there was none. */
   readonly killedAt?: number
 }
@@ -82,6 +84,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
     live,
     String(of.seed),
     String(of.rounds),
+    ...(of.syncWithinMs === undefined ? [] : [String(of.syncWithinMs)]),
   )
   const env = { ...process.env, ...watched.env }
   if (of.killedAt !== undefined) {
@@ -119,6 +122,10 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 
 function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
   if ('begin' in said) return expected.get(said.begin)?.begin(said.state)
+  if ('synced' in said) {
+    for (const each of expected.values()) each.synced()
+    return
+  }
   if ('failed' in said) return expected.get(said.failed)?.failed()
   const done = expected.get(said.done)
   done?.done()
@@ -126,17 +133,21 @@ function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
   if (said.outlives === 'all') for (const each of expected.values()) each.synced()
 }
 
+const saidAt = (step: Step | undefined): string => (step?.kind === 'mark' ? step.text : '')
+
 /** Steps after which the power is cut, and how often: most of them around syncs, and where something has just been promised. */
 function momentsIn(steps: readonly Step[], cuts: number, random: Random): Map<number, number> {
   const of = (kind: Step['kind']): number[] =>
     [...steps.keys()].filter((at) => steps[at]?.kind === kind)
   const [syncs, marks] = [of('sync'), of('mark')]
+  const synced = marks.filter((at) => saidAt(steps[at]).includes('synced'))
   const moments = new Map<number, number>()
   for (let i = 0; i < cuts; i++) {
     const at = random.of([
       random.below(steps.length),
       random.of(marks),
       random.of(syncs) + random.below(4) - 1,
+      ...(synced.length > 0 ? [random.of(synced)] : []),
     ])
     moments.set(at, (moments.get(at) ?? 0) + 1)
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiObject } from '../../src/kube/object.ts'
 import { openStore } from '../../src/store/sqlite/open.ts'
+import type { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { StoreFailure, type ObjectStore } from '../../src/store/store.ts'
 import { bookmark, changed, head, pod, replace } from '../contracts/object-store.ts'
 import { Random } from '../fuzz/random.ts'
@@ -18,14 +19,16 @@ import {
 } from './workload.ts'
 
 /** Writes to a store, round after round as a seed has it, and marks in the file `told` what it begins and what is done. */
-const [folder = '', seed = '1', rounds = '10'] = process.argv.slice(2)
+const [folder = '', seed = '1', rounds = '10', syncWithin] = process.argv.slice(2)
 const random = new Random(Number(seed))
 const told = openSync(join(folder, 'told'), 'a', 0o600)
 const say = (said: Said): void => void writeSync(told, `${JSON.stringify(said)}\n`)
 
-const open = (): Promise<ObjectStore> =>
+const open = (): Promise<SqliteStore> =>
   openStore({
     ...placesIn(folder),
+    // Otherwise what has not to outlive a power cut is not to do so.
+    syncWithinMs: Number(syncWithin ?? 1e9),
     report: (kind, failure) => {
       if (kind !== 'write' && kind !== 'writer') throw new Error(kind, { cause: failure })
     },
@@ -128,8 +131,24 @@ for (let round = 0; round < Number(rounds);) {
     // What is begun in one turn goes to the disk together.
     await Promise.all(registers.filter(() => random.once(2)).map((each) => act(store, each)))
     if (random.once(10)) await unfinished(store).catch(expectFailure)
+    if (syncWithin !== undefined && random.once(10)) await untilSynced(store)
   } while (round < Number(rounds) && !random.once(60))
   await store[Symbol.asyncDispose]()
+}
+
+/** Until a sync came that nobody asked for. */
+async function untilSynced(store: SqliteStore): Promise<void> {
+  let syncs = Infinity
+  // It may have come before it could be waited for.
+  for (let tries = 0; store.diskWork.syncs <= syncs; tries++) {
+    if (tries % 200 === 0) {
+      if (tries >= 2_000) throw new Error('there is no sync')
+      await act(store, 'document')
+      ;({ syncs } = store.diskWork)
+    }
+    await sleep(5)
+  }
+  say({ synced: true })
 }
 
 /** A list that is never whole. */

@@ -27,6 +27,8 @@ export type Said =
   | { readonly begin: string; readonly state: string }
   | { readonly done: string; readonly outlives: Outlives }
   | { readonly failed: string }
+  /** A sync came by itself: all that was done outlives a power cut. */
+  | { readonly synced: true }
 
 /** Every byte of it tells of whom and of which version it is. */
 export const bodyOf = (name: string, version: number, size: number): ApiObject =>

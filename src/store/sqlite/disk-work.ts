@@ -33,7 +33,8 @@ const frameHead = 24
 /**
  * Counts in the thread that writes. The bytes are those that Linux counts for this thread (`wchar`): SQLite writes by system calls only, and
  * nothing else runs here meanwhile. Syncs are worked out from when SQLite asks for them in WAL mode (https://sqlite.org/wal.html): after a
- * commit that is to outlive a power cut, after the head of a log, before and after pages are copied from the log to the database.
+ * commit that is to outlive a power cut, after the head of a log, before and after pages are copied from the log to the database. What `sync`
+ * does is beside that.
  */
 export class DiskMeter {
   readonly #shared: SharedDiskWork
@@ -60,6 +61,12 @@ export class DiskMeter {
 
   checkpoint(act: () => void): void {
     this.#measured(act, () => 2)
+  }
+
+  /** Counts a sync of what was written before; also where it fails. */
+  sync(act: () => void): void {
+    this.#add('syncs', 1)
+    act()
   }
 
   close(): void {

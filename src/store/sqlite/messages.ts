@@ -241,6 +241,8 @@ export interface WriterOptions {
   readonly maxBytes: number | undefined
   /** Where the writer counts what it does to the disk. */
   readonly diskWork: SharedDiskWork
+  /** How long what was committed may be without a sync. */
+  readonly syncWithinMs: number
 }
 
 /** What the writer says first. */

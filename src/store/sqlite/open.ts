@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { elapsed, sleep } from '../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
+import { unsyncedMs } from './late-sync.ts'
 import { Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { emptyReads, openReadsAlone } from './open-reads.ts'
@@ -21,6 +22,8 @@ export interface StoreOptions {
   readonly sealingKey: Uint8Array
   /** Bytes the database may grow to: what is least needed goes before; what no room can be made for is refused. */
   readonly maxBytes?: number
+  /** How long a change that waits for no disk may be lost in a power cut, in milliseconds; absent: some seconds. */
+  readonly syncWithinMs?: number
   /** How long to wait for another process that has the directory open; absent: not at all. */
   readonly patienceMs?: number
   /** Told of everything that went wrong, for logs and metrics. */
@@ -49,7 +52,13 @@ export const bytesOnDisk = (directory: string): number =>
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options
   const path = join(directory, file)
-  const writing: WriterOptions = { path, sealingKey, maxBytes, diskWork: sharedDiskWork() }
+  const writing: WriterOptions = {
+    path,
+    sealingKey,
+    maxBytes,
+    diskWork: sharedDiskWork(),
+    syncWithinMs: options.syncWithinMs ?? unsyncedMs,
+  }
   const snapshots = new Snapshots()
   const onStarting = (): void => snapshots.restart()
   const place = new Place(directory, writing, { report, onStarting })

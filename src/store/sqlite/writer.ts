@@ -4,11 +4,13 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { after } from '../../base/clock.ts'
 import { DiskMeter } from './disk-work.ts'
 import { outlivesPowerCut } from './durability.ts'
+import { LateSync } from './late-sync.ts'
 import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
 import { Objects } from './objects.ts'
 import { migrate, UnknownSchema } from './schema.ts'
 import { Seal } from './seal.ts'
 import { prepareFresh } from './fresh.ts'
+import { prepare, type Statement } from './statements.ts'
 import { Writes } from './writes.ts'
 
 /**
@@ -34,6 +36,8 @@ class Writer {
   readonly #disk: DiskMeter
   readonly #objects: Objects
   readonly #writes: Writes
+  readonly #lateSync: LateSync
+  readonly #changes: Statement
   #group = 0
   #logged = 0
   #durable = true
@@ -46,7 +50,7 @@ class Writer {
   #idle: Disposable | undefined
   readonly resealed: boolean
 
-  constructor({ path, sealingKey, maxBytes, diskWork }: WriterOptions) {
+  constructor({ path, sealingKey, maxBytes, diskWork, syncWithinMs }: WriterOptions) {
     this.#disk = new DiskMeter(diskWork, pageSize)
     this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     this.#db = new DatabaseSync(path, { timeout: 2000 })
@@ -65,6 +69,9 @@ class Writer {
     }
     this.#objects = new Objects(this.#db, seal)
     this.#writes = new Writes(this.#db, this.#objects, maxBytes ?? Infinity)
+    this.#changes = prepare(this.#db, 'SELECT total_changes()')
+    this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
+    if (this.#doubtful) this.#lateSync.committed()
   }
 
   /** All in one commit; when that fails, each by itself, so that one which cannot be stored takes no other down. */
@@ -132,10 +139,16 @@ class Writer {
   #inTransaction<T>(act: () => T): T {
     if (this.#doubtful) this.#beginLogAnew()
     return this.#disk.transaction(this.#durable, () => {
+      const before = this.#changes.get()?.[0]
       this.#db.exec('BEGIN IMMEDIATE')
       try {
         const result = act()
         this.#db.exec('COMMIT')
+        // What changes nothing is not synced either.
+        if (this.#changes.get()?.[0] !== before) {
+          if (this.#durable) this.#lateSync.synced()
+          else this.#lateSync.committed()
+        }
         this.#objects.committed(this.#group)
         return result
       } catch (cause) {
@@ -173,6 +186,17 @@ class Writer {
     }
   }
 
+  /** Tries again later, for as long as the disk will not. */
+  #syncLate(log: () => void): void {
+    try {
+      if (this.#doubtful) this.#beginLogAnew()
+      else this.#disk.sync(log)
+    } catch {
+      this.#doubtful = true
+      this.#lateSync.committed()
+    }
+  }
+
   /** Throws where it cannot be done: then nothing is to be written. */
   #beginLogAnew(): void {
     this.#setDurable(true)
@@ -182,11 +206,13 @@ class Writer {
     if (isRead) throw new Error('the log is being read and cannot be begun anew')
     this.#doubtful = false
     this.#logged = 0
+    this.#lateSync.synced()
   }
 
   close(): void {
     this.#idle?.[Symbol.dispose]()
     this.#giveRoom(this.#group)
+    this.#lateSync[Symbol.dispose]()
     this.#checkpoint('TRUNCATE')
     this.#db.close()
     this.#disk.close()
