@@ -1,0 +1,95 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { headChecksum, isHeadWhole } from './head-checksum.ts'
+import type { DamagedIn } from './held.ts'
+import type { CollectionAddress, Flip } from './messages.ts'
+import type { Objects } from './objects.ts'
+import type { Ringed } from './rings.ts'
+import { prepare } from './statements.ts'
+
+/** A collection as its row has it; not `whole` where it missed a write, or its version is not what was written. */
+export interface Head extends Ringed {
+  readonly whole: boolean
+}
+
+/** The writer's view of collections themselves: what they are at, and whether they are to be served. */
+export class Heads {
+  readonly #objects: Objects
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects) {
+    this.#objects = objects
+    this.#sql = {
+      find: prepare(
+        db,
+        `SELECT id, version, whole, checksum FROM collection
+         WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
+      ),
+      set: prepare(
+        db,
+        `INSERT INTO collection (scope, namespace, label_selector, field_selector,
+           kind_group, kind_version, kind, version, confirmed_at, whole, holes, extra, checksum)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?)
+         ON CONFLICT DO UPDATE SET kind_group = excluded.kind_group, kind_version = excluded.kind_version,
+           kind = excluded.kind, version = excluded.version, confirmed_at = excluded.confirmed_at,
+           whole = 1, holes = 0, extra = excluded.extra, checksum = excluded.checksum
+         RETURNING id`,
+      ),
+      confirm: prepare(
+        db,
+        'UPDATE collection SET version = ?, confirmed_at = ?, checksum = ? WHERE id = ?',
+      ),
+      disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ?'),
+      setHoles: prepare(
+        db,
+        `UPDATE collection SET holes = 1
+         WHERE scope = ?1 AND id IN (
+           SELECT collection FROM member
+           WHERE namespace = ?2 AND name = ?3 AND version = ?4 AND body = ?5)`,
+      ),
+    }
+  }
+
+  find(address: CollectionAddress): Head | undefined {
+    const { namespace, labelSelector, fieldSelector } = address
+    const scope = this.#objects.scope(address.scope)
+    const row = this.#sql.find.get(scope, namespace, labelSelector, fieldSelector)
+    if (!row) return undefined
+    const version = String(row[1])
+    const whole = row[2] === 1 && isHeadWhole(row[3], address, version)
+    return { id: Number(row[0]), scope, version, whole }
+  }
+
+  /** A whole list makes it what the list says. Returns the row's number. */
+  listed({ collection, gvk, version, confirmedAt, extra }: Flip): number {
+    const { namespace, labelSelector, fieldSelector } = collection
+    const row = this.#sql.set.get(
+      this.#objects.scope(collection.scope),
+      namespace,
+      labelSelector,
+      fieldSelector,
+      gvk.group,
+      gvk.version,
+      gvk.kind,
+      version,
+      confirmedAt,
+      extra,
+      headChecksum(collection, version),
+    )
+    return Number(row?.[0])
+  }
+
+  /** Events, or a bookmark, have brought it to `version`. */
+  confirm(id: number, address: CollectionAddress, version: string, at: number): void {
+    this.#sql.confirm.run(version, at, headChecksum(address, version), id)
+  }
+
+  /** It missed a write. */
+  disown(id: number): void {
+    this.#sql.disown.run(id)
+  }
+
+  /** Those that hold the object lack something. */
+  setHoles(damaged: DamagedIn): void {
+    this.#sql.setHoles.run(...damaged)
+  }
+}

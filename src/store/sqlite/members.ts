@@ -1,0 +1,83 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { heldColumns, heldOf, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
+import type { Held, Objects } from './objects.ts'
+import { prepare } from './statements.ts'
+
+/** The writer's view of what collections hold. Who is replaced or removed lets go of its body. */
+export class Members {
+  readonly #objects: Objects
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects) {
+    this.#objects = objects
+    this.#sql = {
+      find: prepare(
+        db,
+        `SELECT ${heldColumns} FROM member WHERE collection = ? AND namespace = ? AND name = ?`,
+      ),
+      set: prepare(
+        db,
+        `INSERT INTO member (collection, ${heldColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size`,
+      ),
+      remove: prepare(db, 'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?'),
+      displaced: prepare(
+        db,
+        `SELECT member.body, member.namespace, member.name, member.uid, member.version, member.size
+         FROM staged CROSS JOIN member ON member.collection = ?3
+           AND member.namespace = staged.namespace AND member.name = staged.name
+         WHERE staged.scope = ?1 AND staged.replacement = ?2 AND member.body <> staged.body`,
+      ),
+      join: prepare(
+        db,
+        `INSERT INTO member (collection, ${heldColumns})
+         SELECT ?3, ${heldColumns} FROM staged
+         WHERE scope = ?1 AND replacement = ?2 ORDER BY namespace, name
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size
+         WHERE body <> excluded.body`,
+      ),
+      changes: prepare(db, 'SELECT changes()'),
+      forgetDamaged: prepare(
+        db,
+        `DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?1)
+           AND ${isDamaged} RETURNING 1`,
+      ),
+    }
+  }
+
+  find(collection: number, { namespace, name }: Named): Held | undefined {
+    return maybeHeld(this.#sql.find.get(collection, namespace, name))
+  }
+
+  /** In place of `before`, which is what it held of the object. */
+  set(scope: number, collection: number, held: Held, before: Held | undefined): void {
+    const { id, namespace, name, uid, resourceVersion, size } = held
+    if (before?.id === id) return
+    this.#sql.set.run(collection, id, namespace, name, uid, resourceVersion, size)
+    if (before) this.#objects.release(scope, before)
+  }
+
+  remove(scope: number, collection: number, member: Held): void {
+    this.#sql.remove.run(collection, member.namespace, member.name)
+    this.#objects.release(scope, member)
+  }
+
+  /**
+   * What is staged of a list becomes members, all at once: row by row, others would wait several times as long. Returns whether any is
+   * another than before.
+   */
+  join(scope: number, collection: number, replacement: number): boolean {
+    const displaced = this.#sql.displaced.all(scope, replacement, collection).map(heldOf)
+    this.#sql.join.run(scope, replacement, collection)
+    const changed = Number(this.#sql.changes.get()?.[0]) > 0
+    for (const held of displaced) this.#objects.release(scope, held)
+    return changed
+  }
+
+  /** Returns whether any collection held it. */
+  forgetDamaged(damaged: DamagedIn): boolean {
+    return this.#sql.forgetDamaged.all(...damaged).length > 0
+  }
+}
