@@ -99,7 +99,10 @@ export class RecordedWatch {
     const { info, store, hooks, asked, key, tellsPrevious } = this.#parts
     const parts = { store, hooks, asked: asked(this.#form), key: key(this.#form), tellsPrevious }
     const { query } = info
-    if (isTrue(query.get('sendInitialEvents'))) return new InitialEvents(parts, () => this.gvk)
+    const isWatchList = isTrue(query.get('sendInitialEvents'))
+    // Nobody would say where its initial events end.
+    if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
+    if (isWatchList) return new InitialEvents(parts, () => this.gvk)
     return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
   }
 }
@@ -155,13 +158,12 @@ class Changes implements Keeper {
     }
   }
 
+  /** A bookmark at the version that is known says that it is still the newest. */
   #isNews(event: WatchEvent): boolean {
     const version = versionOf(event)
-    return (
-      this.#known !== undefined &&
-      version !== undefined &&
-      compareVersions(version, this.#known) > 0
-    )
+    if (this.#known === undefined || version === undefined) return false
+    const order = compareVersions(version, this.#known)
+    return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts
 
 const from = (version: number): string => `${pods}?watch=1&resourceVersion=${version}`
 const watchList = (version: string): string =>
-  `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan${version}`
+  `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true${version}`
 
 void t.test('a list that comes late does not undo what came meanwhile', async (t) => {
   await using cache = await recordingIn(t.testdir())

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { exchangeOf } from '../kit/exchange.ts'
@@ -7,7 +9,7 @@ void t.test('what happens among the initial events of a watch is kept with them'
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90, b: 91, old: 92 }))
   const events = await cache.list(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
     event('ADDED', 'a', 90) + event('ADDED', 'b', 91) + event('ADDED', 'c', 92),
     event('MODIFIED', 'a', 101) + event('DELETED', 'b', 102) + event('ADDED', 'd', 103),
     event('DELETED', 'c', 104) + event('ADDED', 'c', 105) + event('DELETED', 'd', 106),
@@ -47,11 +49,27 @@ void t.test(
   },
 )
 
+void t.test(
+  'a WatchList whose end nobody will say passes, and nothing of it is staged',
+  async (t) => {
+    const directory = t.testdir()
+    await using cache = await recordingIn(directory)
+    const told = await cache.list(
+      `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+      event('ADDED', 'a', 90) + event('MODIFIED', 'a', 101),
+    )
+    t.equal(told.length, 2)
+    t.equal(cache.version(), undefined)
+    using db = new DatabaseSync(join(directory, 'cache', 'objects.db'), { readOnly: true })
+    t.strictSame(db.prepare('SELECT count(*) AS count FROM body').get()?.['count'], 0)
+  },
+)
+
 void t.test('a WatchList that is older than what is stored does not replace it', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90, b: 91 }))
   await cache.list(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`,
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
     event('ADDED', 'a', 80) + event('ADDED', 'gone', 81),
     initialEventsEnd(85),
   )
