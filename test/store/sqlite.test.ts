@@ -113,6 +113,33 @@ void t.test(
   },
 )
 
+void t.test(
+  'bookmarks at the version of a collection confirm it, and seldom cost a write',
+  async (t) => {
+    const directory = t.testdir()
+    let time = Date.parse('2026-01-01')
+    const clock = mock.method(Date, 'now', () => time)
+    t.teardown(() => clock.mock.restore())
+    const commits: number[] = []
+    {
+      await using store = await open(directory, {
+        onCommitted: (bytes) => void commits.push(bytes),
+      })
+      await replace(store, collection(), head(6), [object('a', 6)])
+      const before = commits.length
+      for (let minutes = 0; minutes < 60; minutes += 1) {
+        time += 60_000
+        await store.apply(collection(), [bookmark(6)], { since: '6' })
+      }
+      t.equal(store.list(collection())!.confirmedAt, time)
+      const written = commits.length - before
+      t.ok(written >= 5 && written <= 7, `${written} commits in an hour`)
+    }
+    await using store = await open(directory)
+    t.ok(store.list(collection())!.confirmedAt > time - 15 * 60_000)
+  },
+)
+
 void t.test('the same list again costs no write, a newer version of it one row', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)

@@ -258,7 +258,9 @@ export class SqliteStore implements ObjectStore {
     this.#asked(state.address.scope, key.audience)
     const changes = changesOf(events)
     const version = newestIn(events)
-    if (changes.length === 0 && version === '') return events.map(() => undefined)
+    if (changes.length === 0 && (version === '' || this.#saysTheSame(state, version))) {
+      return events.map(() => undefined)
+    }
     const settle = state.accepted({ changes, version, since })
     const operation = { ...toApply(state, events, version), since, previous }
     const displaced = await state.track(
@@ -277,6 +279,18 @@ export class SqliteStore implements ObjectStore {
     )
     for (const each of displaced?.damaged ?? []) this.#quarantine(state.address.scope, each)
     return toPrevious(events, displaced)
+  }
+
+  /** Whether bookmarks only confirm a collection at its version, which was written down not long ago. */
+  #saysTheSame(state: CollectionState, version: string): boolean {
+    const isSame = this.#read(
+      () =>
+        state.version(this.#reads) === version &&
+        isRecent(this.#reads.head(state.address)?.confirmedAt ?? 0),
+    )
+    if (isSame !== true) return false
+    state.confirmed(now())
+    return true
   }
 
   async putDocument(key: DocumentKey, { contentType, body }: StoredDocument): Promise<void> {
