@@ -44,3 +44,9 @@ export function objectBody(encoding: Encoding, shape: Shape, gvk: GVK, object: A
   const whole = shape === 'table' && !isTable(bytes) ? tableOf(gvk, object) : withKind(gvk, bytes)
   return Buffer.concat([...whole, newline])
 }
+
+/** A row of a Table of many as `readObject` reads a Table of that object alone; `columns` are what the other Table says beside its rows. */
+export const tableOfRow = (gvk: GVK, row: ApiObject, columns: string): ApiObject => ({
+  ...row,
+  bytes: Buffer.concat(tableOf(gvk, row, columns)),
+})

@@ -1,21 +1,16 @@
 import { objectKind } from '../codec/list.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
-import { covers } from '../kube/selectors.ts'
 import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { documentKey, memberKey, objectKey } from '../store/keys.ts'
+import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
-import {
-  newerThan,
-  refuseNoVersion,
-  refuseOtherVersions,
-  refuseVersionOfGet,
-} from '../store/asked-version.ts'
+import { refuseNoVersion, refuseOtherVersions, refuseVersionOfGet } from '../store/asked-version.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
+import { storedTable } from './tables.ts'
 import { withAge, withStaleness } from '../store/staleness.ts'
 import { toldOfName } from '../store/told-of-name.ts'
 
@@ -42,8 +37,10 @@ export function storedObject(
 ): { form: Form; stored: StoredObject } {
   let absent = false
   for (const form of exchange.forms) {
-    const found = store.get(objectKey(exchange, info, form))
-    if (found === 'absent' || hasNoRow(exchange, info, form, store, found)) absent = true
+    const got = store.get(objectKey(exchange, info, form))
+    const isTable = form.shape === 'table'
+    const found = isTable ? storedTable(exchange, info, form, store, got) : got
+    if (found === 'absent') absent = true
     else if (found) return { form, stored: found }
   }
   if (!absent || neverAbsent.has(`${info.gvr.resource}.${info.gvr.group}`)) throw neverCached()
@@ -51,26 +48,6 @@ export function storedObject(
   const known = toldOfName(exchange, info, store)
   if (known) refuseVersionOfGet(info, known)
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
-}
-
-/** Whether Tables of many, newer than the Table of this one that was `found`, have no row of it. */
-function hasNoRow(
-  exchange: Exchange,
-  info: ResourceRequest,
-  form: Form,
-  store: ObjectStore,
-  found: StoredObject | undefined,
-): boolean {
-  if (form.shape !== 'table') return false
-  const key = memberKey(exchange, info, form)
-  if (store.get(key) !== 'absent') return false
-  if (found === undefined) return true
-  const asked = { labelSelector: '', fieldSelector: `metadata.name=${key.name}` }
-  return store
-    .collections(key.audience, key.gvr, key.namespace)
-    .some(
-      (list) => covers(list.key, asked) && newerThan(list.resourceVersion, found.confirmedVersion),
-    )
 }
 
 /** Answers a get, with what the caller has written of the object's status meanwhile. */

@@ -188,6 +188,22 @@ void t.test('F5: what a Table lists no more is not got as a Table of its own', a
   t.equal((await kubectl.get('/api/v1/namespaces/other/pods/a')).status, 503)
 })
 
+void t.test('a row of a Table that was listed is got as a Table of its own', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubectl = hub.as('kubectl', { accept: tableAccept })
+  const path = '/api/v1/namespaces/default/pods'
+  const alone = objectOf(await cloud.as('kubectl', { accept: tableAccept }).get(`${path}/a`))
+  await kubectl.get(`${path}/b`)
+  cloud.touch(pods, 'b', 'default')
+  await kubectl.get(path)
+  const newer = objectOf(await cloud.as('kubectl', { accept: tableAccept }).get(`${path}/b`))
+  await goOffline(cloud, hub)
+  t.strictSame(objectOf(await kubectl.get(`${path}/a`)), alone)
+  t.strictSame(objectOf(await kubectl.get(`${path}/b`)), newer, 'though it was got before')
+})
+
 void t.test('a get of a version that has not come is refused', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')

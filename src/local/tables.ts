@@ -1,0 +1,48 @@
+import { tableOfRow } from '../codec/object.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { covers } from '../kube/selectors.ts'
+import type { Form } from '../request/form.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import { newerThan } from '../store/asked-version.ts'
+import { memberKey } from '../store/keys.ts'
+import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.ts'
+
+/**
+ * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that says of it: its row under the columns of
+ * that Table, which a server gives the same however many rows there are, or that there is no such row.
+ */
+export function storedTable(
+  exchange: Exchange,
+  info: ResourceRequest,
+  form: Form,
+  store: ObjectStore,
+  got: StoredObject | 'absent' | undefined,
+): StoredObject | 'absent' | undefined {
+  const key = memberKey(exchange, info, form)
+  const row = store.get(key)
+  if (row === undefined) return got
+  const lists = (): KnownCollection[] => store.collections(key.audience, key.gvr, key.namespace)
+  const known = typeof got === 'object' ? got : undefined
+  if (row === 'absent') {
+    const asked = { labelSelector: '', fieldSelector: `metadata.name=${key.name}` }
+    const isNewer = (list: KnownCollection): boolean =>
+      covers(list.key, asked) &&
+      (!known || newerThan(list.resourceVersion, known.confirmedVersion) !== undefined)
+    return lists().some(isNewer) ? 'absent' : got
+  }
+  if (known && !newerThan(row.confirmedVersion, known.confirmedVersion)) return known
+  const columns = columnsOf(lists(), store)
+  if (columns === undefined) return got
+  return { ...row, object: tableOfRow(row.gvk, row.object, columns) }
+}
+
+/** The columns of any of these lists. */
+function columnsOf(lists: readonly KnownCollection[], store: ObjectStore): string | undefined {
+  for (const { key } of lists) {
+    const list = store.list(key)
+    // Only what it says of itself is wanted.
+    list?.batches[Symbol.iterator]().return?.()
+    if (list?.extra) return list.extra
+  }
+  return undefined
+}
