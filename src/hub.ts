@@ -22,6 +22,7 @@ import { Proofs } from './identity/proofs.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { listenOps } from './server/ops.ts'
+import type { TellNeeded } from './store/needed.ts'
 
 /** A running hub. Disposing it lets requests under way finish for the configured grace period, then cuts them. */
 export interface Hub extends AsyncDisposable {
@@ -102,9 +103,11 @@ export async function startHub(
   }
   const takenOver = turn !== undefined
   let stir = (): void => undefined
+  let tellNeeded: TellNeeded = () => undefined
+  const needed: TellNeeded = () => tellNeeded()
   const onCommitted = (): void => stir()
   const store = unshared.use(
-    await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted }),
+    await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted, needed }),
   )
   const filters = new EnabledFilters(config, metrics, log)
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
@@ -138,6 +141,7 @@ export async function startHub(
   })
   const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
   stir = () => boot.stir()
+  tellNeeded = () => boot.needed()
   const ops = await listenOps({
     ...placeOf(config, 'ops'),
     metrics,

@@ -39,7 +39,7 @@ export function needsOf(
   const volumes = found.flatMap((claim) =>
     claim.gvr === resources.claims ? volumeOf(claim, knowledge) : [],
   )
-  const bound = volumes.map((volume) => leadsTo(volume, knowledge, nodeName))
+  const bound = volumes.map((volume) => leadsTo(volume, pod, knowledge, nodeName))
   const drivers = new Set([...inlineDrivers, ...bound.flatMap(({ driver }) => driver ?? [])])
   const wanted = [...drivers].flatMap((driver) => tokensFor(driver, knowledge))
   return {
@@ -122,6 +122,7 @@ const secretsOfVolumes: readonly Path[] = [
 
 function leadsTo(
   { found }: NeededObject,
+  pod: { readonly namespace: string },
   knowledge: Knowledge,
   nodeName: string,
 ): { readonly needed: NeededObject[]; readonly driver?: string } {
@@ -129,8 +130,10 @@ function leadsTo(
   if (!volume) return { needed: [] }
   const secrets = secretsOfVolumes.flatMap((path) => {
     const at = (field: string): string => text(volume, ['spec', ...path, field])
-    const [namespace, name] = [at('namespace'), at('name')]
-    if (name === '' || namespace === '') return []
+    const name = at('name')
+    if (name === '') return []
+    // Where the volume does not say, it is the pod's own.
+    const namespace = at('namespace') || pod.namespace
     return [
       look({ gvr: resources.secrets, namespace, name, by: 'get', need: 'required' }, knowledge),
     ]

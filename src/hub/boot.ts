@@ -10,6 +10,7 @@ import {
   type Condition,
 } from '../boot/condition.ts'
 import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
+import { referredTo } from '../boot/referred.ts'
 import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
 import { nodes, pathOf } from '../boot/resources.ts'
 import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
@@ -21,6 +22,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
+import type { NamedObject } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
@@ -39,9 +41,14 @@ export interface BootSurroundings {
 const judgingPart = 0.1
 const leastJudgedMs = 50
 
+/** What the pods refer to is gone through no more often while they stay the same: claims are bound rarely. */
+const neededMs = 1000
+
 /** How often the verdict is looked at without anybody asking, for the log and the node's condition. */
 const lookMs = 10_000
 const leastLookMs = 500
+
+type Needed = readonly NamedObject[] | undefined
 
 const deniedMs = 60 * 60_000
 const failedMs = 60_000
@@ -56,6 +63,7 @@ export class Boot implements Disposable {
   #spell: Disposable | undefined
   #verdict: BootVerdict | undefined
   #judgedUntil = 0
+  #needed: { readonly of: string; readonly until: number; readonly all: Needed } | undefined
   #ready: boolean | undefined
   #written: Condition | undefined
   #writing = false
@@ -127,6 +135,23 @@ export class Boot implements Disposable {
     const missed = pods.filter((pod) => !pod.ready).length
     const what = self.ready ? `${missed} of ${pods.length} pods` : 'the node'
     return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
+  }
+
+  /** What pods refer to, of which nothing is to be given up; `undefined`: nobody knows. */
+  needed(): Needed {
+    const { inForce, store, log } = this.#surroundings
+    const { nodeName } = inForce()
+    try {
+      const of = podsVersion(store, nodeName)
+      if (this.#needed?.of !== of || this.#needed.until < elapsed()) {
+        const all = referredTo(this.#knowledge(), nodeName)
+        this.#needed = { of, until: elapsed() + neededMs, all }
+      }
+      return this.#needed.all
+    } catch (err) {
+      log.error({ err }, 'what the pods refer to could not be gone through')
+      return undefined
+    }
   }
 
   /** Something was written to the store. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import type { TellNeeded } from '../store/needed.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -14,6 +15,7 @@ export interface StoreSurroundings {
   /** Another process is letting go of the store, or has just died. */
   readonly takenOver: boolean
   readonly onCommitted: () => void
+  readonly needed: TellNeeded
 }
 
 /** How long the lock of a process that has closed the store, or has just died, may still be seen. */
@@ -22,7 +24,7 @@ const lettingGoMs = 10_000
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: HubConfig,
-  { keys, metrics, health, log, takenOver, onCommitted }: StoreSurroundings,
+  { keys, metrics, health, log, takenOver, onCommitted, needed }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
@@ -46,6 +48,7 @@ export const storeOf = (
         'the cache is near its size: what is least needed went',
       )
     },
+    needed,
     onRecovered: () => health.storeWrote(),
     onCommitted: (bytes) => {
       health.storeWrote()

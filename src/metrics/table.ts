@@ -185,7 +185,7 @@ export const metricTable = {
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection.',
+    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to.',
     labels: ['kind'],
   },
   storeSetAside: {

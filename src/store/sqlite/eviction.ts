@@ -5,16 +5,19 @@ import type { Objects } from './objects.ts'
 import type { Rings } from './rings.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
 
-/** What is least needed, first: `passing` is what a person at a console looked at, `idle` that of callers who have not been seen for a day. */
-export type EvictedKind = 'passing' | 'idle' | 'document' | 'object' | 'collection'
+/**
+ * What is least needed, first: `passing` is what a person at a console looked at, `idle` that of callers who have not been seen for a day,
+ * `gone` what only pods that are gone have referred to.
+ */
+export type EvictedKind = 'passing' | 'idle' | 'document' | 'object' | 'collection' | 'gone'
 
 /** What one step took away. */
 export interface Evicted {
   readonly kind: EvictedKind
   /** Objects and documents. */
   readonly count: number
-  /** Is not there any more, or will not be after further steps. */
-  readonly collection?: CollectionAddress
+  /** Are not there any more, or will not be after further steps. */
+  readonly collections?: readonly CollectionAddress[]
 }
 
 /** Whether something was taken away, and whether another step may give more room. */
@@ -30,10 +33,13 @@ export interface Step {
 /** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
 const stepRows = 250
 const stepDocuments = 10
+const stepGone = 25
 
 /** Of the bytes that the database may have: above the first room is made, until the second is reached. */
 const near = 0.9
 const enough = 0.8
+
+const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 
 /** What a kubelet needs to run its pods again after a boot without a link: they, what they refer to, and how their volumes are attached. */
 const needed = [
@@ -55,7 +61,27 @@ const needed = [
   'storage.k8s.io/volumeattachments',
 ]
 
-const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${needed.map((each) => `'${each}'`).join(', ')})`
+/**
+ * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it stays. Not attachments: how those of
+ * volumes are called that are not of CSI is not ours to know.
+ */
+const referred = [
+  '/secrets',
+  '/configmaps',
+  '/serviceaccounts',
+  '/persistentvolumeclaims',
+  '/persistentvolumes',
+  'resource.k8s.io/resourceclaims',
+]
+
+/** Those that are `?`, a list in JSON, name them all, as `placeNameOf` has it. */
+const unreferred = (name: string, namespace: string): string =>
+  `identity = '${node}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(referred)})
+   AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
+
+const byName = 'metadata.name='
+
+const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${quoted(needed)})`
 const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${shared}' OR ${ofNode})`
 const passingScopes = 'SELECT id FROM scope WHERE passing = 1'
 /** Discovery, which programs read before they do anything; OpenAPI is for people. */
@@ -64,7 +90,8 @@ const neededDocuments = `identity = '${node}' AND (${['/api', '/apis', '/version
   .join(' OR ')})`
 
 /**
- * The writer's view of a database that comes near to what it may take: step by step the least needed goes, and what a node needs to boot never.
+ * The writer's view of a database that comes near to what it may take: step by step the least needed goes, and what a node needs to boot never;
+ * what pods refer to goes last, and only where somebody says what of it is needed.
  * A collection goes as a whole: from its first step on it was never listed.
  */
 export class Eviction {
@@ -79,12 +106,12 @@ export class Eviction {
     this.#rings = rings
     this.#maxBytes = maxBytes
     this.#pageSize = Number(prepare(db, 'PRAGMA page_size').get()?.[0])
-    const collections = (where: string, order = ''): Statement =>
+    const collections = (where: string, order = '', most = 1): Statement =>
       prepare(
         db,
         `SELECT collection.id, scope, version, namespace, label_selector, field_selector,
            identity, form, api_group, api_version, resource
-         FROM collection JOIN scope ON scope.id = scope WHERE ${where} ${order} LIMIT 1`,
+         FROM collection JOIN scope ON scope.id = scope WHERE ${where} ${order} LIMIT ${most}`,
       )
     const singles = (where: string): Statement =>
       prepare(
@@ -125,6 +152,18 @@ export class Eviction {
         `scope NOT IN (${neededScopes})`,
         `ORDER BY identity <> '${node}', confirmed_at, collection.id`,
       ),
+      // Few at a time: somebody may still follow the latest.
+      goneCollections: collections(
+        `label_selector = '' AND field_selector GLOB '${byName}*' AND instr(field_selector, ',') = 0
+         AND ${unreferred(`substr(field_selector, ${byName.length + 1})`, 'collection.namespace')}`,
+        'ORDER BY confirmed_at, collection.id',
+        stepGone,
+      ),
+      goneSingles: prepare(
+        db,
+        `SELECT scope, namespace, name, body, size FROM single JOIN scope ON scope.id = scope
+         WHERE ${unreferred('name', 'namespace')} ORDER BY confirmed_at LIMIT ${stepGone}`,
+      ),
       disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ? AND whole = 1'),
       ringed: prepare(db, 'SELECT 1 FROM collection WHERE id = ? AND ring_next > ring_first'),
       members: prepare(
@@ -163,13 +202,13 @@ export class Eviction {
   }
 
   /** Gives back rows that are kept for later, and takes away some of what is least needed, if that is not enough. */
-  step(): Step {
+  step(needed?: readonly string[]): Step {
     const given = this.#objects.giveBack(stepRows)
     if (this.#used() - this.#objects.keptBytes <= enough * this.#maxBytes) {
       if (given > 0 || !this.isNear) return { more: given > 0 && this.isNear }
       return { more: false, pinned: true }
     }
-    const evicted = this.#evict()
+    const evicted = this.#evict() ?? (needed && this.#gone(JSON.stringify(needed)))
     if (evicted) return { evicted, more: true }
     return given > 0 ? { more: true } : { more: false, exhausted: true }
   }
@@ -192,6 +231,18 @@ export class Eviction {
     )
   }
 
+  #gone(needed: string): Evicted | undefined {
+    const evicted = this.#sql.goneCollections
+      .all(needed)
+      .flatMap((row) => this.#collection('gone', row) ?? [])
+    if (evicted.length === 0) return this.#singles('gone', this.#sql.goneSingles.all(needed))
+    return {
+      kind: 'gone',
+      count: evicted.reduce((sum, { count }) => sum + count, 0),
+      collections: evicted.flatMap(({ collections = [] }) => collections),
+    }
+  }
+
   #idle(): Evicted | undefined {
     const [identity] = this.#sql.idle.get() ?? []
     if (identity === undefined) return undefined
@@ -209,12 +260,14 @@ export class Eviction {
     const evicted = (count: number): Evicted => ({
       kind,
       count,
-      collection: {
-        scope: key.map(String) as unknown as ScopeKey,
-        namespace: String(namespace),
-        labelSelector: String(labelSelector),
-        fieldSelector: String(fieldSelector),
-      },
+      collections: [
+        {
+          scope: key.map(String) as unknown as ScopeKey,
+          namespace: String(namespace),
+          labelSelector: String(labelSelector),
+          fieldSelector: String(fieldSelector),
+        },
+      ],
     })
     this.#sql.disown.run(of.id)
     if (this.#sql.ringed.get(of.id)) {

@@ -189,6 +189,8 @@ export interface Asked {
 /** One step of making room. */
 export interface Evict {
   readonly kind: 'evict'
+  /** Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too. Absent: none of it. */
+  readonly needed?: readonly string[]
 }
 
 export type Operation =

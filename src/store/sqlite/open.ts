@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { elapsed, sleep } from '../../base/clock.ts'
+import type { TellNeeded } from '../needed.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
 import { unsyncedMs } from './late-sync.ts'
@@ -32,6 +33,8 @@ export interface StoreOptions {
   readonly onRecovered?: () => void
   /** Told when something went to make room. */
   readonly onEvicted?: OnEvicted
+  /** Asked where there is no room otherwise; absent: nothing that pods may refer to ever goes. */
+  readonly needed?: TellNeeded
   /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
   readonly onCommitted?: (bytes: number) => void
 }
@@ -83,6 +86,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
     onCommitted: options.onCommitted ?? nothing,
     onRecovered: options.onRecovered ?? nothing,
     onEvicted: options.onEvicted ?? nothing,
+    needed: options.needed ?? nothing,
   })
 }
 
@@ -90,7 +94,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
 const logLeft = (path: string): boolean =>
   (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
-const nothing = (): void => undefined
+const nothing = () => undefined
 
 const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof Taken
 

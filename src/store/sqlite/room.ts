@@ -1,4 +1,5 @@
 import { elapsed } from '../../base/clock.ts'
+import { placeNameOf, type TellNeeded } from '../needed.ts'
 import type { EvictedKind, Step } from './eviction.ts'
 import type { CollectionAddress } from './messages.ts'
 import type { Write } from './write-queue.ts'
@@ -18,6 +19,7 @@ export interface RoomParts {
   /** Lists that have been read for longest are given up, for the room that their bodies take; false: none is being read. */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
+  readonly needed: TellNeeded
 }
 
 /** Makes room in a database that is nearly full, a step at a time, each before what waits to be written and in a commit of its own. */
@@ -42,30 +44,36 @@ export class Room {
   async #make(): Promise<void> {
     const counts = new Map<EvictedKind, number>()
     try {
+      let last = false
       for (let steps = 0, more = true; more && steps < mostSteps; steps += 1) {
-        const step = await this.#step()
-        more = step.more
+        const step = await this.#step(last)
+        more = step.more || (step.exhausted === true && !last)
+        last ||= step.exhausted === true
         if (step.evicted) {
           const { kind, count } = step.evicted
           counts.set(kind, (counts.get(kind) ?? 0) + count)
         }
         if (step.pinned) more = this.#parts.giveUpReader()
-        if (step.exhausted) this.#notBefore = elapsed() + restMs
+        if (step.exhausted && !more) this.#notBefore = elapsed() + restMs
       }
     } finally {
       if (counts.size > 0) this.#parts.onEvicted(counts)
     }
   }
 
-  async #step(): Promise<Step> {
+  /** `last`: what pods that are gone have left may go, too. What is needed is asked for when nothing can be written in between. */
+  async #step(last: boolean): Promise<Step> {
     let made: Step = { more: false }
     await this.#parts.push({
-      operation: () => ({ kind: 'evict' }),
+      operation: () => {
+        const needed = last ? this.#parts.needed()?.map(placeNameOf) : undefined
+        return { kind: 'evict', ...(needed && { needed }) }
+      },
       bytes: 0,
       alone: 'first',
       stepped: (step) => {
         made = step
-        if (step.evicted?.collection) this.#parts.gone(step.evicted.collection)
+        step.evicted?.collections?.forEach((each) => this.#parts.gone(each))
       },
     })
     return made

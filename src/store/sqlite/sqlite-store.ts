@@ -20,6 +20,7 @@ import {
   type StoredList,
   type StoredObject,
 } from '../store.ts'
+import type { TellNeeded } from '../needed.ts'
 import { addressOf, keyOf, scopeOf } from './address.ts'
 import { changesOf, type CollectionState } from './collection-state.ts'
 import { Collections } from './collections.ts'
@@ -67,6 +68,7 @@ export interface Parts {
   readonly onCommitted: OnCommitted
   readonly onRecovered: () => void
   readonly onEvicted: OnEvicted
+  readonly needed: TellNeeded
 }
 
 /** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
@@ -118,6 +120,7 @@ export class SqliteStore implements ObjectStore {
       gone: (collection) => this.#collections.known(collection)?.reload(),
       giveUpReader: () => snapshots.giveUpFirst(),
       onEvicted: parts.onEvicted,
+      needed: parts.needed,
     })
     this.#queue = new WriteQueue(snapshots, onCommitted, () => room.isScarce())
     this.#recovery = new Recovery((trial) => this.#queue.push(trial), onRecovered)

@@ -127,7 +127,8 @@ class Writer {
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): Outcome => {
-        if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict() }
+        if (operation.kind === 'evict')
+          return { ok: true, step: this.#writes.evict(operation.needed) }
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })

@@ -55,8 +55,8 @@ export class Writes {
     return this.#eviction.isNear
   }
 
-  evict(): Step {
-    return this.#eviction.step()
+  evict(needed?: readonly string[]): Step {
+    return this.#eviction.step(needed)
   }
 
   carryOut(operation: Exclude<Operation, Evict>): Displaced | undefined {

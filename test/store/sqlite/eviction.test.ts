@@ -136,6 +136,106 @@ void t.test('nothing that the boot verdict asks for goes, in whatever version', 
   for (const each of others) t.equal(store.list(collection({ gvr: each })), undefined)
 })
 
+/** A Secret as a kubelet follows it. */
+const secret = (name: string): CollectionKey =>
+  collection({
+    gvr: resources.secrets,
+    namespace: 'default',
+    fieldSelector: `metadata.name=${name}`,
+  })
+
+const claim = (name: string) => keyOf(name, { gvr: resources.claims })
+
+/** Of each name a Secret that is followed, and a claim that was got. */
+async function refer(store: ObjectStore, names: readonly string[], size = 10_000): Promise<void> {
+  for (const [at, name] of names.entries()) {
+    const held = object(name, 100 + at, { bytes: Buffer.alloc(size) })
+    await replace(store, secret(name), head(500 + at), [held])
+    await store.put(claim(name), pod, held)
+  }
+}
+
+/** Those of which either is there. */
+const followed = (store: ObjectStore, names: readonly string[]): string[] =>
+  names.filter((name) => store.list(secret(name)) !== undefined)
+const kept = (store: ObjectStore, names: readonly string[]): string[] =>
+  names.filter((name) => store.get(claim(name)) !== undefined)
+
+const numbered = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}-${String(at).padStart(3, '0')}`)
+
+void t.test(
+  'what no pod refers to any more goes last, the oldest first, and nothing else for want of room',
+  async (t) => {
+    const directory = t.testdir()
+    const order = new Set<EvictedKind>()
+    const present = numbered('present', 10)
+    const gone = numbered('gone', 100)
+    await using store = await open(directory, {
+      maxBytes,
+      onEvicted: (counts) => [...counts.keys()].forEach((kind) => order.add(kind)),
+      needed: () =>
+        present.flatMap((name) => [
+          { gvr: resources.secrets, namespace: 'default', name },
+          { gvr: resources.claims, namespace: 'default', name },
+        ]),
+    })
+    await keepAll(store)
+    await refer(store, [...present, ...gone])
+    const byPods = collection({ gvr: resources.secrets, namespace: 'default' })
+    await replace(store, byPods, head(700), [object('in-a-list', 1)])
+    const seen: number[] = []
+    let from = 1_000
+    while (followed(store, gone).length > 0) {
+      t.ok(await grow(store, 50_000, from))
+      from += 100
+      const there = followed(store, gone)
+      t.strictSame(there, gone.slice(gone.length - there.length), 'the oldest went')
+      seen.push(there.length)
+    }
+    t.ok(new Set(seen).size > 1, 'not all at once')
+    t.strictSame([...order], ['passing', 'document', 'object', 'collection', 'gone'])
+    t.notOk(await grow(store, 2 * maxBytes, 50_000))
+    t.strictSame(kept(store, gone), [])
+    t.strictSame(followed(store, present), present)
+    t.strictSame(kept(store, present), present)
+    t.strictSame(listed(store, byPods), ['in-a-list at 1'])
+    t.strictSame(left(store), names.filter(isNeeded))
+  },
+)
+
+void t.test(
+  'as long as nobody knows what is needed, nothing that pods refer to goes',
+  async (t) => {
+    const gone = numbered('gone', 20)
+    await using store = await open(t.testdir(), { maxBytes, needed: () => undefined })
+    await refer(store, gone)
+    t.notOk(await grow(store, 2 * maxBytes))
+    t.strictSame(followed(store, gone), gone)
+    t.strictSame(kept(store, gone), gone)
+  },
+)
+
+void t.test('what is followed again after it went is kept again', async (t) => {
+  const gone = numbered('gone', 60)
+  let present: readonly string[] = []
+  await using store = await open(t.testdir(), {
+    maxBytes,
+    needed: () => present.map((name) => ({ gvr: resources.secrets, namespace: 'default', name })),
+  })
+  await refer(store, gone)
+  for (let from = 1_000; followed(store, gone).length > 0; from += 100) {
+    t.ok(await grow(store, 50_000, from))
+  }
+  present = gone.slice(0, 1)
+  await refer(store, present, 100)
+  const [name = ''] = present
+  await store.apply(secret(name), [changed('MODIFIED', object(name, 900))])
+  t.strictSame(listed(store, secret(name)), [`${name} at 900`])
+  await grow(store, 2 * maxBytes, 50_000)
+  t.strictSame(followed(store, gone), present)
+})
+
 void t.test('a list that is read slowly takes nobody the room to write', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   await replace(store, collection(), head(1_000), pods(600, 1, 1_000))

@@ -1,0 +1,19 @@
+import type { GVR } from '../kube/gvk.ts'
+
+/** An object by its place in the API; the version of its resource does not matter. */
+export interface NamedObject {
+  readonly gvr: GVR
+  /** Empty for what is cluster-scoped. */
+  readonly namespace: string
+  readonly name: string
+}
+
+/**
+ * Tells, of what is stored at the moment, which objects the node's pods refer to: all of them, and more does no harm. `undefined`: that is
+ * not known, and then nothing is taken for not needed. Does not throw.
+ */
+export type TellNeeded = () => readonly NamedObject[] | undefined
+
+/** `/secrets/default/password`, `resource.k8s.io/resourceclaims/default/gpu`. */
+export const placeNameOf = ({ gvr, namespace, name }: NamedObject): string =>
+  `${gvr.group}/${gvr.resource}/${namespace}/${name}`
