@@ -294,6 +294,7 @@ export class World implements AsyncDisposable {
               number: isNumbered ? Number(wanted) : undefined,
               exact,
               floor,
+              newest: asked.newest,
             })
         if (!mayRefuse && !(further && state === 'unclear')) {
           throw new Finding(`${next} was answered ${answer?.status ?? 'by a break'} while ${state}`)
@@ -340,10 +341,11 @@ export class World implements AsyncDisposable {
     state: LinkState,
     { audience, setup }: Viewer,
     collection: Collection,
-    asked: { number: number | undefined; exact: boolean; floor: number },
+    asked: { number: number | undefined; exact: boolean; floor: number; newest: number },
   ): boolean {
-    const { number, exact, floor } = asked
-    const isFuture = number !== undefined && number > this.#history.newest
+    const { number, exact, floor, newest } = asked
+    // It may have come since, too late for who waited.
+    const isFuture = number !== undefined && number > newest
     if (status === 401) return setup.identity === 'account' && !audience.accepted
     if (state === 'unclear') return status === undefined || status === 410 || status >= 500
     if (state === 'online') {
