@@ -77,10 +77,11 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   return new SqliteStore({
     place,
     first,
-    options: writing,
+    path,
+    diskWork: writing.diskWork,
     crashed,
     reads: reads ?? emptyReads(seal),
-    readAlone,
+    readAlone: first instanceof StoreFailure ? readAlone : undefined,
     snapshots,
     report,
     onCommitted: options.onCommitted ?? nothing,

@@ -1,0 +1,39 @@
+import type { Audience } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Operation, ScopeKey } from './messages.ts'
+
+/** Scopes remembered as noted; whoever sends ever new tokens is not to fill the memory. */
+const mostNoted = 10_000
+
+/**
+ * Notes for whom a scope is recorded, before the first write to it: where nobody else has anything, what a person at a console asked for is
+ * marked, and goes first where room is needed; it is not marked any more once a program asks.
+ */
+export class RecordedFor {
+  readonly #connection: Connection
+  readonly #write: (operation: Operation) => Promise<void>
+  /** Scopes written to in this run, and whether only for a person. */
+  readonly #noted = new Map<string, boolean>()
+
+  constructor(connection: Connection, write: (operation: Operation) => Promise<void>) {
+    this.#connection = connection
+    this.#write = write
+  }
+
+  /** To be called before anything is written to the scope. */
+  note(scope: ScopeKey, { passing = false }: Audience): void {
+    const text = JSON.stringify(scope)
+    const noted = this.#noted.get(text)
+    if (noted === false || noted === passing) return
+    if (this.#noted.size >= mostNoted) this.#noted.clear()
+    this.#noted.set(text, passing)
+    const stored = this.#connection.read((reads) => reads.isPassing(scope))
+    if (passing ? stored !== undefined : noted === undefined && stored !== true) return
+    this.#write({ kind: 'asked', scope, passing }).catch(() => this.#noted.delete(text))
+  }
+
+  /** Scopes are gone. */
+  forget(): void {
+    this.#noted.clear()
+  }
+}

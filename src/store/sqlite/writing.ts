@@ -1,0 +1,130 @@
+import type { TellNeeded } from '../needed.ts'
+import type { StoreFailure } from '../store.ts'
+import type { CollectionState } from './collection-state.ts'
+import type { Collections } from './collections.ts'
+import type { Connection } from './connection.ts'
+import type { Operation } from './messages.ts'
+import type { Begun, Place } from './place.ts'
+import { Recovery } from './recovery.ts'
+import { Room, type OnEvicted } from './room.ts'
+import type { Snapshots } from './snapshots.ts'
+import type { ReportTrouble } from './trouble.ts'
+import { WriteQueue, type OnCommitted, type Write } from './write-queue.ts'
+import { WriterThread } from './writer-thread.ts'
+
+export interface WritingParts {
+  readonly place: Place
+  /** The first writer, or why there is none yet. */
+  readonly first: Begun | StoreFailure
+  readonly connection: Connection
+  readonly collections: Collections
+  readonly snapshots: Snapshots
+  readonly report: ReportTrouble
+  readonly onCommitted: OnCommitted
+  readonly onRecovered: () => void
+  readonly onEvicted: OnEvicted
+  readonly needed: TellNeeded
+}
+
+/**
+ * The way of writes to the disk, through all that may become of it. A writer that has ended is started again, and what it had not answered
+ * is refused; a disk that took no write is tried until it takes one; a collection that missed one is not to be served after a restart
+ * either, and that is written down as soon as anything is.
+ */
+export class Writing implements AsyncDisposable {
+  readonly queue: WriteQueue
+  readonly #parts: WritingParts
+  readonly #recovery: Recovery
+  readonly #writer: WriterThread<Begun>
+  /** Missed a write, and this could not be written down either. */
+  readonly #undisowned = new Set<CollectionState>()
+
+  constructor(parts: WritingParts) {
+    const { place, first, collections, snapshots } = parts
+    this.#parts = parts
+    const room = new Room({
+      push: (write) => this.queue.push(write),
+      gone: (collection) => collections.known(collection)?.reload(),
+      giveUpReader: () => snapshots.giveUpFirst(),
+      onEvicted: parts.onEvicted,
+      needed: parts.needed,
+    })
+    this.queue = new WriteQueue(snapshots, parts.onCommitted, () => room.isScarce())
+    this.#recovery = new Recovery((trial) => this.queue.push(trial), parts.onRecovered)
+    this.#writer = new WriterThread<Begun>(first, () => place.begin(), {
+      onEnded: (failure) => this.#ended(failure),
+      onStarted: (begun) => this.#started(begun),
+    })
+  }
+
+  /** What is not of one collection. Resolves when it is committed, rejects with a `StoreFailure`. */
+  async write(
+    operation: Operation,
+    { bytes = 0, settled, ...rest }: Partial<Omit<Write, 'operation'>> = {},
+  ): Promise<void> {
+    await this.queue.push({
+      ...rest,
+      operation: () => operation,
+      bytes,
+      settled: (failure) => {
+        this.settled(failure)
+        settled?.(failure)
+      },
+    })
+  }
+
+  /** To be called with what came of a write; `state` where it is one that a collection needs to be whole. */
+  settled(failure: StoreFailure | undefined, state?: CollectionState): void {
+    if (!failure) {
+      this.#disownAgain()
+      return
+    }
+    this.#failed('write', failure)
+    if (state) this.#disown(state)
+  }
+
+  /** Nothing more is taken; resolves when everything taken before has been answered. */
+  async drain(): Promise<void> {
+    this.#recovery[Symbol.dispose]()
+    await this.queue.close()
+  }
+
+  /** Resolves when everything is written down and the writer has ended; `drain` is to be called before. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#writer[Symbol.asyncDispose]()
+  }
+
+  #started({ worker, reads }: Begun): void {
+    this.#parts.connection.writerStarted(reads)
+    this.queue.attach(worker)
+    this.#disownAgain()
+    this.#recovery.tryNow()
+  }
+
+  /** What was being written is not, and what is staged will be dropped. */
+  #ended(failure: StoreFailure): void {
+    this.#failed('writer', failure)
+    this.queue.refuse(failure)
+    this.#parts.collections.interrupt()
+    this.#parts.connection.writerEnded()
+  }
+
+  #failed(kind: 'write' | 'writer', failure: StoreFailure): void {
+    this.#parts.report(kind, failure)
+    this.#recovery.failed()
+  }
+
+  /** It missed a write: after a restart it must not be served either. */
+  #disown(state: CollectionState): void {
+    const operation: Operation = { kind: 'disown', collection: state.address }
+    this.queue
+      .push({ operation: () => operation, bytes: 0 })
+      .catch(() => this.#undisowned.add(state))
+  }
+
+  /** The disk takes writes again. A list that was committed since needs no more. */
+  #disownAgain(): void {
+    for (const state of this.#undisowned) if (state.misses) this.#disown(state)
+    this.#undisowned.clear()
+  }
+}
