@@ -203,8 +203,6 @@ const rbac = (besides: readonly GVR[]): readonly object[] => [
         resources: ['nodepools'],
         verbs: ['get', 'list', 'watch'],
       },
-      // For --offline-ready-condition. Nodes may do so anyway, each for itself alone (plug-in NodeRestriction), where these are on.
-      { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
     ],
   },
   {
