@@ -113,11 +113,15 @@ function volumeOf({ found }: NeededObject, knowledge: Knowledge): NeededObject[]
 }
 
 /** The secrets that a kubelet reads itself; those for attaching are the controller's. */
-const secretsOfVolumes: readonly Path[] = [
-  ...['nodeStageSecretRef', 'nodePublishSecretRef'].map((secret) => ['csi', secret] as const),
-  ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'scaleIO', 'storageos'].map(
-    (source) => [source, 'secretRef'] as const,
-  ),
+const secretsOfVolumes: readonly { readonly name: Path; readonly namespace: Path }[] = [
+  ...[
+    ...['nodeStageSecretRef', 'nodePublishSecretRef'].map((secret) => ['csi', secret]),
+    ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map((source) => [
+      source,
+      'secretRef',
+    ]),
+  ].map((path) => ({ name: [...path, 'name'], namespace: [...path, 'namespace'] })),
+  { name: ['azureFile', 'secretName'], namespace: ['azureFile', 'secretNamespace'] },
 ]
 
 function leadsTo(
@@ -129,11 +133,10 @@ function leadsTo(
   const volume = cursor(found)
   if (!volume) return { needed: [] }
   const secrets = secretsOfVolumes.flatMap((path) => {
-    const at = (field: string): string => text(volume, ['spec', ...path, field])
-    const name = at('name')
+    const name = text(volume, ['spec', ...path.name])
     if (name === '') return []
     // Where the volume does not say, it is the pod's own.
-    const namespace = at('namespace') || pod.namespace
+    const namespace = text(volume, ['spec', ...path.namespace]) || pod.namespace
     return [
       look({ gvr: resources.secrets, namespace, name, by: 'get', need: 'required' }, knowledge),
     ]

@@ -31,9 +31,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.strictSame(secretsIn(known), [])
   })
 
-  void t.test(`a volume's secret without a namespace is the pod's (${encoding})`, async (t) => {
+  void t.test(`a volume's secret is in its namespace or the pod's (${encoding})`, async (t) => {
     const claim = { persistentVolumeClaim: { claimName: 'data' } }
     const known = new KnownThings(encoding)
+    known
       .list(podsOf(nodeName), 'Pod', [podWith('press', claim)])
       .put(core('persistentvolumeclaims'), 'plant', 'data', {
         apiVersion: 'v1',
@@ -41,13 +42,22 @@ for (const encoding of ['json', 'protobuf'] as const) {
         metadata: { name: 'data', namespace: 'plant' },
         spec: { volumeName: 'pv-1' },
       })
-      .put(core('persistentvolumes'), '', 'pv-1', {
+    for (const [spec, secret] of [
+      [{ cephfs: { monitors: ['10.0.0.9:6789'], secretRef: { name: 'ceph' } } }, 'plant/ceph'],
+      [{ azureFile: { shareName: 's', secretName: 'azure' } }, 'plant/azure'],
+      [
+        { azureFile: { shareName: 's', secretName: 'azure', secretNamespace: 'shares' } },
+        'shares/azure',
+      ],
+    ] as const) {
+      known.put(core('persistentvolumes'), '', 'pv-1', {
         apiVersion: 'v1',
         kind: 'PersistentVolume',
         metadata: { name: 'pv-1' },
-        spec: { cephfs: { monitors: ['10.0.0.9:6789'], secretRef: { name: 'ceph' } } },
+        spec,
       })
-    t.strictSame(secretsIn(known), ['plant/ceph'])
+      t.strictSame(secretsIn(known), [secret])
+    }
   })
 }
 
