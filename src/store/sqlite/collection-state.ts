@@ -47,12 +47,30 @@ export interface Witness {
 
 /**
  * What is known of one collection in use, as it will be once everything accepted is committed: what a new list is compared with, so
- * that unchanged objects need not be written. When a write fails, that expectation is void and the collection unfit.
+ * that unchanged objects need not be written. When a write fails, that expectation is void and the collection unfit until a list heals it:
+ *
+ * ```
+ *            unfit  misses  lists under way
+ * fit         no     no      any              served as committed; what it is told follows that, or the list under way
+ * unfit       yes    yes     none             not served; what it is told reaches only the records of single objects
+ * relisted    yes    yes     accepted         not served; what it is told counts as told to the list
+ * healing     yes    no      sent             the same, and the writer, who has the list by then, takes it in
+ *
+ * fit --failed--> unfit --replaced--> relisted --sending--> healing --committed--> fit
+ *                   ^----------failed----'---------failed------'
+ * ```
+ *
+ * What was worked out from what is stored holds within one `generation`, which a failure ends, and whatever else makes what is stored another
+ * (`damaged`, `interrupt`, `reload`). A list of an earlier one is not sent any more, which is a failure too. If it was sent before, it counts
+ * as under way until it is answered, and its commit makes nothing fit: the collection is unfit then though the writer follows.
+ *
+ * Beside this stand `holes`, from the finding of damage to the commit of the next list of the same generation, and `loose`, from events
+ * that delete nothing to the next that do, or to a list.
  */
 export class CollectionState {
   readonly address: CollectionAddress
   readonly witnesses = new Set<Witness>()
-  /** Raised by every failed write: what was worked out before it does not hold. */
+  /** See above: what was worked out in an earlier one does not hold. */
   generation = 0
   /** A write failed, and no whole list has been committed since: what is stored is not to be served. */
   unfit = false
@@ -67,7 +85,8 @@ export class CollectionState {
   #head: CollectionVersion | undefined
   /** Changes accepted and not yet known to be committed, in order. */
   readonly #accepted = new Set<Batch>()
-  #flips = 0
+  /** Lists accepted and not answered yet. */
+  #underWay = 0
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(address: CollectionAddress, loose: boolean) {
@@ -95,7 +114,7 @@ export class CollectionState {
 
   /** Whether its entries may be forgotten: they can be read again. */
   get forgettable(): boolean {
-    return this.witnesses.size === 0 && this.#flips === 0
+    return this.witnesses.size === 0 && this.#underWay === 0
   }
 
   forget(): void {
@@ -139,7 +158,7 @@ export class CollectionState {
 
   /** Events were accepted; the result is to be called when it is known how that went. */
   accepted(batch: Batch): (failed: boolean) => void {
-    if (!this.unfit || this.#flips > 0) this.#accepted.add(batch)
+    if (this.#takesIn) this.#accepted.add(batch)
     this.loose = !batch.changes.some(({ deleted }) => deleted)
     for (const change of this.#follows ? this.#follow(batch) : batch.changes) {
       for (const witness of this.witnesses) witness.changed(entryKey(change), change)
@@ -162,13 +181,24 @@ export class CollectionState {
     }
     this.#head = head
     this.loose = false
-    this.#flips += 1
+    this.#underWay += 1
     const generation = this.generation
     return (failed) => {
-      this.#flips -= 1
+      this.#underWay -= 1
       if (failed) this.failed()
       else if (generation === this.generation) this.unfit = this.holes = false
     }
+  }
+
+  /**
+   * A list worked out in `generation` is about to be sent; what is sent after it is of the new list. Returns whether the collection missed a
+   * write before it; `undefined`: it is not to be sent.
+   */
+  sending(generation: number): { readonly afresh: boolean } | undefined {
+    if (generation !== this.generation) return undefined
+    const afresh = this.misses
+    this.misses = false
+    return { afresh }
   }
 
   failed(): void {
@@ -194,9 +224,14 @@ export class CollectionState {
     this.forget()
   }
 
+  /** Whether it is fit, or a list is under way that will make it so. */
+  get #takesIn(): boolean {
+    return !this.unfit || this.#underWay > 0
+  }
+
   /** Whether events reach what is stored. */
   get #follows(): boolean {
-    return this.#head !== undefined && (!this.unfit || this.#flips > 0)
+    return this.#head !== undefined && this.#takesIn
   }
 
   /** As the writer does it: returns what changed. */

@@ -134,10 +134,8 @@ export class StagedReplacement implements Replacement {
     await state.track(
       this.#queue.push({
         operation: () => {
-          if (generation !== state.generation) return undefined
-          const afresh = state.misses
-          state.misses = false
-          return { ...flip, afresh }
+          const sent = state.sending(generation)
+          return sent && { ...flip, ...sent }
         },
         bytes: 0,
         settled: (failure) => {
