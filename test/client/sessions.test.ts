@@ -372,7 +372,7 @@ void t.test('F11: a session that answers no ping is dead, and so are its watches
 
 void t.test('an old session takes no new watches and keeps those it has', async (t) => {
   const upstream = await upstreamOf(t)
-  const connections = connectionsOf(t, { ageMs: [20, 30] })
+  const connections = connectionsOf(t, { ageMs: [200, 300] })
   const old = await running(connections, upstream)
   let next = await running(connections, upstream)
   while (next.session === old.session) {
