@@ -1,4 +1,4 @@
-import type { GVR } from './gvk.ts'
+import { qualifiedResource, type GVR } from './gvk.ts'
 
 /** How the API server makes the text it compares with of what stands at `path`. */
 export interface SelectableField {
@@ -94,8 +94,8 @@ const kinds: Readonly<Record<string, SelectableKind>> = {
 }
 
 /** `undefined`: the API server selects by name and namespace alone, or the resource is a custom one, whose definition says more. */
-export const selectableKind = ({ group, resource }: GVR): SelectableKind | undefined =>
-  kinds[group === '' ? resource : `${resource}.${group}`]
+export const selectableKind = (gvr: GVR): SelectableKind | undefined =>
+  kinds[qualifiedResource(gvr)]
 
 /** The text that a selector's value is compared with. `read` gives the scalar at a path, `undefined` where there is none. */
 export function selectableValue(

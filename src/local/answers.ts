@@ -1,5 +1,6 @@
 import { objectKind } from '../codec/list.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
@@ -43,7 +44,7 @@ export function storedObject(
     if (found === 'absent') absent = true
     else if (found) return { form, stored: found }
   }
-  if (!absent || neverAbsent.has(`${info.gvr.resource}.${info.gvr.group}`)) throw neverCached()
+  if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
   // As of a version that has not come nobody knows whether it is there.
   const known = toldOfName(exchange, info, store)
   if (known) refuseVersionOfGet(info, known)

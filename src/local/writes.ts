@@ -1,7 +1,7 @@
 import { jsonOfObject, withMembers } from '../codec/members.ts'
 import { ProtobufError } from '../codec/protobuf/message/error.ts'
 import type { BodyReply, Exchange, Reply } from '../exchange/exchange.ts'
-import type { GVR } from '../kube/gvk.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import {
@@ -61,7 +61,7 @@ export async function localWrite(
 ): Promise<Reply> {
   if (isTokenRequest(info)) return replayedToken(exchange, info, facts)
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
-  const answer = answers[`${info.verb} ${resourceOf(info.gvr)}${subresource}`]
+  const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
     throw new StatusError(
       serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),
@@ -69,9 +69,6 @@ export async function localWrite(
   }
   return answer(exchange, info, facts)
 }
-
-const resourceOf = ({ group, resource }: GVR): string =>
-  group === '' ? resource : `${resource}.${group}`
 
 /** Throws 503 unless the cloud has shown the object before, in whatever form. */
 function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, name: string): void {
