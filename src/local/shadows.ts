@@ -1,3 +1,4 @@
+import { mapBatches } from '../base/batches.ts'
 import { onAbort } from '../base/abort.ts'
 import { LRUCache } from 'lru-cache'
 import { withMembers, type MemberChange } from '../codec/members.ts'
@@ -72,7 +73,7 @@ export class Shadows {
       const { namespace, name } = object
       return this.show({ ...of, namespace, name }, form, { gvk, object })
     }
-    return { ...stored, batches: eachOf(stored.batches, show) }
+    return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
   }
 
   /** The writer is shown these objects as the cloud gave them: its next patches are meant for those. */
@@ -124,10 +125,3 @@ const prefixOf = ({ identity, gvr }: Omit<Shadowed, 'namespace' | 'name'>): stri
   `${JSON.stringify([identity, gvr.group, gvr.version, gvr.resource])} `
 
 const keyOf = (of: Shadowed): string => `${prefixOf(of)}${of.namespace}/${of.name}`
-
-function* eachOf(
-  batches: Iterable<readonly ApiObject[]>,
-  show: (object: ApiObject) => ApiObject,
-): Generator<readonly ApiObject[]> {
-  for (const batch of batches) yield batch.map(show)
-}

@@ -1,3 +1,4 @@
+import { mapBatches } from '../base/batches.ts'
 import { objectKind } from '../codec/list.ts'
 import { selectEvent, selectionOf, type Selection } from '../codec/selection.ts'
 import type { WatchEvent } from '../codec/watch.ts'
@@ -74,7 +75,7 @@ export function storedList(
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
-  return { ...stored, batches: eachOf(stored.batches, (objects) => objects.filter(selected)) }
+  return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
 }
 
 /** What happened to it, to who watches what of the stored collection was asked for. As `ObjectStore.changes`. */
@@ -90,31 +91,9 @@ export function storedChanges(
     const shown = selectEvent(selection, gvk, form.encoding, event)
     return shown ? [shown] : []
   }
-  return { ...changes, batches: eachOf(changes.batches, (events) => events.flatMap(selected)) }
+  return { ...changes, batches: mapBatches(changes.batches, (events) => events.flatMap(selected)) }
 }
 
 export interface SelectedChanges extends Omit<StoredChanges, 'batches'> {
   readonly batches: Iterable<readonly WatchEvent[]>
-}
-
-/** What `change` leaves of each batch, which may be nothing. Whoever leaves early lets go of the rest. */
-function eachOf<From, To>(
-  batches: Iterable<readonly From[]>,
-  change: (batch: readonly From[]) => readonly To[],
-): IterableIterator<readonly To[]> {
-  const all = batches[Symbol.iterator]()
-  return {
-    [Symbol.iterator]() {
-      return this
-    },
-    next: () => {
-      const { done, value } = all.next()
-      return done === true ? { done, value: undefined } : { value: change(value) }
-    },
-    // No generator: one that was never begun would not pass this on.
-    return: () => {
-      all.return?.()
-      return { done: true, value: undefined }
-    },
-  }
 }

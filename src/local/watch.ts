@@ -1,5 +1,5 @@
 import { onAbort } from '../base/abort.ts'
-import { after, elapsed, every, jitter } from '../base/clock.ts'
+import { after, elapsed, every } from '../base/clock.ts'
 import { objectKind } from '../codec/list.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Exchange, WatchReply } from '../exchange/exchange.ts'
@@ -7,6 +7,7 @@ import { mediaType } from '../kube/media-type.ts'
 import { expired, StatusError } from '../kube/status.ts'
 import { listOptionsOf, type ListOptions } from '../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
+import { bookmarkMs, lastBookmarkMs, watchLifetimeMs } from '../request/watch-times.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { newerThan, refuseNoVersion } from '../store/asked-version.ts'
@@ -22,11 +23,6 @@ export interface WatchEnd {
   /** How long a watch lasts at least whose client named no timeout; as at an API server, such watches last up to twice as long. */
   readonly leastMs: number
 }
-
-const bookmarkMs = 60_000
-
-/** So long before its deadline a watch says once more how far it has come (apiserver pkg/storage/cacher/cache_watcher.go). */
-const lastBookmarkMs = 2_000
 
 /**
  * A watch while the cloud is gone: what the collection holds where that was asked for, or what it was told after the version that is named;
@@ -149,7 +145,7 @@ async function* ticksUntilOver(
     over = true
     wake()
   }
-  const lifetimeMs = lifetimeOf(info, leastMs)
+  const lifetimeMs = watchLifetimeMs(info, leastMs)
   let ending: Disposable | undefined
   using _left = onAbort(exchange.signal, end)
   using _deadline = after(lifetimeMs, end)
@@ -171,10 +167,4 @@ async function* ticksUntilOver(
   } finally {
     ending?.[Symbol.dispose]()
   }
-}
-
-function lifetimeOf({ query }: ResourceRequest, leastMs: number): number {
-  const seconds = Number(query.get('timeoutSeconds') ?? 0)
-  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
-  return Math.min(asked, 24 * 3_600_000)
 }

@@ -1,3 +1,4 @@
+import { mapBatches } from '../base/batches.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { StoreFailure, type StoredList } from './store.ts'
 
@@ -22,24 +23,9 @@ export function wholeOrNothing(
   return undefined
 }
 
-/** Whoever leaves early lets go of the rest, also of what was never begun. */
-function unbroken({ batches, isWhole }: StoredList): IterableIterator<StoredBatch> {
-  const all = batches[Symbol.iterator]()
-  return {
-    [Symbol.iterator]() {
-      return this
-    },
-    next: () => {
-      const next = all.next()
-      if (isWhole()) return next
-      all.return?.()
-      throw new StoreFailure('an object of the list is damaged')
-    },
-    return: () => {
-      all.return?.()
-      return { done: true, value: undefined }
-    },
-  }
+function unbroken({ batches, isWhole }: StoredList): StoredList['batches'] {
+  return mapBatches(batches, (objects) => {
+    if (!isWhole()) throw new StoreFailure('an object of the list is damaged')
+    return objects
+  })
 }
-
-type StoredBatch = StoredList['batches'] extends Iterable<infer Batch> ? Batch : never

@@ -1,4 +1,3 @@
-import { jitter } from '../../base/clock.ts'
 import { selectionOf } from '../../codec/selection.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { OnBehalf } from '../../exchange/own-request.ts'
@@ -148,10 +147,3 @@ const versionsOfWider = (asked: CollectionKey, store: ObjectStore): string[] =>
 
 export const takesBookmarks = ({ info }: SharedAsk): boolean =>
   isTrue(info.query.get('allowWatchBookmarks'))
-
-/** How long a watch lasts; `leastMs` at least where its client did not say, and up to twice that, as at an API server. */
-export function lastsMs({ info }: SharedAsk, leastMs: number): number {
-  const seconds = Number(info.query.get('timeoutSeconds') ?? 0)
-  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
-  return Math.min(asked, 24 * 3_600_000)
-}

@@ -11,6 +11,7 @@ import {
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
 import { expired } from '../../kube/status.ts'
+import { bookmarkMs, lastBookmarkMs } from '../../request/watch-times.ts'
 import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
@@ -47,11 +48,6 @@ export interface ReaderParts {
 
 /** Why a reader is over. */
 export type ReaderEnd = 'done' | 'slow' | 'over'
-
-const bookmarkMs = 60_000
-
-/** How long before its end a watch is given a last bookmark. */
-const lastBookmarkMs = 2_000
 
 /** Over how long readers are ended together, so that they do not all come back at once. */
 const spreadMs = 1_000

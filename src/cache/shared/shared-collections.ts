@@ -1,4 +1,5 @@
 import { onAbort } from '../../base/abort.ts'
+import { mapBatches } from '../../base/batches.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import type {
   Exchange,
@@ -18,6 +19,7 @@ import {
 import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
 import { node } from '../../request/identity.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
+import { watchLifetimeMs } from '../../request/watch-times.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
 import {
   refuseNoVersion,
@@ -31,7 +33,6 @@ import type { ObjectStore, StoredList } from '../../store/store.ts'
 import type { Access } from './access.ts'
 import {
   beginsAs,
-  lastsMs,
   ownVersion,
   sharedAsk,
   takesBookmarks,
@@ -277,7 +278,7 @@ export class SharedCollections implements AsyncDisposable {
       selected,
       reader,
       bookmarks: takesBookmarks(asked),
-      lastsMs: lastsMs(asked, this.#parts.leastMs()),
+      lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs()),
       signal: exchange.signal,
     }
   }
@@ -370,15 +371,6 @@ function selectedList(
   if (selection.everything) return listReply(form, stored)
   const gvk = objectKind(stored.gvk)
   const selects = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
-  return listReply(form, { ...stored, batches: filtered(stored.batches, selects) })
-}
-
-function* filtered(
-  batches: Iterable<readonly ApiObject[]>,
-  selects: (object: ApiObject) => boolean,
-): Generator<readonly ApiObject[]> {
-  for (const objects of batches) {
-    const selected = objects.filter(selects)
-    if (selected.length > 0) yield selected
-  }
+  const batches = mapBatches(stored.batches, (objects) => objects.filter(selects))
+  return listReply(form, { ...stored, batches })
 }
