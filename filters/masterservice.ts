@@ -4,7 +4,7 @@ import type { Edit, Filter, FilterDefinition } from '../src/filter/filter.ts'
  * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each pod from the Service
  * default/kubernetes, and is shown one with the hub's address in it.
  */
-export const masterservice: FilterDefinition = {
+export const masterservice: FilterDefinition<'hubAddress'> = {
   name: 'masterservice',
   rules: [
     {
@@ -16,7 +16,8 @@ export const masterservice: FilterDefinition = {
   ],
   // Pods that find the API server itself work for as long as the node is online.
   onError: 'pass',
-  create({ hubAddress, warn }) {
+  needs: ['hubAddress'],
+  create({ hubAddress }, warn) {
     if (!hubAddress) {
       warn('masterservice: does nothing without --hub-address; pods go to the API server itself')
       return undefined

@@ -4,7 +4,8 @@ import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
-import type { Filter, FilterDefinition, FilterNeeds, FilterRule } from './filter.ts'
+import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
+import type { Inputs } from './inputs.ts'
 import { Remembered, type Verdict } from './remembered.ts'
 
 /** The filters that act for one component, resource and verb, in their order. */
@@ -27,6 +28,12 @@ export interface FilterChain {
 /** Told of each object at which a filter failed; what became of it says the filter's `onError`. */
 export type OnFilterFailure = (filter: string, cause: unknown) => void
 
+/** Who is told of what filters have to say. */
+export interface FilterTelling {
+  readonly onFailure: OnFilterFailure
+  readonly warn: (message: string) => void
+}
+
 /** Enough for what a node sees of its cluster, at a few kilobytes an object. */
 const rememberedBytes = 16 * 1024 * 1024
 
@@ -38,11 +45,11 @@ interface Active {
 /** Makes each filter once, in the order given; those that have nothing to do on this node are left out. */
 export function filterChain(
   definitions: readonly FilterDefinition[],
-  needs: FilterNeeds,
-  onFailure: OnFilterFailure,
+  inputs: Inputs,
+  { onFailure, warn }: FilterTelling,
 ): FilterChain {
   const active = definitions.flatMap((definition): Active[] => {
-    const filter = definition.create(needs)
+    const filter = definition.create(inputs, warn)
     return filter ? [{ definition, filter }] : []
   })
   const remembered = new Remembered(rememberedBytes)

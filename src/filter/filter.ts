@@ -1,6 +1,7 @@
 import type { Cursor } from '../codec/cursor.ts'
 import type { Edit } from '../codec/edit.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
+import type { InputName, Inputs } from './inputs.ts'
 
 export type { Cursor } from '../codec/cursor.ts'
 export type { Edit } from '../codec/edit.ts'
@@ -9,26 +10,23 @@ export type { Edit } from '../codec/edit.ts'
 export type Filter = (object: Cursor) => 'leave' | 'withhold' | readonly Edit[]
 
 export interface FilterRule {
-  /** Names in lower case, as in `componentOf`. */
+  /** Names in lower case, as in `componentOf`. The cluster's ConfigMap adds to them. */
   readonly components: readonly string[]
   readonly group: string
   readonly resources: readonly string[]
   readonly verbs: readonly ResourceVerb[]
 }
 
-/** What the node can tell a filter. Grows with the filters; each names what it needs. */
-export interface FilterNeeds {
-  /** Where pods reach the hub: `undefined` where no address of it can be reached by pods. */
-  readonly hubAddress: { readonly host: string; readonly port: number } | undefined
-  readonly warn: (message: string) => void
-}
-
 /** A filter and everything there is to say about it. */
-export interface FilterDefinition {
+export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly name: string
   readonly rules: readonly FilterRule[]
   /** What becomes of an object at which the filter throws. */
   readonly onError: 'pass' | 'withhold'
-  /** `undefined`: the filter has nothing to do on this node, and has said so. */
-  create(needs: FilterNeeds): Filter | undefined
+  /** What `create` is given. When one of these changes, the filter is made anew, and clients are told of objects that look different by it. */
+  readonly needs: readonly Needs[]
+  /** Those of `needs` without which the filter would guess: while one has never been known, its components get 503, as for what was never listed. */
+  readonly awaits?: readonly Needs[]
+  /** `undefined`: the filter has nothing to do here; `warn` says why, where somebody could be surprised. */
+  create(inputs: Pick<Inputs, Needs>, warn: (message: string) => void): Filter | undefined
 }

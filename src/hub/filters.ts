@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import { builtInFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { filterChain, type Chain, type FilterChain } from '../filter/chain.ts'
+import { filterChain, type Chain, type FilterChain, type OnFilterFailure } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
+import type { Inputs } from '../filter/inputs.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
@@ -13,15 +14,14 @@ import type { ResourceVerb } from '../request/request-info.ts'
 export class EnabledFilters implements FilterChain {
   readonly #metrics: HubMetrics
   readonly #log: Logger
-  /** Where pods reach the hub, if the operator says so: by default it listens on loopback, with a certificate that pods do not trust. */
-  readonly #hubAddress: HubConfig['pods']['hubAddress']
+  readonly #inputs: Inputs
   #config: HubConfig
   #chain: FilterChain
 
   constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
     this.#metrics = metrics
     this.#log = log
-    this.#hubAddress = config.pods.hubAddress
+    this.#inputs = inputsOf(config)
     this.#config = config
     this.#chain = this.#chainOf(config)
   }
@@ -44,10 +44,11 @@ export class EnabledFilters implements FilterChain {
 
   #chainOf(config: HubConfig): FilterChain {
     const warn = (message: string): void => this.#log.warn(message)
-    return filterChain(enabled(config), { hubAddress: this.#hubAddress, warn }, (filter, err) => {
+    const onFailure: OnFilterFailure = (filter, err) => {
       this.#metrics.filterErrors.add({ filter })
       this.#log.error({ filter, err }, 'a filter failed')
-    })
+    }
+    return filterChain(enabled(config), this.#inputs, { onFailure, warn })
   }
 }
 
@@ -55,3 +56,14 @@ const enabled = ({ filters }: HubConfig): readonly FilterDefinition[] =>
   filters.enabled && !filters.disabled.has('*')
     ? builtInFilters.filter(({ name }) => !filters.disabled.has(name))
     : []
+
+const inputsOf = ({ nodeName, pods }: HubConfig): Inputs => ({
+  nodeName,
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  // By default the hub listens on loopback, with a certificate that pods do not trust: the operator says so where it is otherwise.
+  hubAddress: pods.hubAddress ?? null,
+  propagation: 'off',
+})

@@ -3,11 +3,12 @@ import { cursorOf } from '../../src/codec/cursor.ts'
 import { filterChain, type OnFilterFailure } from '../../src/filter/chain.ts'
 import type { Filter, FilterDefinition } from '../../src/filter/filter.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
+import { inputsOf } from '../kit/inputs.ts'
 
 const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
 
-const needs = { hubAddress: undefined, warn: () => undefined }
+const warn = (): void => undefined
 
 const define = (
   name: string,
@@ -17,6 +18,7 @@ const define = (
   name,
   rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] }],
   onError: 'pass',
+  needs: [],
   create: () => filter,
   ...rest,
 })
@@ -27,7 +29,11 @@ function object(text: string, known: Partial<ApiObject> = {}): ApiObject {
 }
 
 function chainOf(definitions: readonly FilterDefinition[], onFailure: OnFilterFailure = () => {}) {
-  const chain = filterChain(definitions, needs, onFailure).chainFor('kubelet', pods, 'list')
+  const chain = filterChain(definitions, inputsOf(), { onFailure, warn }).chainFor(
+    'kubelet',
+    pods,
+    'list',
+  )
   if (!chain) throw new Error('no chain')
   return chain
 }
@@ -81,8 +87,8 @@ void t.test('a chain has the filters with a rule for what is asked, and no other
         ],
       }),
     ],
-    needs,
-    () => undefined,
+    inputsOf(),
+    { onFailure: () => undefined, warn },
   )
   const deployments = { group: 'apps', version: 'v1', resource: 'deployments' }
   const names = (...asked: Parameters<typeof filters.chainFor>) =>
@@ -98,7 +104,10 @@ void t.test('a chain has the filters with a rule for what is asked, and no other
 })
 
 void t.test('a filter with nothing to do on this node is not there', async (t) => {
-  const filters = filterChain([define('a', undefined)], needs, () => undefined)
+  const filters = filterChain([define('a', undefined)], inputsOf(), {
+    onFailure: () => undefined,
+    warn,
+  })
   t.equal(filters.chainFor('kubelet', pods, 'list'), undefined)
 })
 
@@ -110,10 +119,10 @@ void t.test('a filter is made once, with what the node knows', async (t) => {
       return () => 'leave'
     },
   })
-  const filters = filterChain([definition], needs, () => undefined)
+  const filters = filterChain([definition], inputsOf(), { onFailure: () => undefined, warn })
   filters.chainFor('kubelet', pods, 'list')
   filters.chainFor('kubelet', pods, 'list')
-  t.strictSame(given, [needs])
+  t.strictSame(given, [inputsOf()])
 })
 
 const broken: Filter = () => {
@@ -222,8 +231,8 @@ void t.test('chains do not share what they made of an object', async (t) => {
         rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['watch'] }],
       }),
     ],
-    needs,
-    () => undefined,
+    inputsOf(),
+    { onFailure: () => undefined, warn },
   )
   const given = object('{}')
   const looks = (['list', 'watch', 'list'] as const).map((verb) =>

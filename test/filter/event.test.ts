@@ -8,6 +8,7 @@ import type { ApiObject } from '../../src/kube/object.ts'
 import { expired } from '../../src/kube/status.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
+import { inputsOf } from '../kit/inputs.ts'
 
 const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
@@ -19,6 +20,7 @@ const chain = filterChain(
       name: 'shown',
       rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['watch'] }],
       onError: 'withhold',
+      needs: [],
       create: () => (object) => {
         const show = object.label('show')
         if (show === 'edit') return [{ op: 'set', path: ['metadata', 'labels', 'x'], value: 'y' }]
@@ -26,8 +28,8 @@ const chain = filterChain(
       },
     },
   ],
-  { hubAddress: undefined, warn: () => undefined },
-  (name, cause) => t.fail(name, { cause }),
+  inputsOf(),
+  { onFailure: (name, cause) => t.fail(name, { cause }), warn: () => undefined },
 ).chainFor('kubelet', pods, 'watch')
 
 if (!chain) throw new Error('no chain')
@@ -183,11 +185,12 @@ void t.test(
           name: 'labelled',
           rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['watch'] }],
           onError: 'withhold',
+          needs: [],
           create: () => (one) => (one.label('app') === undefined ? 'withhold' : 'leave'),
         },
       ],
-      { hubAddress: undefined, warn: () => undefined },
-      (name, cause) => t.fail(name, { cause }),
+      inputsOf(),
+      { onFailure: (name, cause) => t.fail(name, { cause }), warn: () => undefined },
     ).chainFor('kubelet', pods, 'watch')
     const given: WatchEvent = { type: 'MODIFIED', object: bare, previous: collector }
     const judged = labelled && judgeEvent(labelled, gvk, 'protobuf', given)

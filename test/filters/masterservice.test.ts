@@ -7,15 +7,15 @@ import { filterChain } from '../../src/filter/chain.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
+import { inputsOf } from '../kit/inputs.ts'
 
 const address = { host: '169.254.2.1', port: 10268 }
 const services = { group: '', version: 'v1', resource: 'services' }
 
-const filters = filterChain(
-  builtInFilters,
-  { hubAddress: address, warn: () => undefined },
-  (filter, cause) => t.fail(`${filter} failed`, { cause }),
-)
+const filters = filterChain(builtInFilters, inputsOf({ hubAddress: address }), {
+  onFailure: (filter, cause) => t.fail(`${filter} failed`, { cause }),
+  warn: () => undefined,
+})
 
 function servicesOf(name: string) {
   const encoding: Encoding = name.endsWith('.pb') ? 'protobuf' : 'json'
@@ -93,6 +93,6 @@ void t.test('it acts for the kubelet, on services, where they are read', async (
 void t.test('a hub that pods cannot reach says so and does nothing', async (t) => {
   const warnings: string[] = []
   const warn = (message: string): void => void warnings.push(message)
-  t.equal(masterservice.create({ hubAddress: undefined, warn }), undefined)
+  t.equal(masterservice.create({ hubAddress: null }, warn), undefined)
   t.match(warnings, [/^masterservice: /])
 })

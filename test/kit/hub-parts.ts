@@ -25,6 +25,7 @@ import { openStore } from '../../src/store/sqlite/open.ts'
 import type { ObjectStore } from '../../src/store/store.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { nodeName, services } from './cloud.ts'
+import { inputsOf } from './inputs.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export interface PartsOptions {
@@ -111,11 +112,10 @@ export async function startHubParts(
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),
-    filters: filterChain(
-      filters,
-      { hubAddress: undefined, warn: () => undefined },
-      () => undefined,
-    ),
+    filters: filterChain(filters, inputsOf(), {
+      onFailure: () => undefined,
+      warn: () => undefined,
+    }),
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch: {

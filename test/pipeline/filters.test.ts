@@ -10,10 +10,14 @@ import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { withEncoding } from '../../src/pipeline/encoding.ts'
 import { withFilters } from '../../src/pipeline/filters.ts'
 import { objectForm } from '../../src/request/form.ts'
+import { inputsOf } from '../kit/inputs.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
 const hubAddress = { host: '192.0.2.1', port: 10_268 }
-const filters = filterChain(builtInFilters, { hubAddress, warn: () => undefined }, () => undefined)
+const filters = filterChain(builtInFilters, inputsOf({ hubAddress }), {
+  onFailure: () => undefined,
+  warn: () => undefined,
+})
 const services = exchangeOf('/api/v1/services', {
   headers: { Accept: 'application/vnd.kubernetes.protobuf' },
 })
@@ -72,9 +76,13 @@ void t.test('an object that a filter withholds is answered as one that is not th
     name: 'none',
     rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['get'] }],
     onError: 'pass',
+    needs: [],
     create: () => () => 'withhold',
   }
-  const chain = filterChain([none], { hubAddress, warn: () => undefined }, () => undefined)
+  const chain = filterChain([none], inputsOf({ hubAddress }), {
+    onFailure: () => undefined,
+    warn: () => undefined,
+  })
   const service: Reply = {
     kind: 'object',
     status: 200,
@@ -105,12 +113,16 @@ void t.test('what filters and encoding make of an event for several is made once
     name: 'marking',
     rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['watch'] }],
     onError: 'pass',
+    needs: [],
     create: () => () => {
       judged += 1
       return [{ op: 'set', path: ['metadata', 'labels', 'marked'], value: 'yes' }]
     },
   }
-  const chain = filterChain([marking], { hubAddress, warn: () => undefined }, () => undefined)
+  const chain = filterChain([marking], inputsOf({ hubAddress }), {
+    onFailure: () => undefined,
+    warn: () => undefined,
+  })
   const event: WatchEvent = {
     type: 'ADDED',
     object: {

@@ -239,6 +239,7 @@ const hiding: FilterDefinition = {
   name: 'hiding',
   rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list', 'watch'] }],
   onError: 'pass',
+  needs: [],
   create: () => (object) => (object.label('hidden') === undefined ? 'leave' : 'withhold'),
 }
 

@@ -1,0 +1,13 @@
+import type { Inputs } from '../../src/filter/inputs.ts'
+
+/** What filters know of a node of which nothing is known yet, but for what is given. */
+export const inputsOf = (known: Partial<Inputs> = {}): Inputs => ({
+  nodeName: 'node-1',
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  hubAddress: null,
+  propagation: 'off',
+  ...known,
+})
