@@ -19,10 +19,17 @@ const production = Object.entries(packages)
     ([path, { dev, optional, devOptional }]) => path !== '' && !dev && !devOptional && !optional,
   )
   .map(([path]) => path)
+  .filter((path) => !path.includes('node_modules/@types/'))
+// What only a compiler or a debugger reads: of @kubernetes/client-node more than half.
+const unread = /\.(?:d\.[cm]?ts|map)$/
 for (const path of ['package.json', 'LICENSE', 'dist', ...production]) {
   // Packages nested in another are listed by themselves, as far as they belong here.
   const nested = (source) => source.slice(join(from, path).length).includes('/node_modules')
-  cpSync(join(from, path), join(to, path), { recursive: true, filter: (source) => !nested(source) })
+  cpSync(join(from, path), join(to, path), {
+    recursive: true,
+    filter: (source) =>
+      !nested(source) && !(path.startsWith('node_modules/') && unread.test(source)),
+  })
 }
 
 function fail(reason) {
