@@ -1,6 +1,8 @@
 import type { CredentialFiles } from './credentials.ts'
+import { filterNames } from './filter-names.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
+import { didYouMean } from './suggestion.ts'
 
 /** The mistakes that no single setting shows: settings that contradict each other, or are missing. `given` tells what was given, valid or not. */
 export function contradictions(values: Values, given: (name: OptionName) => boolean): string[] {
@@ -19,6 +21,7 @@ export function contradictions(values: Values, given: (name: OptionName) => bool
     ...together(values, 'upstream-client-cert', 'upstream-client-key'),
     ...together(values, 'serving-cert', 'serving-key'),
     ...portsInTheWay(values),
+    ...unknownFilters(values),
   )
   return mistakes
 }
@@ -27,6 +30,18 @@ function together(values: Values, a: OptionName, b: OptionName): string[] {
   return (values[a] === undefined) === (values[b] === undefined)
     ? []
     : [`--${a} and --${b} must be given together`]
+}
+
+/** Filters that are to be left out and that there are none of. What filters modules bring shows when they are loaded. */
+function unknownFilters(values: Values): string[] {
+  if (values['filter-module'].length > 0) return []
+  const known: readonly string[] = [...filterNames, '*']
+  return values['disabled-resource-filters']
+    .filter((name) => !known.includes(name))
+    .map(
+      (name) =>
+        `--disabled-resource-filters: ${JSON.stringify(name)} is no filter${didYouMean(name, filterNames)}`,
+    )
 }
 
 function portsInTheWay(values: Values): string[] {

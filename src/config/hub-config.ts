@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { GVR } from '../kube/gvk.ts'
 import type { CredentialFiles } from './credentials.ts'
+import { leftOutInCloud } from './filter-names.ts'
 import { poolScopeDefaults, type Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
@@ -40,7 +41,7 @@ export interface HubConfig {
   readonly poolScopeResources: readonly GVR[]
   readonly filters: {
     readonly enabled: boolean
-    /** Names; `*` stands for all. */
+    /** Names; `*` stands for all. Those that the working mode leaves out are among them. */
     readonly disabled: ReadonlySet<string>
     readonly modules: readonly string[]
   }
@@ -97,7 +98,10 @@ export function configOf(
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
   const securePort = values['proxy-secure-port']
-  const disabled = new Set(values['disabled-resource-filters'])
+  const disabled = new Set([
+    ...values['disabled-resource-filters'],
+    ...(values['working-mode'] === 'cloud' ? leftOutInCloud : []),
+  ])
   if (!values['access-server-through-hub']) disabled.add('masterservice')
   return frozen({
     nodeName,

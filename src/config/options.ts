@@ -211,9 +211,12 @@ export const options = {
   'working-mode': option({
     type: is.oneOf(['edge', 'cloud', 'local']),
     group: 'Node',
-    help: 'edge: with a cache; cloud: without; local: on a control plane.',
+    help: 'edge: with a cache; cloud: without, and without the filters discardcloudservice, forwardkubesvctraffic, serviceenvupdater and hostnetworkpropagation; local: on a control plane.',
     default: 'edge',
-    remark: laterUnless((mode) => mode === 'edge', 'the hub works as at the edge'),
+    remark: laterUnless(
+      (mode) => mode === 'edge',
+      'the hub works as at the edge, but for the filters that it leaves out in cloud mode',
+    ),
   }),
   'host-network-node': option({
     type: is.boolean,

@@ -212,6 +212,26 @@ void t.test('leaving a filter out wins over asking for it', async (t) => {
   t.ok(right(['--access-server-through-hub=false']).config.filters.disabled.has('masterservice'))
 })
 
+void t.test('cloud mode leaves out the filters that are for the edge', async (t) => {
+  const cloud = right(['--working-mode=cloud', '--host-network-propagation=on', '--plain-proxy'])
+  t.strictSame(
+    [...cloud.config.filters.disabled],
+    ['discardcloudservice', 'forwardkubesvctraffic', 'serviceenvupdater', 'hostnetworkpropagation'],
+  )
+  t.equal(cloud.config.hostNetworkPropagation, 'off')
+  t.strictSame([...right(['--working-mode=edge']).config.filters.disabled], [])
+})
+
+void t.test('a filter to leave out that there is none of is a mistake', async (t) => {
+  t.strictSame(wrong(['--disabled-resource-filters=masterservise,servicetopology,sieve']), [
+    '--disabled-resource-filters: "masterservise" is no filter, did you mean masterservice?',
+    '--disabled-resource-filters: "sieve" is no filter',
+  ])
+  t.ok(right(['--disabled-resource-filters=*']).config.filters.disabled.has('*'))
+  const own = right(['--disabled-resource-filters=sieve', '--filter-module=/f.ts'])
+  t.ok(own.config.filters.disabled.has('sieve'), 'a module may bring it')
+})
+
 void t.test('what has no effect is named once, and nothing else is', async (t) => {
   t.strictSame(right(['--working-mode=edge', '--lb-mode=priority', '--v=2']).notes, [
     'no credentials are given: callers without a token of their own reach the API servers as nobody',
