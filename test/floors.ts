@@ -13,7 +13,7 @@ export const floors: readonly (readonly string[])[] = [
   ['exchange'],
   ['client', 'store'],
   ['filter', 'identity', 'boot', 'cache', 'local', 'remote', 'server'],
-  ['pipeline'],
+  ['pipeline', 'cluster'],
   ['hub', 'sandbox'],
   ['cli'],
   ['main.ts'],

@@ -1,0 +1,165 @@
+import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, listAt, objectAt, textAt, withAt } from '../../kube/json-at.ts'
+import {
+  hostNetworkLabel,
+  nodePoolLabel,
+  poolTypeLabel,
+  type SharedResource,
+} from '../../kube/node-pool.ts'
+import { forbidden, invalid, type Status, type StatusCause } from '../../kube/status.ts'
+import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
+
+/** What the nodes of each pool share unless more is named (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
+const alwaysShared: readonly SharedResource[] = [
+  { group: '', version: 'v1', resource: 'services' },
+  { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
+]
+
+/** A new pool (v1beta2) with what its author left out. Of a new one nothing is known: it has no status yet. */
+export function defaultedPool(pool: JsonObject): JsonObject {
+  const type = textAt(pool, 'spec', 'type') || 'Edge'
+  const replicas = at(pool, 'spec', 'leaderReplicas')
+  const shared = listAt(pool, 'spec', 'poolScopeMetadata')
+  const missing = alwaysShared.filter((each) => !shared.some((other) => isShared(other, each)))
+  const defaults: readonly (readonly [readonly string[], Json])[] = [
+    [['spec', 'type'], type],
+    [['metadata', 'labels', poolTypeLabel], type.toLowerCase()],
+    [
+      ['spec', 'leaderElectionStrategy'],
+      textAt(pool, 'spec', 'leaderElectionStrategy') || 'random',
+    ],
+    [['spec', 'leaderReplicas'], typeof replicas === 'number' && replicas > 0 ? replicas : 1],
+    [
+      ['spec', 'poolScopeMetadata'],
+      [...shared, ...missing.map((each) => ({ ...each }))],
+    ],
+  ]
+  const filled = defaults.reduce((sum, [path, value]) => withAt(sum, path, value), pool)
+  return withAt(filled, ['status'], undefined)
+}
+
+const isShared = (other: Json, { group, version, resource }: SharedResource): boolean =>
+  textAt(other, 'group') === group &&
+  textAt(other, 'version') === version &&
+  textAt(other, 'resource') === resource
+
+/** Why a new pool is refused. */
+export function refusedPool(pool: JsonObject): Status | undefined {
+  const causes = poolProblems(pool)
+  return causes.length === 0
+    ? undefined
+    : invalid(sentence(pool, 'invalid', causes), details(pool, causes))
+}
+
+/** Why a change of a pool is refused. What was wrong before and is as it was keeps no one from changing the rest. */
+export function refusedPoolChange(old: JsonObject, pool: JsonObject): Status | undefined {
+  const before = new Set(poolProblems(old).map(({ message }) => message))
+  const causes = [
+    ...changedForGood(old, pool),
+    ...poolProblems(pool).filter(({ message }) => !before.has(message)),
+  ]
+  return causes.length === 0
+    ? undefined
+    : forbidden(sentence(pool, 'forbidden', causes), details(pool, causes))
+}
+
+/** Why a pool is not deleted: `nodes` are in it, or nobody can say now. */
+export function refusedPoolDeletion(
+  pool: JsonObject,
+  nodes: number | 'unknown',
+): Status | undefined {
+  if (nodes === 0) return undefined
+  const message =
+    nodes === 'unknown'
+      ? 'whether nodes are in the pool cannot be found out now'
+      : `${nodes} ${nodes === 1 ? 'node is' : 'nodes are'} in the pool: take them out of it or delete them first`
+  const causes = [{ reason: 'FieldValueForbidden', message, field: 'metadata.name' }]
+  return forbidden(sentence(pool, 'forbidden', causes), details(pool, causes))
+}
+
+const sentence = (pool: JsonObject, what: string, causes: readonly StatusCause[]): string =>
+  `nodepools.apps.openyurt.io "${textAt(pool, 'metadata', 'name')}" is ${what}: ` +
+  causes.map(({ field, message }) => `${field}: ${message}`).join(', ')
+
+const details = (pool: JsonObject, causes: readonly StatusCause[]) => ({
+  name: textAt(pool, 'metadata', 'name'),
+  group: 'apps.openyurt.io',
+  kind: 'nodepools',
+  causes,
+})
+
+/** Nodes were set up for what these say, and nothing sets them up anew. */
+function changedForGood(old: JsonObject, pool: JsonObject): StatusCause[] {
+  const compared: readonly (readonly [string, Json, Json])[] = [
+    ['type', textAt(old, 'spec', 'type') || 'Edge', textAt(pool, 'spec', 'type') || 'Edge'],
+    ['hostNetwork', isSet(old, 'hostNetwork'), isSet(pool, 'hostNetwork')],
+    ['interConnectivity', isSet(old, 'interConnectivity'), isSet(pool, 'interConnectivity')],
+  ]
+  return compared
+    .filter(([, before, after]) => before !== after)
+    .map(([field]) => ({
+      reason: 'FieldValueForbidden',
+      message: `a pool keeps its ${field}: make another pool`,
+      field: `spec.${field}`,
+    }))
+}
+
+const isSet = (pool: JsonObject, field: string): boolean => at(pool, 'spec', field) === true
+
+function poolProblems(pool: JsonObject): StatusCause[] {
+  const type = textAt(pool, 'spec', 'type') || 'Edge'
+  const strategy = textAt(pool, 'spec', 'leaderElectionStrategy') || 'random'
+  return [
+    ...(type === 'Edge' || type === 'Cloud'
+      ? []
+      : [problem('type', `${JSON.stringify(type)}: a pool is of type Edge or Cloud`)]),
+    ...(type === 'Cloud' && isSet(pool, 'hostNetwork')
+      ? [problem('hostNetwork', 'a pool of type Cloud has no host network: use type: Edge')]
+      : []),
+    ...(strategy === 'random' || strategy === 'mark'
+      ? []
+      : [problem('leaderElectionStrategy', `${JSON.stringify(strategy)}: it is random or mark`)]),
+    ...wrongAnnotations(objectAt(pool, 'spec', 'annotations')).map((message) =>
+      problem('annotations', message),
+    ),
+    ...wrongLabels(objectAt(pool, 'spec', 'labels')).map((message) => problem('labels', message)),
+    ...listAt(pool, 'spec', 'taints').flatMap((taint) =>
+      wrongTaint(taint).map((message) => problem('taints', message)),
+    ),
+  ]
+}
+
+const problem = (field: string, message: string): StatusCause => ({
+  reason: 'FieldValueInvalid',
+  message,
+  field: `spec.${field}`,
+})
+
+/** What no node could be labelled with, and what is not for a pool to say. */
+const wrongLabels = (labels: JsonObject): string[] =>
+  Object.entries(labels).flatMap(([name, value]) =>
+    said(
+      wrongName(name),
+      typeof value === 'string' ? wrongValue(value) : undefined,
+      name === nodePoolLabel || name === hostNetworkLabel
+        ? `${name} follows from the pool a node is in`
+        : undefined,
+    ),
+  )
+
+const said = (...messages: readonly (string | undefined)[]): string[] =>
+  messages.filter((message) => message !== undefined)
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+function wrongTaint(taint: Json): string[] {
+  if (!isObject(taint)) return ['a taint is an object']
+  const effect = textAt(taint, 'effect')
+  return said(
+    wrongName(textAt(taint, 'key')),
+    wrongValue(textAt(taint, 'value')),
+    effects.includes(effect)
+      ? undefined
+      : `${JSON.stringify(effect)}: an effect is ${effects.join(', ')}`,
+  )
+}

@@ -1,0 +1,46 @@
+import { isObject, type Json, type JsonObject } from './json.ts'
+
+/** What is at `path`; `undefined` where the way there ends. */
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let here = value
+  for (const step of path) {
+    if (!isObject(here) || !Object.hasOwn(here, step)) return undefined
+    here = here[step]
+  }
+  return here
+}
+
+/** The text at `path`; empty where there is none. */
+export function textAt(value: Json | undefined, ...path: readonly string[]): string {
+  const found = at(value, ...path)
+  return typeof found === 'string' ? found : ''
+}
+
+/** The object at `path`; an empty one where there is none. */
+export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject {
+  const found = at(value, ...path)
+  return isObject(found) ? found : {}
+}
+
+/** The list at `path`; an empty one where there is none. */
+export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
+  const found = at(value, ...path)
+  return Array.isArray(found) ? (found as readonly Json[]) : []
+}
+
+/** A copy with `member` at `path`, which is made where it ends; `undefined` takes out what is there. */
+export function withAt(
+  object: JsonObject,
+  [first = '', ...rest]: readonly string[],
+  member: Json | undefined,
+): JsonObject {
+  if (rest.length === 0) return withMember(object, first, member)
+  // Nothing is made for what is only to be taken out.
+  if (member === undefined && !isObject(at(object, first))) return object
+  return withMember(object, first, withAt(objectAt(object, first), rest, member))
+}
+
+function withMember(object: JsonObject, name: string, member: Json | undefined): JsonObject {
+  if (member !== undefined) return { ...object, [name]: member }
+  return Object.fromEntries(Object.entries(object).filter(([other]) => other !== name))
+}

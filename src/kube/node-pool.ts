@@ -1,0 +1,71 @@
+import type { JsonObject } from './json.ts'
+
+// The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go, pkg/apis/apps/v1beta2).
+
+/** On a Node: the pool it is in. */
+export const nodePoolLabel = 'apps.openyurt.io/nodepool'
+
+/** On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there. */
+export const hostNetworkLabel = 'nodepool.openyurt.io/hostnetwork'
+
+/** On a NodePool: its type in lower case. */
+export const poolTypeLabel = 'nodepool.openyurt.io/type'
+
+/** A resource whose answers the nodes of a pool share. */
+export interface SharedResource {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+}
+
+/** What is put on each node of a pool. */
+export interface PoolTaint {
+  readonly key: string
+  readonly value?: string
+  readonly effect: string
+  readonly timeAdded?: string
+}
+
+export interface NodePoolSpec {
+  /** `Edge` or `Cloud`. */
+  readonly type?: string
+  readonly hostNetwork?: boolean
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly taints?: readonly PoolTaint[]
+  readonly interConnectivity?: boolean
+  readonly enableLeaderElection?: boolean
+  /** `random` or `mark`. */
+  readonly leaderElectionStrategy?: string
+  readonly leaderNodeLabelSelector?: Readonly<Record<string, string>>
+  readonly leaderReplicas?: number
+  readonly poolScopeMetadata?: readonly SharedResource[]
+}
+
+export interface NodePoolStatus {
+  readonly readyNodeNum?: number
+  readonly unreadyNodeNum?: number
+  readonly nodes?: readonly string[]
+  readonly leaderEndpoints?: readonly { readonly nodeName: string; readonly address: string }[]
+  readonly leaderNum?: number
+  readonly leaderLastElectedTime?: string
+  readonly conditions?: readonly JsonObject[]
+}
+
+/** A NodePool in the version it is stored in, apps.openyurt.io/v1beta2; cluster-scoped. */
+export interface NodePool {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+    readonly generation?: number
+    readonly deletionTimestamp?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly finalizers?: readonly string[]
+  }
+  readonly spec?: NodePoolSpec
+  readonly status?: NodePoolStatus
+}

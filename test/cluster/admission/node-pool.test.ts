@@ -1,0 +1,181 @@
+import t from 'tap'
+import {
+  defaultedPool,
+  refusedPool,
+  refusedPoolChange,
+  refusedPoolDeletion,
+} from '../../../src/cluster/admission/node-pool.ts'
+import type { JsonObject } from '../../../src/kube/json.ts'
+import type { NodePool, NodePoolSpec, SharedResource } from '../../../src/kube/node-pool.ts'
+
+const pool = (spec: NodePoolSpec | JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'apps.openyurt.io/v1beta2',
+  kind: 'NodePool',
+  metadata: { name: 'hangzhou', ...metadata },
+  spec: spec as JsonObject,
+})
+
+const services = { group: '', version: 'v1', resource: 'services' }
+const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
+
+void t.test('a new pool is given what its author left out', async (t) => {
+  const cases: [string, NodePoolSpec, NodePoolSpec, string?][] = [
+    ['nothing is said', {}, {}],
+    ['the type is empty', { type: '' }, {}],
+    ['a host network and replicas', { hostNetwork: true, leaderReplicas: 3 }, {}],
+    ['type Cloud', { type: 'Cloud' }, {}, 'cloud'],
+    ['no strategy', { type: 'Edge', leaderElectionStrategy: '' }, {}],
+    ['the strategy mark', { leaderElectionStrategy: 'mark' }, {}],
+    ['no replicas', { leaderReplicas: 0 }, { leaderReplicas: 1 }],
+    ['fewer replicas than none', { leaderReplicas: -2 }, { leaderReplicas: 1 }],
+    ['two replicas', { leaderReplicas: 2 }, {}],
+    [
+      'something else is shared',
+      { poolScopeMetadata: [leases] },
+      { poolScopeMetadata: [leases, services, slices] },
+    ],
+    [
+      'services are shared',
+      { poolScopeMetadata: [services] },
+      { poolScopeMetadata: [services, slices] },
+    ],
+    [
+      'endpoint slices are shared',
+      { poolScopeMetadata: [slices] },
+      { poolScopeMetadata: [slices, services] },
+    ],
+    [
+      'both are',
+      { poolScopeMetadata: [slices, services] },
+      { poolScopeMetadata: [slices, services] },
+    ],
+  ]
+  for (const [what, spec, filled, type = 'edge'] of cases) {
+    const shared: readonly SharedResource[] = [services, slices]
+    t.match(
+      defaultedPool(pool(spec, { labels: { foo: 'bar' } })),
+      {
+        metadata: { labels: { foo: 'bar', 'nodepool.openyurt.io/type': type } },
+        spec: {
+          type: 'Edge',
+          leaderElectionStrategy: 'random',
+          leaderReplicas: 1,
+          poolScopeMetadata: shared,
+          ...Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== '')),
+          ...filled,
+        },
+      },
+      what,
+    )
+  }
+})
+
+void t.test('defaults, once given, stay as they are', async (t) => {
+  const once = defaultedPool(pool({ type: 'Cloud', poolScopeMetadata: [leases] }))
+  t.strictSame(defaultedPool(once), once)
+})
+
+void t.test('a pool with its defaults is one that nodes can be put into', async (t) => {
+  const written: NodePool = {
+    apiVersion: 'apps.openyurt.io/v1beta2',
+    kind: 'NodePool',
+    metadata: { name: 'hangzhou' },
+  }
+  t.equal(refusedPool(defaultedPool(JSON.parse(JSON.stringify(written)) as JsonObject)), undefined)
+})
+
+void t.test('a new pool has no status yet, whatever its author says', async (t) => {
+  t.notHas(defaultedPool({ ...pool({}), status: { readyNodeNum: 3 } }), { status: {} })
+})
+
+void t.test('a new pool is refused for what no pool can be', async (t) => {
+  const cases: [string, JsonObject | NodePoolSpec, RegExp | undefined][] = [
+    ['normal', { type: 'Edge', leaderElectionStrategy: 'random' }, undefined],
+    ['with a host network', { type: 'Edge', hostNetwork: true }, undefined],
+    [
+      'an annotation nobody can have',
+      { annotations: { '-&#foo': 'x' } },
+      /spec\.annotations: .*-&#foo/,
+    ],
+    ['a type there is not', { type: 'Fog' }, /spec\.type: "Fog": a pool is of type Edge or Cloud/],
+    [
+      'a strategy there is not',
+      { leaderElectionStrategy: 'dice' },
+      /leaderElectionStrategy: "dice"/,
+    ],
+    ['Cloud with a host network', { type: 'Cloud', hostNetwork: true }, /use type: Edge/],
+    ['a label nobody can have', { labels: { ok: 'not ok!' } }, /spec\.labels: "not ok!"/],
+    [
+      'the label of another pool',
+      { labels: { 'apps.openyurt.io/nodepool': 'b' } },
+      /follows from the pool/,
+    ],
+    ['a taint without effect', { taints: [{ key: 'a' }] }, /spec\.taints: "": an effect is/],
+    [
+      'annotations beyond all measure',
+      { annotations: { a: 'x'.repeat(262_144) } },
+      /262144 bytes at most/,
+    ],
+  ]
+  for (const [what, spec, said] of cases) {
+    const refusal = refusedPool(pool(spec))
+    t.equal(refusal?.code, said && 422, what)
+    if (said) t.match(refusal?.message, said, what)
+  }
+})
+
+void t.test('a pool keeps for good what nodes were set up for', async (t) => {
+  const cases: [string, NodePoolSpec, NodePoolSpec, RegExp | undefined][] = [
+    ['labels are added', { type: 'Edge' }, { type: 'Edge', labels: { foo: 'bar' } }, undefined],
+    [
+      'the strategy is changed',
+      { leaderElectionStrategy: 'mark' },
+      { leaderElectionStrategy: 'random' },
+      undefined,
+    ],
+    ['to a type there is not', { type: 'Edge' }, { type: 'Fog' }, /spec\.type/],
+    ['the type is changed', { type: 'Edge' }, { type: 'Cloud' }, /keeps its type/],
+    ['the type is taken out, which says Edge', { type: 'Cloud' }, {}, /keeps its type/],
+    ['Edge is taken out, which changes nothing', { type: 'Edge' }, {}, undefined],
+    ['a host network is set', {}, { hostNetwork: true }, /keeps its hostNetwork/],
+    ['a host network is taken out', { hostNetwork: true }, {}, /keeps its hostNetwork/],
+    ['false is said of it', {}, { hostNetwork: false }, undefined],
+    ['interConnectivity is set', {}, { interConnectivity: true }, /keeps its interConnectivity/],
+    [
+      'it is taken back',
+      { interConnectivity: true },
+      { interConnectivity: false },
+      /interConnectivity/,
+    ],
+  ]
+  for (const [what, before, after, said] of cases) {
+    const refusal = refusedPoolChange(pool(before), pool(after))
+    t.equal(refusal?.code, said && 403, what)
+    if (said) t.match(refusal?.message, said, what)
+  }
+})
+
+void t.test('what was wrong with a pool before keeps no one from changing the rest', async (t) => {
+  const old = { type: 'Cloud', hostNetwork: true, annotations: { '-&#foo': '' } }
+  t.equal(refusedPoolChange(pool(old), pool({ ...old, labels: { a: 'b' } })), undefined)
+  t.match(refusedPoolChange(pool(old), pool({ ...old, labels: { a: '!' } })), { code: 403 })
+})
+
+void t.test('a pool is deleted when no node is in it', async (t) => {
+  t.equal(refusedPoolDeletion(pool({}), 0), undefined)
+  t.match(refusedPoolDeletion(pool({}), 2), { code: 403, message: /2 nodes are in the pool/ })
+  t.match(refusedPoolDeletion(pool({}), 'unknown'), { code: 403, message: /cannot be found out/ })
+})
+
+void t.test(
+  'what is no pool is refused or given defaults, and never breaks anything',
+  async (t) => {
+    for (const odd of [{}, { spec: null }, { spec: [] }, { spec: { taints: {}, labels: 1 } }]) {
+      t.ok(defaultedPool(odd))
+      t.doesNotThrow(() => refusedPool(odd))
+      t.doesNotThrow(() => refusedPoolChange(odd, odd))
+    }
+    t.match(refusedPool({ spec: { taints: [1] } }), { message: /a taint is an object/ })
+  },
+)
