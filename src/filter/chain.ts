@@ -4,25 +4,47 @@ import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
-import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
-import type { Inputs } from './inputs.ts'
-import { Remembered, type Verdict } from './remembered.ts'
+import type { ChainState } from './chain-state.ts'
+import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
+import type { InputName } from './inputs.ts'
+import type { Remembered, Verdict } from './remembered.ts'
 
-/** The filters that act for one component, resource and verb, in their order. */
+/**
+ * The filters that stand for one component, resource and verb, in their order, for one state of what they know: it never changes. When
+ * what they know does, there is another.
+ */
 export interface Chain {
-  /** By name, for logs and metrics. */
+  /** Those that have something to do, by name: for logs and metrics. */
   readonly filters: readonly string[]
+  /** What looks depend on besides the object. Of one state every chain makes the same of the same object. */
+  readonly state: ChainState
+  /** What has never been known, and without which a filter would guess: until then nothing may be shown. */
+  readonly unknown: readonly InputName[]
+  /** Whether `before` may have to be waited for. */
+  readonly settles: boolean
   /**
    * What the component is shown of an object: the same instance where no filter changes it, `undefined` where one withholds it. Each
    * filter sees what those before it made. `gvk` is that of the object, not of its list.
    */
   look(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
+  /**
+   * To be waited for before anything of these objects is shown (see `SettlingFilter`); `undefined`: there is nothing to wait for. Rejects
+   * where they may not be shown now.
+   */
+  before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
 
 /** All filters of a hub. */
 export interface FilterChain {
-  /** `undefined` where no filter has anything to say, which is to be asked before anything is decoded. */
+  /** The chain of now; `undefined` where no filter stands for it, which is to be asked before anything is decoded. */
   chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined
+  /**
+   * The chain of another time, as the filters of now would have been then; `undefined` where no filter stands for it, or where these are
+   * not the same filters.
+   */
+  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined
+  /** Calls `act` whenever `chainFor` may answer otherwise than before, until disposed. */
+  onChange(act: () => void): Disposable
 }
 
 /** Told of each object at which a filter failed; what became of it says the filter's `onError`. */
@@ -32,96 +54,114 @@ export type OnFilterFailure = (filter: string, cause: unknown) => void
 export interface FilterTelling {
   readonly onFailure: OnFilterFailure
   readonly warn: (message: string) => void
+  /** Told when a filter has withheld an object, or changed it: once for each state and version of it that is remembered. */
+  readonly onLook?: (filter: string, result: 'withheld' | 'edited') => void
 }
 
-/** Enough for what a node sees of its cluster, at a few kilobytes an object. */
-const rememberedBytes = 16 * 1024 * 1024
-
-interface Active {
+/** A filter as it was made of what it needs. */
+export interface MadeFilter {
   readonly definition: FilterDefinition
-  readonly filter: Filter
+  readonly made: Filter | SettlingFilter
 }
 
-/** Makes each filter once, in the order given; those that have nothing to do on this node are left out. */
-export function filterChain(
-  definitions: readonly FilterDefinition[],
-  inputs: Inputs,
-  { onFailure, warn }: FilterTelling,
-): FilterChain {
-  const active = definitions.flatMap((definition): Active[] => {
-    const filter = definition.create(inputs, warn)
-    return filter ? [{ definition, filter }] : []
-  })
-  const remembered = new Remembered(rememberedBytes)
-  const chains = new Map<string, Chain>()
-  return {
-    chainFor(component, gvr, verb) {
-      const acting = active.filter(({ definition }) =>
-        definition.rules.some((rule) => applies(rule, component, gvr, verb)),
-      )
-      if (acting.length === 0) return undefined
-      const filters = acting.map(({ definition }) => definition.name)
-      // The same filters make the same look, whoever asks and however.
-      const key = filters.join(' ')
-      const known = chains.get(key)
-      if (known) return known
-      const chain = new FilterList(chains.size, acting, remembered, onFailure)
-      chains.set(key, chain)
-      return chain
-    },
-  }
+export interface FilterListParts {
+  readonly acting: readonly MadeFilter[]
+  readonly state: ChainState
+  readonly unknown: readonly InputName[]
+  readonly remembered: Remembered
+  readonly telling: FilterTelling
 }
 
-const applies = (rule: FilterRule, component: string, gvr: GVR, verb: ResourceVerb): boolean =>
-  rule.group === gvr.group &&
-  rule.resources.includes(gvr.resource) &&
-  rule.verbs.includes(verb) &&
-  rule.components.includes(component)
+/** Tells chains apart in what is remembered. */
+let made = 0
 
-class FilterList implements Chain {
+export class FilterList implements Chain {
   readonly filters: readonly string[]
-  readonly #id: number
-  readonly #acting: readonly Active[]
-  readonly #remembered: Remembered
-  readonly #onFailure: OnFilterFailure
+  readonly state: ChainState
+  readonly unknown: readonly InputName[]
+  readonly settles: boolean
+  readonly #id = made++
+  readonly #parts: FilterListParts
+  readonly #settling: readonly SettlingFilter[]
 
-  constructor(
-    id: number,
-    acting: readonly Active[],
-    remembered: Remembered,
-    onFailure: OnFilterFailure,
-  ) {
-    this.filters = acting.map(({ definition }) => definition.name)
-    this.#id = id
-    this.#acting = acting
-    this.#remembered = remembered
-    this.#onFailure = onFailure
+  constructor(parts: FilterListParts) {
+    this.filters = parts.acting.map(({ definition }) => definition.name)
+    this.state = parts.state
+    this.unknown = parts.unknown
+    this.#parts = parts
+    this.#settling = parts.acting.flatMap((each) =>
+      typeof each.made === 'function' ? [] : [each.made],
+    )
+    this.settles = this.#settling.length > 0
   }
 
   look(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
-    const known = this.#remembered.get(this.#id, gvk, encoding, object)
+    const { acting, remembered } = this.#parts
+    if (acting.length === 0) return object
+    const known = remembered.get(this.#id, gvk, encoding, object)
     if (known !== undefined) return lookOf(known, object)
-    const { verdict, failed } = this.#judge(gvk, encoding, object)
+    const { verdict, failed } = isMirror(gvk, encoding, object)
+      ? left
+      : this.#judge(gvk, encoding, object)
     // A failure may be cured by the next try, and is counted at each.
-    if (!failed) this.#remembered.set(this.#id, gvk, encoding, object, verdict)
+    if (!failed) remembered.set(this.#id, gvk, encoding, object, verdict)
     return lookOf(verdict, object)
   }
 
-  #judge(gvk: GVK, encoding: Encoding, object: ApiObject): { verdict: Verdict; failed: boolean } {
+  before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
+    if (this.#settling.length === 0 || objects.length === 0) return undefined
+    const shown = objects
+      .filter((object) => !isMirror(gvk, encoding, object))
+      .map((object) => ({ cursor: cursorOf(encoding, gvk, object), uid: object.uid }))
+    const settled = this.#settling.flatMap((filter) => filter.before(shown) ?? [])
+    return settled.length === 0 ? undefined : Promise.all(settled).then(() => undefined)
+  }
+
+  #judge(gvk: GVK, encoding: Encoding, object: ApiObject): Judged {
+    const { acting, telling } = this.#parts
     let shown = object
     let failed = false
-    for (const { definition, filter } of this.#acting) {
+    for (const { definition, made: filter } of acting) {
+      const { name } = definition
       try {
-        const judgement = filter(cursorOf(encoding, gvk, shown))
-        if (judgement === 'withhold') return { verdict: 'withheld', failed }
-        if (judgement !== 'leave') shown = applyEdits(encoding, gvk, shown, judgement)
+        const judge = typeof filter === 'function' ? filter : filter.filter
+        const judgement = judge(cursorOf(encoding, gvk, shown))
+        if (judgement === 'withhold') {
+          telling.onLook?.(name, 'withheld')
+          return { verdict: 'withheld', failed }
+        }
+        if (judgement === 'leave') continue
+        const edited = applyEdits(encoding, gvk, shown, judgement)
+        if (edited !== shown) telling.onLook?.(name, 'edited')
+        shown = edited
       } catch (cause) {
         failed = true
-        this.#onFailure(definition.name, cause)
+        telling.onFailure(name, cause)
         if (definition.onError === 'withhold') return { verdict: 'withheld', failed }
       }
     }
     return { verdict: shown === object ? 'left' : shown, failed }
+  }
+}
+
+interface Judged {
+  readonly verdict: Verdict
+  readonly failed: boolean
+}
+
+const left: Judged = { verdict: 'left', failed: false }
+
+/**
+ * A Pod that shows what a kubelet runs from a file: its kubelet compares it with that file, and deletes it where they differ
+ * (kubernetes pkg/kubelet/types/pod_update.go).
+ */
+const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
+  if (gvk.kind !== 'Pod' || gvk.group !== '') return false
+  try {
+    return cursorOf(encoding, gvk, object).annotation('kubernetes.io/config.mirror') !== undefined
+  } catch {
+    // What cannot be read is the filters' to fail at.
+    return false
   }
 }
 

@@ -17,9 +17,30 @@ export interface FilterRule {
   readonly verbs: readonly ResourceVerb[]
 }
 
+/** An object that is about to be shown. The cursor is of no use after the call it is given to. */
+export interface ShownObject {
+  readonly cursor: Cursor
+  readonly uid: string
+}
+
+/** A filter that has to settle something before anybody is shown what it makes of an object. */
+export interface SettlingFilter {
+  readonly filter: Filter
+  /**
+   * Called with all objects of an answer, or of a part of it, before the filter judges them, again and again for the same ones; what it
+   * returns is waited for. Where that rejects, the answer is refused (503), or breaks off.
+   */
+  before(objects: readonly ShownObject[]): Promise<void> | undefined
+}
+
 /** A filter and everything there is to say about it. */
 export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly name: string
+  /**
+   * Tells versions of its code apart, where one gives the same object another look out of the same inputs: clients that were shown the
+   * other one's are made to list again. '' where absent.
+   */
+  readonly revision?: string
   readonly rules: readonly FilterRule[]
   /** What becomes of an object at which the filter throws. */
   readonly onError: 'pass' | 'withhold'
@@ -28,5 +49,8 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
   /** Those of `needs` without which the filter would guess: while one has never been known, its components get 503, as for what was never listed. */
   readonly awaits?: readonly Needs[]
   /** `undefined`: the filter has nothing to do here; `warn` says why, where somebody could be surprised. */
-  create(inputs: Pick<Inputs, Needs>, warn: (message: string) => void): Filter | undefined
+  create(
+    inputs: Pick<Inputs, Needs>,
+    warn: (message: string) => void,
+  ): Filter | SettlingFilter | undefined
 }

@@ -3,8 +3,10 @@ import type { Logger } from 'pino'
 import { builtInFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { filterChain, type Chain, type FilterChain, type OnFilterFailure } from '../filter/chain.ts'
+import type { Chain, FilterChain } from '../filter/chain.ts'
+import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
+import { Filters, type AddedComponents } from '../filter/filters.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
@@ -12,58 +14,88 @@ import type { ResourceVerb } from '../request/request-info.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
 export class EnabledFilters implements FilterChain {
-  readonly #metrics: HubMetrics
-  readonly #log: Logger
-  readonly #inputs: Inputs
+  readonly #filters: Filters
   #config: HubConfig
-  #chain: FilterChain
+  #own: readonly FilterDefinition[] = []
 
   constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
-    this.#metrics = metrics
-    this.#log = log
-    this.#inputs = inputsOf(config)
     this.#config = config
-    this.#chain = this.#chainOf(config)
+    this.#filters = new Filters(enabled(config, []), inputsOf(config), {
+      warn: (message) => log.warn(message),
+      onFailure: (filter, err) => {
+        metrics.filterErrors.add({ filter })
+        log.error({ filter, err }, 'a filter failed')
+      },
+    })
   }
 
   chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
-    return this.#chain.chainFor(component, gvr, verb)
+    return this.#filters.chainFor(component, gvr, verb)
   }
 
-  /** Whether the answer to an exchange may be changed. */
+  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined {
+    return this.#filters.chainOf(component, gvr, verb, state)
+  }
+
+  onChange(act: () => void): Disposable {
+    return this.#filters.onChange(act)
+  }
+
+  /** Whether the answer to an exchange may be changed, now or while it lasts. */
   actOn({ component, info }: Exchange): boolean {
     return info.isResource && this.chainFor(component, info.gvr, info.verb) !== undefined
   }
 
-  reconfigure(next: HubConfig): void {
-    const same = isDeepStrictEqual(enabled(next), enabled(this.#config))
-    this.#config = next
-    // A new chain would lose what filters remember.
-    if (!same) this.#chain = this.#chainOf(next)
+  /** New values of what filters may know, plain data; those that are not named keep theirs. Called by whoever learns something. */
+  inform(inputs: Partial<Inputs>): void {
+    this.#filters.inform(inputs)
   }
 
-  #chainOf(config: HubConfig): FilterChain {
-    const warn = (message: string): void => this.#log.warn(message)
-    const onFailure: OnFilterFailure = (filter, err) => {
-      this.#metrics.filterErrors.add({ filter })
-      this.#log.error({ filter, err }, 'a filter failed')
-    }
-    return filterChain(enabled(config), this.#inputs, { onFailure, warn })
+  /** The components that filters act for besides those of their rules, by filter: in the place of those added before. */
+  components(additional: AddedComponents): void {
+    this.#filters.components(additional)
+  }
+
+  /**
+   * The filters that come after the built-in ones, in their order, in the place of those given before. Throws where two have one name, and
+   * changes nothing then.
+   */
+  modules(definitions: readonly FilterDefinition[]): void {
+    const names = [...builtInFilters, ...definitions].map(({ name }) => name)
+    const twice = names.find((name, at) => names.indexOf(name) !== at)
+    if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
+    this.#own = definitions
+    this.#filters.define(enabled(this.#config, definitions))
+  }
+
+  reconfigure(next: HubConfig): void {
+    const before = inputsOf(this.#config)
+    this.#config = next
+    this.#filters.define(enabled(next, this.#own))
+    if (!isDeepStrictEqual(inputsOf(next), before)) this.#filters.inform(configured(next))
   }
 }
 
-const enabled = ({ filters }: HubConfig): readonly FilterDefinition[] =>
+const enabled = (
+  { filters }: HubConfig,
+  own: readonly FilterDefinition[],
+): readonly FilterDefinition[] =>
   filters.enabled && !filters.disabled.has('*')
-    ? builtInFilters.filter(({ name }) => !filters.disabled.has(name))
+    ? [...builtInFilters, ...own].filter(({ name }) => !filters.disabled.has(name))
     : []
 
-const inputsOf = ({ nodeName, pods }: HubConfig): Inputs => ({
+/** What the configuration alone tells. */
+const configured = ({ nodeName, pods }: HubConfig): Pick<Inputs, 'nodeName' | 'hubAddress'> => ({
   nodeName,
+  // By default the hub listens on loopback, with a certificate that pods do not trust: the operator says so where it is otherwise.
+  hubAddress: pods.hubAddress ?? null,
+})
+
+const inputsOf = (config: HubConfig): Inputs => ({
+  ...configured(config),
   node: undefined,
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
-  // By default the hub listens on loopback, with a certificate that pods do not trust: the operator says so where it is otherwise.
-  hubAddress: pods.hubAddress ?? null,
   propagation: 'off',
 })

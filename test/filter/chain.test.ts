@@ -1,6 +1,7 @@
 import t from 'tap'
 import { cursorOf } from '../../src/codec/cursor.ts'
-import { filterChain, type OnFilterFailure } from '../../src/filter/chain.ts'
+import type { OnFilterFailure } from '../../src/filter/chain.ts'
+import { Filters } from '../../src/filter/filters.ts'
 import type { Filter, FilterDefinition } from '../../src/filter/filter.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
 import { inputsOf } from '../kit/inputs.ts'
@@ -29,7 +30,7 @@ function object(text: string, known: Partial<ApiObject> = {}): ApiObject {
 }
 
 function chainOf(definitions: readonly FilterDefinition[], onFailure: OnFilterFailure = () => {}) {
-  const chain = filterChain(definitions, inputsOf(), { onFailure, warn }).chainFor(
+  const chain = new Filters(definitions, inputsOf(), { onFailure, warn }).chainFor(
     'kubelet',
     pods,
     'list',
@@ -75,7 +76,7 @@ void t.test('no filter is asked after one that withholds', async (t) => {
 
 void t.test('a chain has the filters with a rule for what is asked, and no others', async (t) => {
   const rule = { components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] as const }
-  const filters = filterChain(
+  const filters = new Filters(
     [
       define('lists', () => 'leave'),
       define('watches', () => 'leave', { rules: [{ ...rule, verbs: ['watch'] }] }),
@@ -101,28 +102,6 @@ void t.test('a chain has the filters with a rule for what is asked, and no other
   t.equal(names('coredns', pods, 'list'), undefined)
   t.equal(names('kubelet', { ...pods, resource: 'services' }, 'list'), undefined)
   t.equal(names('kubelet', { ...pods, group: 'metrics.k8s.io' }, 'list'), undefined)
-})
-
-void t.test('a filter with nothing to do on this node is not there', async (t) => {
-  const filters = filterChain([define('a', undefined)], inputsOf(), {
-    onFailure: () => undefined,
-    warn,
-  })
-  t.equal(filters.chainFor('kubelet', pods, 'list'), undefined)
-})
-
-void t.test('a filter is made once, with what the node knows', async (t) => {
-  const given: unknown[] = []
-  const definition = define('a', undefined, {
-    create: (known) => {
-      given.push(known)
-      return () => 'leave'
-    },
-  })
-  const filters = filterChain([definition], inputsOf(), { onFailure: () => undefined, warn })
-  filters.chainFor('kubelet', pods, 'list')
-  filters.chainFor('kubelet', pods, 'list')
-  t.strictSame(given, [inputsOf()])
 })
 
 const broken: Filter = () => {
@@ -224,7 +203,7 @@ void t.test('two forms of the same version are never taken for each other', asyn
 })
 
 void t.test('chains do not share what they made of an object', async (t) => {
-  const filters = filterChain(
+  const filters = new Filters(
     [
       define('lists', append('l')),
       define('watches', append('w'), {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { cursorOf } from '../../src/codec/cursor.ts'
 import { listKind, objectKind } from '../../src/codec/list.ts'
 import type { ObjectEvent, WatchEvent } from '../../src/codec/watch.ts'
-import { filterChain } from '../../src/filter/chain.ts'
+import { Filters } from '../../src/filter/filters.ts'
 import { judgeEvent } from '../../src/filter/event.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
 import { expired } from '../../src/kube/status.ts'
@@ -14,7 +14,7 @@ const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
 
 /** Shows what has show=yes, and has show=edit with a mark. */
-const chain = filterChain(
+const chain = new Filters(
   [
     {
       name: 'shown',
@@ -179,7 +179,7 @@ void t.test(
     t.strictSame(listKind(gvk), head.gvk)
     const [bare, collector] = objects
     if (!bare || !collector) throw new Error('no pods')
-    const labelled = filterChain(
+    const labelled = new Filters(
       [
         {
           name: 'labelled',

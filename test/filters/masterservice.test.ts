@@ -3,7 +3,7 @@ import { builtInFilters } from '../../filters/index.ts'
 import { masterservice } from '../../filters/masterservice.ts'
 import { cursorOf } from '../../src/codec/cursor.ts'
 import { objectKind } from '../../src/codec/list.ts'
-import { filterChain } from '../../src/filter/chain.ts'
+import { Filters } from '../../src/filter/filters.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
@@ -12,7 +12,7 @@ import { inputsOf } from '../kit/inputs.ts'
 const address = { host: '169.254.2.1', port: 10268 }
 const services = { group: '', version: 'v1', resource: 'services' }
 
-const filters = filterChain(builtInFilters, inputsOf({ hubAddress: address }), {
+const filters = new Filters(builtInFilters, inputsOf({ hubAddress: address }), {
   onFailure: (filter, cause) => t.fail(`${filter} failed`, { cause }),
   warn: () => undefined,
 })

@@ -7,7 +7,7 @@ import { Recorder } from '../../src/cache/recorder.ts'
 import { Access } from '../../src/cache/shared/access.ts'
 import { SharedCollections, type SharedParts } from '../../src/cache/shared/shared-collections.ts'
 import { Connections } from '../../src/client/connections.ts'
-import { filterChain } from '../../src/filter/chain.ts'
+import { Filters } from '../../src/filter/filters.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { Claims } from '../../src/identity/claims.ts'
 import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
@@ -112,7 +112,7 @@ export async function startHubParts(
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),
-    filters: filterChain(filters, inputsOf(), {
+    filters: new Filters(filters, inputsOf(), {
       onFailure: () => undefined,
       warn: () => undefined,
     }),

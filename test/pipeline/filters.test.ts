@@ -5,7 +5,7 @@ import type { WatchEvent } from '../../src/codec/watch.ts'
 import { Chunks } from '../../src/exchange/chunks.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import { filterChain } from '../../src/filter/chain.ts'
+import { Filters } from '../../src/filter/filters.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { withEncoding } from '../../src/pipeline/encoding.ts'
 import { withFilters } from '../../src/pipeline/filters.ts'
@@ -14,7 +14,7 @@ import { inputsOf } from '../kit/inputs.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
 const hubAddress = { host: '192.0.2.1', port: 10_268 }
-const filters = filterChain(builtInFilters, inputsOf({ hubAddress }), {
+const filters = new Filters(builtInFilters, inputsOf({ hubAddress }), {
   onFailure: () => undefined,
   warn: () => undefined,
 })
@@ -79,7 +79,7 @@ void t.test('an object that a filter withholds is answered as one that is not th
     needs: [],
     create: () => () => 'withhold',
   }
-  const chain = filterChain([none], inputsOf({ hubAddress }), {
+  const chain = new Filters([none], inputsOf({ hubAddress }), {
     onFailure: () => undefined,
     warn: () => undefined,
   })
@@ -119,7 +119,7 @@ void t.test('what filters and encoding make of an event for several is made once
       return [{ op: 'set', path: ['metadata', 'labels', 'marked'], value: 'yes' }]
     },
   }
-  const chain = filterChain([marking], inputsOf({ hubAddress }), {
+  const chain = new Filters([marking], inputsOf({ hubAddress }), {
     onFailure: () => undefined,
     warn: () => undefined,
   })

@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from 'node:util'
+import { LRUCache } from 'lru-cache'
+import type { GVR } from '../kube/gvk.ts'
+import type { ResourceVerb } from '../request/request-info.ts'
+import {
+  FilterList,
+  type Chain,
+  type FilterChain,
+  type FilterTelling,
+  type MadeFilter,
+} from './chain.ts'
+import { areSame, chainState, inputsIn, unknownOf, type ChainState } from './chain-state.ts'
+import type { Filter, FilterDefinition, FilterRule, SettlingFilter } from './filter.ts'
+import type { InputName, Inputs } from './inputs.ts'
+import { Remembered } from './remembered.ts'
+
+/** Enough for what a node sees of its cluster, at a few kilobytes an object. */
+const rememberedBytes = 16 * 1024 * 1024
+
+/** Chains of other times that are asked for again: one for each state that clients were left in. */
+const mostFormer = 64
+
+/** The hub's own requests are about what is, not about what is shown. */
+const ownComponent = 'nodehub'
+
+/** What components are added to those of a filter's rules, by its name. */
+export type AddedComponents = ReadonlyMap<string, ReadonlySet<string>>
+
+/** A filter as it was made last, and of what. */
+interface Making {
+  readonly definition: FilterDefinition
+  readonly given: Partial<Inputs>
+  /** `undefined`: it has nothing to do. */
+  readonly made: Filter | SettlingFilter | undefined
+}
+
+/**
+ * Filters, each made once of what it needs and anew when one of its needs has changed. What changes at one time is told together, and only
+ * where it can make a difference.
+ */
+export class Filters implements FilterChain {
+  readonly #telling: FilterTelling
+  readonly #remembered = new Remembered(rememberedBytes)
+  readonly #former = new LRUCache<string, Chain>({ max: mostFormer })
+  readonly #listeners = new Set<() => void>()
+  readonly #warned = new Map<string, string>()
+  #definitions: readonly FilterDefinition[]
+  #inputs: Inputs
+  #added: AddedComponents = new Map()
+  #makings = new Map<string, Making>()
+  /** By the names of those that stand. */
+  #chains = new Map<string, Chain>()
+
+  constructor(definitions: readonly FilterDefinition[], inputs: Inputs, telling: FilterTelling) {
+    this.#telling = telling
+    this.#definitions = definitions
+    this.#inputs = inputs
+    this.#make()
+  }
+
+  chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
+    const standing = this.#standing(component, gvr, verb)
+    if (standing.length === 0) return undefined
+    // The same filters make the same look, whoever asks and however.
+    const key = namesOf(standing)
+    const known = this.#chains.get(key)
+    if (known) return known
+    const chain = this.#chainOf(standing)
+    this.#chains.set(key, chain)
+    return chain
+  }
+
+  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined {
+    const current = this.chainFor(component, gvr, verb)
+    if (!current || areSame(current.state, state)) return current
+    if (current.state.chain !== state.chain) return undefined
+    const key = JSON.stringify([state.chain, state.inputs])
+    const known = this.#former.get(key)
+    if (known) return known
+    const inputs: Inputs = { ...unknown, ...inputsIn(state) }
+    const standing = this.#standing(component, gvr, verb)
+    const acting = standing.flatMap((definition) => {
+      const made = this.#create(definition, given(definition, inputs), () => undefined)
+      return made ? [{ definition, made }] : []
+    })
+    const chain = this.#list(acting, state, unknownOf(standing, inputs))
+    this.#former.set(key, chain)
+    return chain
+  }
+
+  onChange(act: () => void): Disposable {
+    // Of a function that is given twice each counts.
+    const listener = (): void => act()
+    this.#listeners.add(listener)
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  }
+
+  /** New values of inputs; those that are not named keep theirs. */
+  inform(inputs: Partial<Inputs>): void {
+    const next = { ...this.#inputs, ...inputs }
+    if (isDeepStrictEqual(next, this.#inputs)) return
+    this.#inputs = next
+    this.#renew()
+  }
+
+  /** The components that filters act for besides those of their rules, in the place of those added before. */
+  components(additional: AddedComponents): void {
+    if (isDeepStrictEqual(additional, this.#added)) return
+    this.#added = additional
+    this.#renew()
+  }
+
+  /** Other filters, in their order. */
+  define(definitions: readonly FilterDefinition[]): void {
+    const same =
+      definitions.length === this.#definitions.length &&
+      definitions.every((definition, at) => definition === this.#definitions[at])
+    if (same) return
+    this.#definitions = definitions
+    this.#former.clear()
+    this.#renew()
+  }
+
+  #renew(): void {
+    this.#make()
+    for (const listener of this.#listeners) listener()
+  }
+
+  #make(): void {
+    const before = this.#makings
+    const chains = this.#chains
+    this.#makings = new Map(
+      this.#definitions.map((definition) => [
+        definition.name,
+        this.#remade(definition, before.get(definition.name)),
+      ]),
+    )
+    // A chain of filters that are the ones they were stays, with what is remembered of it.
+    const kept = [...chains].filter(([key]) =>
+      namesIn(key).every((name) => this.#makings.get(name) === before.get(name)),
+    )
+    this.#chains = new Map(kept)
+  }
+
+  #remade(definition: FilterDefinition, before: Making | undefined): Making {
+    const needed = given(definition, this.#inputs)
+    if (before?.definition === definition && isDeepStrictEqual(before.given, needed)) return before
+    const warn = (message: string): void => {
+      if (this.#warned.get(definition.name) === message) return
+      this.#warned.set(definition.name, message)
+      this.#telling.warn(message)
+    }
+    return { definition, given: needed, made: this.#create(definition, needed, warn) }
+  }
+
+  /** A filter that cannot be made is one that fails at every object. */
+  #create(
+    definition: FilterDefinition,
+    needed: Partial<Inputs>,
+    warn: (message: string) => void,
+  ): Filter | SettlingFilter | undefined {
+    if (unknownOf([definition], { ...unknown, ...needed }).length > 0) return undefined
+    try {
+      return definition.create(needed as Inputs, warn)
+    } catch (cause) {
+      this.#telling.onFailure(definition.name, cause)
+      return definition.onError === 'pass' ? undefined : () => 'withhold'
+    }
+  }
+
+  #standing(component: string, gvr: GVR, verb: ResourceVerb): readonly FilterDefinition[] {
+    if (component === ownComponent) return []
+    return this.#definitions.filter(({ name, rules }) => {
+      const isAdded = this.#added.get(name)?.has(component) === true
+      return rules.some(
+        (rule) => (isAdded || rule.components.includes(component)) && covers(rule, gvr, verb),
+      )
+    })
+  }
+
+  #chainOf(standing: readonly FilterDefinition[]): Chain {
+    const acting = standing.flatMap((definition) => {
+      const made = this.#makings.get(definition.name)?.made
+      return made ? [{ definition, made }] : []
+    })
+    const { state, unknown: missing } = {
+      state: chainState(standing, this.#inputs),
+      unknown: unknownOf(standing, this.#inputs),
+    }
+    return this.#list(acting, state, missing)
+  }
+
+  #list(acting: readonly MadeFilter[], state: ChainState, missing: readonly InputName[]): Chain {
+    const [remembered, telling] = [this.#remembered, this.#telling]
+    return new FilterList({ acting, state, unknown: missing, remembered, telling })
+  }
+}
+
+/** What a filter is given: nothing but what it needs. */
+const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<Inputs> =>
+  Object.fromEntries(needs.map((need) => [need, inputs[need]]))
+
+/** Of another time only what filters needed then is known; what they did not need they are not given. */
+const unknown: Inputs = {
+  nodeName: '',
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  hubAddress: null,
+  propagation: 'off',
+}
+
+const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>
+  rule.group === gvr.group && rule.resources.includes(gvr.resource) && rule.verbs.includes(verb)
+
+const namesOf = (definitions: readonly FilterDefinition[]): string =>
+  JSON.stringify(definitions.map(({ name }) => name))
+
+const namesIn = (key: string): readonly string[] => JSON.parse(key) as string[]
