@@ -12,7 +12,7 @@ export const floors: readonly (readonly string[])[] = [
   ['request', 'codec', 'metrics', 'config'],
   ['exchange'],
   ['client', 'store'],
-  ['filter', 'identity', 'boot', 'cache', 'local', 'remote', 'server'],
+  ['filter', 'identity', 'boot', 'lint', 'cache', 'local', 'remote', 'server'],
   ['pipeline', 'cluster'],
   ['hub', 'sandbox'],
   ['cli'],

@@ -8,6 +8,9 @@ export const nodePoolLabel = 'apps.openyurt.io/nodepool'
 /** On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there. */
 export const hostNetworkLabel = 'nodepool.openyurt.io/hostnetwork'
 
+/** On a Pod, `true` and nothing else: it is kept off the nodes of host-network pools. */
+export const excludeAnnotation = 'apps.openyurt.io/exclude-host-network-pool'
+
 /** On a NodePool: its type in lower case. */
 export const poolTypeLabel = 'nodepool.openyurt.io/type'
 
