@@ -1,0 +1,89 @@
+import type { PoolTaint } from '../../kube/node-pool.ts'
+
+type Texts = Readonly<Record<string, string>>
+
+/** How a pool's labels or annotations come to stand on a node. */
+export interface MergedTexts {
+  /** What is to change: a value to set, null to remove. */
+  readonly changes: Readonly<Record<string, string | null>>
+  /** What of the result is the pool's, to be remembered. */
+  readonly ours: Texts
+  /** Keys that the pool would have otherwise, but whose value somebody else has set. */
+  readonly kept: readonly string[]
+}
+
+/**
+ * Sets what a pool wants, and removes what it no longer wants. Only what is remembered as the pool's, and still stands as it was put, is
+ * changed or removed: any other value was set by somebody else, and stays, also where it is what the pool wants.
+ */
+export function mergeTexts(
+  current: Texts,
+  remembered: Texts,
+  wanted: Texts,
+  kept: (text: string) => string = (text) => text,
+): MergedTexts {
+  const changes: Record<string, string | null> = {}
+  const ours: Record<string, string> = {}
+  const others: string[] = []
+  for (const key of new Set([...Object.keys(remembered), ...Object.keys(wanted)])) {
+    const [is, was, wish] = [own(current, key), own(remembered, key), own(wanted, key)]
+    const isOurs = is !== undefined && was !== undefined && is === kept(was)
+    if (wish === undefined) {
+      if (isOurs) changes[key] = null
+    } else if (is === undefined || (isOurs && is !== kept(wish))) {
+      changes[key] = wish
+      ours[key] = wish
+    } else if (isOurs) ours[key] = wish
+    else if (is !== kept(wish)) others.push(key)
+  }
+  return { changes, ours, kept: others }
+}
+
+/** A name such as `constructor` is a label like any other. */
+const own = (texts: Texts, key: string): string | undefined =>
+  Object.hasOwn(texts, key) ? texts[key] : undefined
+
+/** How a pool's taints come to stand on a node; `taints` only where they change. */
+export interface MergedTaints {
+  readonly taints?: readonly PoolTaint[]
+  readonly ours: readonly PoolTaint[]
+  /** Key and effect of those that the pool would have otherwise. */
+  readonly kept: readonly string[]
+}
+
+/** The same for taints, which are told apart by key and effect. The order of those that were there stays. */
+export function mergeTaints(
+  current: readonly PoolTaint[],
+  remembered: readonly PoolTaint[],
+  wanted: readonly PoolTaint[],
+): MergedTaints {
+  const of = (taints: readonly PoolTaint[]): Record<string, string> =>
+    Object.fromEntries(taints.map((taint) => [identityOf(taint), taint.value ?? '']))
+  const { changes, ours, kept } = mergeTexts(of(current), of(remembered), of(wanted))
+  const isOurs = (taint: PoolTaint): boolean => Object.hasOwn(ours, identityOf(taint))
+  const stay = current.flatMap((taint) => {
+    const change = own(changes as Texts, identityOf(taint)) as string | null | undefined
+    if (change === null) return []
+    return [change === undefined ? taint : { ...taint, value: change }]
+  })
+  const there = new Set(current.map(identityOf))
+  const added = unique(wanted).filter((taint) => isOurs(taint) && !there.has(identityOf(taint)))
+  return {
+    ...(Object.keys(changes).length > 0 && { taints: [...stay, ...added.map(asSet)] }),
+    ours: unique(wanted).filter(isOurs),
+    kept,
+  }
+}
+
+export const identityOf = ({ key, effect }: PoolTaint): string => `${key}:${effect}`
+
+/** The last of those that are the same but for their value, as in a record. */
+const unique = (taints: readonly PoolTaint[]): readonly PoolTaint[] => [
+  ...new Map(taints.map((taint) => [identityOf(taint), taint])).values(),
+]
+
+const asSet = ({ key, value, effect }: PoolTaint): PoolTaint => ({
+  key,
+  ...(value && { value }),
+  effect,
+})

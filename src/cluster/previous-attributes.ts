@@ -1,0 +1,82 @@
+import { isList, isObject, type Json } from '../kube/json.ts'
+import type { PoolTaint } from '../kube/node-pool.ts'
+
+/** On a Node: what its pool has put on it. */
+export const previousAttributesAnnotation = 'nodepool.openyurt.io/previous-attributes'
+
+/**
+ * What is remembered on a Node of its pool, as JSON. Labels, annotations and taints stand as yurt-manager writes them
+ * (pkg/yurtmanager/controller/nodepool/nodepool_controller.go); it passes over the other members.
+ */
+export interface PreviousAttributes {
+  /** What the pool put on the node, with the value it had then. What was there before is not the pool's, even where it is the same. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly taints: readonly PoolTaint[]
+  /** The pool that the node is in, or was in last. */
+  readonly nodePool?: string
+  /** Whether that is a host-network pool: a node keeps its kind, also between two pools. */
+  readonly hostNetwork?: boolean
+  /** Whether the node has carried the hostnetwork label in that pool: then it belongs there, whatever runs on the node. */
+  readonly labelled?: boolean
+}
+
+const nothingRemembered: PreviousAttributes = { labels: {}, annotations: {}, taints: [] }
+
+/** What the annotation says; what is not understood counts as not remembered, so that nothing is removed for its sake. */
+export function readPrevious(annotation: string | undefined): PreviousAttributes {
+  const read = parsed(annotation)
+  if (!isObject(read)) return nothingRemembered
+  const { nodePool, hostNetwork, labelled, taints } = read
+  return {
+    labels: texts(read['labels']),
+    annotations: texts(read['annotations']),
+    taints: isList(taints) ? taints.flatMap(taintOf) : [],
+    ...(typeof nodePool === 'string' && { nodePool }),
+    ...(typeof hostNetwork === 'boolean' && { hostNetwork }),
+    ...(labelled === true && { labelled }),
+  }
+}
+
+/** The same bytes for the same memory, whatever order its parts came in. */
+export function writePrevious(previous: PreviousAttributes): string {
+  const { labels, annotations, taints, nodePool, hostNetwork, labelled } = previous
+  return JSON.stringify({
+    ...(Object.keys(labels).length > 0 && { labels: sorted(labels) }),
+    ...(Object.keys(annotations).length > 0 && { annotations: sorted(annotations) }),
+    ...(taints.length > 0 && {
+      taints: taints.map(({ key, value, effect }) => ({ key, ...(value && { value }), effect })),
+    }),
+    nodePool,
+    hostNetwork,
+    labelled,
+  })
+}
+
+function parsed(annotation: string | undefined): Json | undefined {
+  if (annotation === undefined) return undefined
+  try {
+    return JSON.parse(annotation) as Json
+  } catch {
+    return undefined
+  }
+}
+
+const texts = (value: Json | undefined): Record<string, string> =>
+  isObject(value)
+    ? Object.fromEntries(
+        Object.entries(value).filter(
+          (entry): entry is [string, string] => typeof entry[1] === 'string',
+        ),
+      )
+    : {}
+
+function taintOf(value: Json): PoolTaint[] {
+  if (!isObject(value)) return []
+  const { key, value: text, effect } = value
+  if (typeof key !== 'string' || typeof effect !== 'string') return []
+  return [{ key, effect, ...(typeof text === 'string' && text !== '' && { value: text }) }]
+}
+
+const sorted = (record: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
