@@ -100,17 +100,16 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
   const moments = momentsIn(steps, of.cuts, random)
   const wrong: string[] = []
   let waiting = 0
-  let isDoubtful = false
+  let doubt: Doubt | undefined
   for (const [at, step] of steps.entries()) {
     if (step.kind === 'mark') {
       const said = JSON.parse(step.text) as Said
       hear(expected, said)
-      if ('done' in said) isDoubtful = false
+      if (doubt?.isOver(said)) doubt = undefined
     } else disk.feed(step, random)
-    // A disk that fails and loses power before it was well again may have lost anything.
-    isDoubtful ||= step.kind === 'lost'
+    if (step.kind === 'lost') doubt = new Doubt()
     waiting += moments.get(at) ?? 0
-    for (let count = isDoubtful ? 0 : waiting; count > 0; count--, waiting--) {
+    for (let count = doubt ? 0 : waiting; count > 0; count--, waiting--) {
       rmSync(found, { recursive: true, force: true })
       disk.cutPower(found, roundOf(of.seed, at * 16 + count))
       const where = `seed ${of.seed}, step ${at} of ${steps.length}, ${count}: `
@@ -118,6 +117,19 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
     }
   }
   return wrong
+}
+
+/**
+ * A disk that fails and loses power before it was well again may have lost anything. It is well when something was done that was begun
+ * after the failure: of what was begun before, it may be said only now that it is done.
+ */
+class Doubt {
+  readonly #begun = new Set<string>()
+
+  isOver(said: Said): boolean {
+    if ('begin' in said) this.#begun.add(said.begin)
+    return 'done' in said && this.#begun.has(said.done)
+  }
 }
 
 function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
