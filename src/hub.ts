@@ -9,6 +9,7 @@ import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
 import { followed, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
+import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { ownHosts } from './hub/names.ts'
@@ -80,6 +81,7 @@ export async function startHub(
   settledFolder(config.rootDir, 0o700)
 
   const keys = await nodeKeys(config)
+  const own = await filtersOfModules(config)
 
   const credentials = loadCredentials(config.credentials)
   const serving = parts.use(servingOf(config, credentials.ca, log))
@@ -110,6 +112,10 @@ export async function startHub(
     await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted, needed }),
   )
   const filters = new EnabledFilters(config, metrics, log)
+  filters.modules(own)
+  const moduleFollower = unshared.use(
+    followedModules(config, own, { filters, health, metrics, log }),
+  )
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
@@ -175,6 +181,7 @@ export async function startHub(
       shared.rescope()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)
+      moduleFollower.move(next.filters.modules)
       health.configRead()
       metrics.configReloads.add({ result: 'success' })
     },

@@ -1,23 +1,25 @@
 import { createServer } from 'node:net'
-import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
+import type { HubConfig, Setting } from '../config/config.ts'
 import type { ListenerName } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
 import { placeOf } from '../hub/places.ts'
 import { CannotListen, listening } from '../server/listening.ts'
 import { refuse, type Command } from './command.ts'
+import { readWithFilters } from './read-with-filters.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
 
 /** Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for secrets. */
 export const checkConfig: Command = {
   help: () => `Usage: nodehub check-config [FLAG...]
 
-Reads flags, environment and file as nodehub start does, without starting anything. Says all that
-is wrong, with exit code 2; or prints what is in force, in the form of a file for --config.
+Reads flags, environment and files as nodehub start does, without starting anything; loads the
+modules of --filter-module, which runs them. Says all that is wrong, with exit code 2; or prints
+what is in force, in the form of a file for --config.
 
 ${flagHelp()}
 ${elsewhere}`,
   async run(argv, terminal) {
-    const result = readConfig(processSources(argv))
+    const result = await readWithFilters(processSources(argv))
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
     const notes = [...result.notes, ...(await takenPlaces(result.config))]
     for (const note of notes) terminal.err(`note: ${note}\n`)

@@ -1,4 +1,3 @@
-import { readConfig } from '../config/config.ts'
 import { followConfig } from '../config/config-follower.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
@@ -6,6 +5,7 @@ import { dumpOnSignal } from './dump.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
 import { parentAsPredecessor } from './predecessor.ts'
+import { readWithFilters } from './read-with-filters.ts'
 import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
 import { versionText } from './version.ts'
@@ -30,7 +30,7 @@ ${elsewhere}`,
       return 0
     }
     const sources = processSources(argv)
-    const result = readConfig(sources)
+    const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()

@@ -44,7 +44,11 @@ export type ConfigResult =
       readonly notes: readonly string[]
       readonly settings: readonly Setting[]
     }
-  | { readonly mistakes: readonly string[] }
+  | {
+      readonly mistakes: readonly string[]
+      /** The files of filters it names, so that what is wrong with them can be told at once, too. */
+      readonly filterModules: readonly string[]
+    }
 
 /**
  * Reads the configuration from flags, environment, file and defaults, in this order of precedence. Either all of it is valid, or every
@@ -72,7 +76,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     ...contradictions(values, (name) => given.some((source) => source.settings.has(name))),
     ...unreadable(values, settings, credentials, readFile),
   )
-  if (mistakes.length > 0) return { mistakes }
+  if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...remarks(settings), ...observations(values, credentials))
   const { sockets } = assigned
   return { config: configOf(values, { nodeName, credentials, sockets, storeKey }), notes, settings }

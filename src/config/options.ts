@@ -343,9 +343,9 @@ export const options = {
   'filter-module': option({
     type: is.listOf(is.text('FILE')),
     group: 'Filters',
-    help: 'Filters of your own.',
+    live: true,
+    help: 'Filters of your own: modules of JavaScript or TypeScript that export them. Loaded again when a file changes.',
     default: [],
-    remark: later('only the built-in filters run'),
   }),
   'host-network-propagation': option({
     type: is.oneOf(['off', 'on', 'guarded', 'observe']),

@@ -9,6 +9,7 @@ import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
+  #unusableFilters: string | undefined
   #setAside: string | undefined
 
   /** Why the store's last write failed; `undefined` if it did not. */
@@ -39,6 +40,15 @@ export class Health {
     this.#unusableConfig = undefined
   }
 
+  filtersUnusable(mistakes: readonly string[]): void {
+    const since = new Date(now()).toISOString()
+    this.#unusableFilters = `[ ]filter-module unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+  }
+
+  filtersLoaded(): void {
+    this.#unusableFilters = undefined
+  }
+
   /** What readiness depends on. */
   checks(store: SqliteStore, { cachePath }: HubConfig, stopping: AbortSignal): ReadinessCheck[] {
     const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
@@ -60,7 +70,9 @@ export class Health {
       spellRemark(cloud),
       ...cloud.upstreams.map(upstreamRemark),
       ...(cloud.online === false ? oldestRemark(store) : []),
-      ...[this.#setAside, this.#unusableConfig].filter((remark) => remark !== undefined),
+      ...[this.#setAside, this.#unusableConfig, this.#unusableFilters].filter(
+        (remark) => remark !== undefined,
+      ),
     ]
   }
 }

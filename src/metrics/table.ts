@@ -200,6 +200,12 @@ export const metricTable = {
     help: 'Objects at which a filter failed.',
     labels: ['filter'],
   },
+  filterReloads: {
+    name: 'nodehub_filter_reload_total',
+    type: 'counter',
+    help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
+    labels: ['result'],
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config/config.ts'
 import { optionList } from '../../src/config/options.ts'
+import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
 interface Outcome {
   readonly code: unknown
@@ -58,6 +59,26 @@ void t.test('a configuration that cannot be used ends with 2 and every mistake',
     t.match({ code, out }, { code: 2, out: '' }, command)
     t.match(err, /--proxy-prt is not known.*\n.*--serve-port: "x".*\n.*--server-addr is required/)
   }
+})
+
+void t.test('what is wrong with filters of --filter-module is said with all else', async (t) => {
+  const folder = new FilterFolder(t)
+  const bad = folder.write('bad.mjs', moduleOf('masterservice', `'leave'`))
+  const good = folder.write('good.mjs', moduleOf('own', `'leave'`))
+  for (const command of ['start', 'check-config']) {
+    const { code, out, err } = await nodehub(`${command} --serve-port=x --filter-module=${bad}`)
+    t.match({ code, out }, { code: 2, out: '' }, command)
+    t.match(err, /--serve-port: "x".*\n(.*\n)*.*--filter-module: .*masterservice is the name of/)
+  }
+  const flags = '--server-addr=https://a --proxy-port=0 --serve-port=0 --proxy-secure-port=0'
+  const fine = await nodehub(`check-config ${flags} --filter-module=${good}`)
+  t.equal(fine.code, 0, fine.err)
+  t.notMatch(fine.err, /filter-module/)
+  const disabling = `check-config ${flags} --filter-module=${good} --disabled-resource-filters`
+  t.equal((await nodehub(`${disabling}=own,masterservice,*`)).code, 0)
+  const misspelt = await nodehub(`${disabling}=owm`)
+  t.equal(misspelt.code, 2)
+  t.match(misspelt.err, '--disabled-resource-filters: "owm" is no filter, did you mean own?')
 })
 
 void t.test('version tells of nodehub, Node and SQLite', async (t) => {

@@ -1,0 +1,41 @@
+import {
+  readConfig,
+  type ConfigResult,
+  type ConfigSources,
+  type HubConfig,
+} from '../config/config.ts'
+import { filterNames } from '../config/filter-names.ts'
+import { didYouMean } from '../config/suggestion.ts'
+import type { FilterDefinition } from '../filter/filter.ts'
+
+/** Reads the configuration and the filters it names. Loading a module runs it: only for who is about to start, or to say what would happen. */
+export async function readWithFilters(sources: ConfigSources): Promise<ConfigResult> {
+  const result = readConfig(sources)
+  const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
+  if (files.length === 0) return result
+  const { loadModules } = await import('../hub/filter-modules.ts') // what filters are made of is not needed without any
+  const loaded = await loadModules(files)
+  const wrong =
+    'mistakes' in loaded
+      ? loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)
+      : 'mistakes' in result
+        ? []
+        : unknownFilters(result.config, loaded.filters)
+  if (wrong.length === 0) return result
+  const before = 'mistakes' in result ? result.mistakes : []
+  return { mistakes: [...before, ...wrong], filterModules: files }
+}
+
+/** Filters that are to be left out, and that neither the hub nor a module has. */
+function unknownFilters(
+  { filters: { disabled } }: HubConfig,
+  loaded: readonly FilterDefinition[],
+): string[] {
+  const known: readonly string[] = [...filterNames, ...loaded.map(({ name }) => name)]
+  return [...disabled]
+    .filter((name) => name !== '*' && !known.includes(name))
+    .map(
+      (name) =>
+        `--disabled-resource-filters: ${JSON.stringify(name)} is no filter${didYouMean(name, known)}`,
+    )
+}

@@ -1,0 +1,96 @@
+import t from 'tap'
+import { allServices, service, services } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+/** Withholds the services of that name. */
+const withholding = (name: string): string =>
+  moduleOf('own', `service.name === '${name}' ? 'withhold' : 'leave'`)
+
+async function hubWith(t: Teardown, ...files: string[]): Promise<TestHub> {
+  const cloud = await startCloud(t)
+  for (const name of ['a', 'b']) cloud.sandbox.create(services, service(name, `10.96.0.1`))
+  const flags = [`--filter-module=${files.join(',')}`]
+  const hub = await startTestHub(t, { upstreams: [cloud], flags })
+  await hub.online()
+  return hub
+}
+
+const reread = (hub: TestHub): void => hub.hub.reconfigure(hub.config)
+
+const verbose = async (hub: TestHub): Promise<string> =>
+  (await hub.ops.get('/readyz?verbose')).body.toString()
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`a module acts as the hub's own filters do: ${encoding}`, async (t) => {
+    const folder = new FilterFolder(t)
+    const hub = await hubWith(t, folder.write('own.mjs', withholding('a')))
+    const proxy = hub.as('kube-proxy', { encoding })
+    t.strictSame((await proxy.list(allServices)).names, ['default/b'])
+    t.equal((await proxy.get('/api/v1/namespaces/default/services/a')).status, 404)
+    const other = hub.as('kubelet', { encoding })
+    t.strictSame((await other.list(allServices)).names, ['default/a', 'default/b'])
+  })
+
+  void t.test(`a changed module acts from then on: ${encoding}`, async (t) => {
+    const folder = new FilterFolder(t)
+    const hub = await hubWith(t, folder.write('own.mjs', withholding('a')))
+    const proxy = hub.as('kube-proxy', { encoding })
+    t.strictSame((await proxy.list(allServices)).names, ['default/b'])
+    folder.write('own.mjs', withholding('b'))
+    reread(hub)
+    await hub.logged('the filters of --filter-module have changed')
+    t.strictSame((await proxy.list(allServices)).names, ['default/a'])
+    t.equal(await hub.metric('nodehub_filter_reload_total{result="success"}'), 1)
+  })
+}
+
+void t.test('a bad new version is refused, told, and the last good one stays', async (t) => {
+  const folder = new FilterFolder(t)
+  const hub = await hubWith(t, folder.write('own.mjs', withholding('a')))
+  const proxy = hub.as('kube-proxy')
+  folder.write('own.mjs', withholding('b').replace('pass', 'ignore'))
+  reread(hub)
+  await hub.logged('the last good ones stay')
+  t.strictSame((await proxy.list(allServices)).names, ['default/b'])
+  t.match(
+    await verbose(hub),
+    /\[ \]filter-module unusable since .*onError must be pass or withhold/,
+  )
+  t.equal((await hub.ops.get('/readyz')).status, 200)
+  t.equal(await hub.metric('nodehub_filter_reload_total{result="failure"}'), 1)
+  folder.write('own.mjs', withholding('b'))
+  reread(hub)
+  await hub.logged('the filters of --filter-module have changed')
+  t.strictSame((await proxy.list(allServices)).names, ['default/a'])
+  t.notMatch(await verbose(hub), /filter-module/)
+})
+
+void t.test(
+  'a filter that throws is counted, and onError says what becomes of the object',
+  async (t) => {
+    const folder = new FilterFolder(t)
+    const throwing = moduleOf(
+      'own',
+      `{ if (service.name === 'a') throw new Error('a'); return 'leave' }`,
+    )
+    const hub = await hubWith(t, folder.write('own.mjs', throwing))
+    const proxy = hub.as('kube-proxy')
+    t.strictSame((await proxy.list(allServices)).names, ['default/a', 'default/b'])
+    const failed = await hub.metric('nodehub_filter_errors_total{filter="own"}')
+    t.ok(failed > 0)
+    folder.write('own.mjs', throwing.replace(`'pass'`, `'withhold'`))
+    reread(hub)
+    await hub.logged('the filters of --filter-module have changed')
+    t.strictSame((await proxy.list(allServices)).names, ['default/b'])
+  },
+)
+
+void t.test('a hub does not start with filters that it cannot use', async (t) => {
+  const folder = new FilterFolder(t)
+  await t.rejects(hubWith(t, folder.write('own.mjs', 'export const a = {}')), {
+    code: 'UNUSABLE_FILTERS',
+    message: /own\.mjs: a: name must be/,
+  })
+})
