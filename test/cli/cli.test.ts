@@ -305,7 +305,7 @@ void t.test(
   async (t) => {
     const { out } = await nodehub('start --help')
     const plain = out.replace(/\s+/g, ' ')
-    t.match(plain, 'Not yet: only the built-in filters run.')
+    t.match(plain, 'Not yet: the hub neither makes such an interface')
     t.match(plain, 'more are answered 429. Default: 250. (live)')
   },
 )
