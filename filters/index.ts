@@ -1,5 +1,16 @@
 import type { FilterDefinition } from '../src/filter/filter.ts'
+import { discardcloudservice } from './discardcloudservice.ts'
+import { forwardkubesvctraffic } from './forwardkubesvctraffic.ts'
+import { inclusterconfig } from './inclusterconfig.ts'
 import { masterservice } from './masterservice.ts'
+import { serviceenvupdater } from './serviceenvupdater.ts'
 
 /** The filters of the hub, in the order in which they act: each sees what those before it made of an object. */
-export const builtInFilters: readonly FilterDefinition[] = [masterservice]
+export const builtInFilters: readonly FilterDefinition[] = [
+  // First what withholds: nobody has to change an object that is not shown.
+  discardcloudservice,
+  forwardkubesvctraffic,
+  masterservice,
+  inclusterconfig,
+  serviceenvupdater,
+]

@@ -1,4 +1,4 @@
-import type { Edit, Filter, FilterDefinition } from '../src/filter/filter.ts'
+import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
 
 /**
  * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each pod from the Service
@@ -6,14 +6,7 @@ import type { Edit, Filter, FilterDefinition } from '../src/filter/filter.ts'
  */
 export const masterservice: FilterDefinition<'hubAddress'> = {
   name: 'masterservice',
-  rules: [
-    {
-      components: ['kubelet'],
-      group: '',
-      resources: ['services'],
-      verbs: ['get', 'list', 'watch'],
-    },
-  ],
+  rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: showing }],
   // Pods that find the API server itself work for as long as the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
@@ -29,14 +22,16 @@ export const masterservice: FilterDefinition<'hubAddress'> = {
 const pointingTo =
   ({ host, port }: { readonly host: string; readonly port: number }): Filter =>
   (service) => {
-    if (service.namespace !== 'default' || service.name !== 'kubernetes') return 'leave'
-    const edits: Edit[] = [
+    const { kind, namespace, name } = service
+    if (kind !== 'Service' || namespace !== 'default' || name !== 'kubernetes') return 'leave'
+    return [
       { op: 'set', path: ['spec', 'clusterIP'], value: host },
       { op: 'set', path: ['spec', 'clusterIPs'], value: [host] },
+      {
+        op: 'each',
+        path: ['spec', 'ports'],
+        change: (each) =>
+          each.value(['name']) === 'https' ? [{ op: 'set', path: ['port'], value: port }] : 'leave',
+      },
     ]
-    for (let at = 0; at < service.count(['spec', 'ports']); at++) {
-      if (service.value(['spec', 'ports', at, 'name']) !== 'https') continue
-      edits.push({ op: 'set', path: ['spec', 'ports', at, 'port'], value: port })
-    }
-    return edits
   }

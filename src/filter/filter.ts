@@ -3,8 +3,20 @@ import type { Edit } from '../codec/edit.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
-export type { Cursor } from '../codec/cursor.ts'
+export type { Cursor, Element } from '../codec/cursor.ts'
 export type { Edit } from '../codec/edit.ts'
+
+/** All verbs whose answers show objects: reads, and the replies to writes, which show what a read would. */
+export const showing: readonly ResourceVerb[] = [
+  'get',
+  'list',
+  'watch',
+  'create',
+  'update',
+  'patch',
+  'delete',
+  'deletecollection',
+]
 
 /** Judges one object. Must depend on nothing but the object and what `create` was given: the same object gets the same look everywhere. */
 export type Filter = (object: Cursor) => 'leave' | 'withhold' | readonly Edit[]

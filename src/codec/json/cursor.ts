@@ -1,10 +1,10 @@
 import { asBuffer } from '../../base/bytes.ts'
-import type { GVK } from '../../kube/gvk.ts'
+import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import type { Cursor, Path, Scalar } from '../cursor.ts'
+import type { Cursor, Element, Path, Scalar } from '../cursor.ts'
 import { PathError } from '../path-error.ts'
 import { elementsOf, locate, shownObject } from './locate.ts'
-import { Members, textOf, valueEnd } from './members.ts'
+import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 
 /** See `Cursor`. The top of the object is gone through once, when it is first asked for. */
 export class JsonCursor implements Cursor {
@@ -23,8 +23,12 @@ export class JsonCursor implements Cursor {
 
   get kind(): string {
     if (this.#gvk.kind !== 'Table') return this.#gvk.kind
-    const shown = this.value(['kind'])
-    return typeof shown === 'string' ? shown : ''
+    return text(this.value(['kind'])) ?? ''
+  }
+
+  get apiVersion(): string {
+    if (this.#gvk.kind !== 'Table') return apiVersionOf(this.#gvk)
+    return text(this.value(['apiVersion'])) ?? ''
   }
 
   label(key: string): string | undefined {
@@ -36,20 +40,15 @@ export class JsonCursor implements Cursor {
   }
 
   value(path: Path): Scalar | undefined {
-    const at = this.#locate(path)
-    const first = at < 0 ? undefined : this.#bytes[at]
-    // Neither null nor a list nor an object.
-    if (first === undefined || first === 0x6e || first === 0x5b || first === 0x7b) return undefined
-    const end = valueEnd(this.#bytes, at)
-    if (first === 0x22) return textOf(this.#bytes, at, end)
-    if (first === 0x74) return true
-    if (first === 0x66) return false
-    return Number(this.#bytes.toString('latin1', at, end))
+    return scalarAt(this.#bytes, this.#locate(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#bytes, this.#locate(path))
   }
 
   count(path: Path): number {
-    const at = this.#locate(path)
-    return at < 0 || this.#bytes[at] !== 0x5b ? 0 : elementsOf(this.#bytes, at).length
+    return countAt(this.#bytes, this.#locate(path))
   }
 
   #locate([first, ...rest]: Path): number {
@@ -60,6 +59,48 @@ export class JsonCursor implements Cursor {
     return locate(this.#bytes, this.#top.get(first) ?? -1, rest)
   }
 }
+
+/** See `Element`. */
+export class JsonElement implements Element {
+  readonly #bytes: Buffer
+  readonly #at: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    this.#at = at
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarAt(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+
+  count(path: Path): number {
+    return countAt(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+}
+
+function scalarAt(bytes: Buffer, at: number): Scalar | undefined {
+  const first = at < 0 ? undefined : bytes[at]
+  // Neither null nor a list nor an object.
+  if (first === undefined || first === 0x6e || first === 0x5b || first === 0x7b) return undefined
+  const end = valueEnd(bytes, at)
+  if (first === 0x22) return textOf(bytes, at, end)
+  if (first === 0x74) return true
+  if (first === 0x66) return false
+  return Number(bytes.toString('latin1', at, end))
+}
+
+function isThere(bytes: Buffer, at: number): boolean {
+  if (at < 0 || bytes[at] === 0x6e) return false
+  return bytes[at] !== 0x5b || bytes[skipSpace(bytes, at + 1)] !== 0x5d
+}
+
+const countAt = (bytes: Buffer, at: number): number =>
+  at < 0 || bytes[at] !== 0x5b ? 0 : elementsOf(bytes, at).length
 
 function topOf(bytes: Buffer, at: number): Map<string, number> {
   const top = new Map<string, number>()

@@ -1,7 +1,8 @@
 import type { GVK } from '../../kube/gvk.ts'
 import type { Path } from '../cursor.ts'
-import type { Edit, EditValue } from '../edit.ts'
+import type { Edit, EditValue, ElementChange } from '../edit.ts'
 import { PathError } from '../path-error.ts'
+import { JsonElement } from './cursor.ts'
 import { elementsOf, membersNamed, membersOf, shownObject, type Place } from './locate.ts'
 import { skipSpace, valueEnd } from './members.ts'
 import { goJson } from './write.ts'
@@ -34,6 +35,7 @@ function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
 function splicesAt(bytes: Buffer, at: number, path: Path, edit: Edit): Splice[] {
   const [step, ...rest] = path
   if (step === undefined) {
+    if (edit.op === 'each') return inEach(bytes, at, edit.change)
     return edit.op === 'set'
       ? [{ start: at, end: valueEnd(bytes, at), by: goJson(edit.value) }]
       : []
@@ -46,12 +48,15 @@ function splicesAt(bytes: Buffer, at: number, path: Path, edit: Edit): Splice[] 
 }
 
 function madeAt(start: number, end: number, path: Path, edit: Edit): Splice[] {
-  if (edit.op === 'remove' || path.includes('*')) return []
+  if (edit.op !== 'set' || path.includes('*')) return []
   return [{ start, end, by: goJson(nested(path, edit.value)) }]
 }
 
 function inObject(bytes: Buffer, at: number, key: string, rest: Path, edit: Edit): Splice[] {
-  if (bytes[at] !== 0x7b) throw new PathError(`no object has ${key}`)
+  if (bytes[at] !== 0x7b) {
+    if (edit.op === 'each') return []
+    throw new PathError(`no object has ${key}`)
+  }
   const named = membersNamed(bytes, at, key)
   const last = named.at(-1)
   if (edit.op === 'remove' && rest.length === 0) {
@@ -59,7 +64,7 @@ function inObject(bytes: Buffer, at: number, key: string, rest: Path, edit: Edit
     return last ? [without(bytes, at, membersOf(bytes, at), named)] : []
   }
   if (last) return splicesAt(bytes, last.valueStart, rest, edit)
-  if (edit.op === 'remove' || rest.includes('*')) return []
+  if (edit.op !== 'set' || rest.includes('*')) return []
   const member = `${goJson(key)}:${goJson(nested(rest, edit.value))}`
   const end = valueEnd(bytes, at) - 1
   const empty = bytes[skipSpace(bytes, at + 1)] === 0x7d
@@ -73,7 +78,10 @@ function inList(
   rest: Path,
   edit: Edit,
 ): Splice[] {
-  if (bytes[at] !== 0x5b) throw new PathError(`no list has ${step}`)
+  if (bytes[at] !== 0x5b) {
+    if (edit.op === 'each') return []
+    throw new PathError(`no list has ${step}`)
+  }
   const elements = elementsOf(bytes, at)
   const meant = typeof step === 'number' ? elements.slice(step, step + 1) : elements
   if (meant.length === 0) return appended(bytes, at, elements.length, step, rest, edit)
@@ -89,7 +97,7 @@ function appended(
   rest: Path,
   edit: Edit,
 ): Splice[] {
-  if (edit.op === 'remove' || step === '*' || rest.includes('*')) return []
+  if (edit.op !== 'set' || step === '*' || rest.includes('*')) return []
   if (step !== count) throw new PathError(`no element ${step} in a list of ${count}`)
   const element = goJson(nested(rest, edit.value))
   const end = valueEnd(bytes, at) - 1
@@ -105,8 +113,39 @@ function without(
 ): Splice {
   const gone = new Set(removed.map(({ start }) => start))
   const kept = all.filter(({ start }) => !gone.has(start))
-  const parts = kept.map(({ start, end }) => bytes.toString('utf8', start, end))
-  return { start: at + 1, end: valueEnd(bytes, at) - 1, by: parts.join(',') }
+  return inPlaceOf(
+    bytes,
+    at,
+    kept.map(({ start, end }) => bytes.subarray(start, end)),
+  )
+}
+
+/** The object or list at `at` with these members or elements in it and no others. */
+function inPlaceOf(bytes: Buffer, at: number, parts: readonly Buffer[]): Splice {
+  const by = Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [comma, part])))
+  return { start: at + 1, end: valueEnd(bytes, at) - 1, by }
+}
+
+const comma = Buffer.from(',')
+
+/** The elements of the list at `at` as `change` wants them; what is no list has none. */
+function inEach(bytes: Buffer, at: number, change: ElementChange): Splice[] {
+  if (bytes[at] !== 0x5b) return []
+  const kept: Buffer[] = []
+  const changed: Splice[] = []
+  const elements = elementsOf(bytes, at)
+  for (const { start, end } of elements) {
+    const wanted = change(new JsonElement(bytes, start))
+    if (wanted === 'remove') continue
+    const before = bytes.subarray(start, end)
+    const after =
+      wanted === 'leave'
+        ? before
+        : wanted.reduce((made, edit) => spliced(made, splicesAt(made, 0, edit.path, edit)), before)
+    kept.push(after)
+    if (after !== before) changed.push({ start, end, by: after })
+  }
+  return kept.length === elements.length ? changed : [inPlaceOf(bytes, at, kept)]
 }
 
 /** What has to be put in a place so that `path` in it leads to `value`. */

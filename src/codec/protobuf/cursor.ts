@@ -1,7 +1,7 @@
 import { asBuffer } from '../../base/bytes.ts'
-import type { GVK } from '../../kube/gvk.ts'
+import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import type { Cursor, Path, Scalar } from '../cursor.ts'
+import type { Cursor, Element, Path, Scalar } from '../cursor.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { readScalar } from './scalar.ts'
@@ -35,6 +35,10 @@ export class ProtobufCursor implements Cursor {
     return this.#gvk.kind
   }
 
+  get apiVersion(): string {
+    return apiVersionOf(this.#gvk)
+  }
+
   label(key: string): string | undefined {
     return text(this.value(['metadata', 'labels', key]))
   }
@@ -44,20 +48,63 @@ export class ProtobufCursor implements Cursor {
   }
 
   value(path: Path): Scalar | undefined {
-    const found = this.#find(path)
-    if (!found || found.list) return undefined
-    return readScalar(found.field, found.pieces)
+    return scalarOf(this.#find(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#find(path))
   }
 
   count(path: Path): number {
-    const found = this.#find(path)
-    return found?.list === true ? found.pieces.length : 0
+    return countOf(this.#find(path))
   }
 
   #find(path: Path): Found | undefined {
     if (isLeftOut(this.#gvk, path[0])) return undefined
     return find(knownSchema(this.#gvk), this.#top, path)
   }
+}
+
+/** See `Element`. */
+export class ProtobufElement implements Element {
+  readonly #field: Field
+  readonly #pieces: readonly Occurrence[]
+
+  /** `field` is that of the list. */
+  constructor(field: Field, element: Occurrence) {
+    this.#field = { ...field, shown: true }
+    this.#pieces = [element]
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarOf(this.#find(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#find(path))
+  }
+
+  count(path: Path): number {
+    return countOf(this.#find(path))
+  }
+
+  #find(path: Path): Found | undefined {
+    return further(this.#field, this.#pieces, path)
+  }
+}
+
+const scalarOf = (found: Found | undefined): Scalar | undefined =>
+  !found || found.list ? undefined : readScalar(found.field, found.pieces)
+
+const countOf = (found: Found | undefined): number =>
+  found?.list === true ? found.pieces.length : 0
+
+function isThere(found: Found | undefined): boolean {
+  if (!found) return false
+  const { field, pieces, list } = found
+  if (list || field.type !== 'message')
+    return list ? pieces.length > 0 : scalarOf(found) !== undefined
+  return pieces.length > 0 || field.shown === true
 }
 
 function find(

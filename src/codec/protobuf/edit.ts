@@ -1,11 +1,12 @@
 import type { GVK } from '../../kube/gvk.ts'
 import type { Path } from '../cursor.ts'
-import type { Edit } from '../edit.ts'
+import type { Edit, ElementChange } from '../edit.ts'
 import { PathError } from '../path-error.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
+import { ProtobufElement } from './cursor.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { emptyValue, entryAround, writeEntry, writeField, writeValue } from './scalar.ts'
-import { entriesOf, occurrences, type Occurrence } from './values.ts'
+import { elementsIn, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { bytesField, Fields, lengthType, varint } from './wire.ts'
 
 /** The message with one edit made. What the edit does not lead through keeps its bytes. */
@@ -25,6 +26,7 @@ function editMessage(schema: MessageSchema, bytes: Buffer, path: Path, edit: Edi
   }
   if (rest.length === 0) {
     if (edit.op === 'set') return replaced(bytes, field, writeField(field, edit.value))
+    if (edit.op === 'each') return editEach(bytes, field, edit.change)
     return removed(bytes, field)
   }
   if (field.map) return editMap(bytes, field, rest, edit)
@@ -69,9 +71,7 @@ function removed(bytes: Buffer, field: Field): Buffer {
 
 function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit): Buffer {
   if (typeof key !== 'string' || key === '*') throw new PathError(`no key ${key} in a map`)
-  const entries = entriesOf([whole(bytes)], field)
-  const known = entries.get(key)
-  const value = { ...field, number: 2 }
+  const known = entriesOf([whole(bytes)], field).get(key)
   let entry = nothing
   if (rest.length > 0) {
     const inner = known ? valueOf(known) : nothing
@@ -79,14 +79,80 @@ function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit):
     if (changed.equals(inner)) return bytes
     entry = entryAround(field, key, bytesField(2, changed))
   } else if (edit.op === 'set') entry = writeEntry(field, key, edit.value)
-  else if (!known) return bytes
-  const others = [...entries]
-    .filter(([other]) => other !== key)
-    .map(([other, held]) => [other, entryAround(field, other, rewritten(value, held))] as const)
-  const all = entry.length === 0 ? others : [...others, [key, entry] as const]
-  // Go writes the keys in order.
-  all.sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-  return replaced(bytes, field, Buffer.concat(all.map(([, written]) => written)))
+  else if (!known || edit.op === 'each') return bytes
+  return withEntry(bytes, field, key, entry)
+}
+
+/** `entry` in place of all entries with this key: where the first was, else where Go, which writes keys in order, would write it. */
+function withEntry(bytes: Buffer, { number }: Field, key: string, entry: Buffer): Buffer {
+  const name = Buffer.from(key)
+  const others: Buffer[] = []
+  let same = -1
+  let later = -1
+  for (const fields = new Fields(bytes); fields.next();) {
+    const order = fields.number === number ? Buffer.compare(keyOf(fields), name) : NaN
+    if (order === 0) {
+      if (same < 0) same = others.length
+      continue
+    }
+    if (later < 0 && (order > 0 || fields.number > number)) later = others.length
+    others.push(fields.whole)
+  }
+  const at = [same, later, others.length].find((index) => index >= 0)
+  return Buffer.concat([...others.slice(0, at), entry, ...others.slice(at)])
+}
+
+function keyOf(entry: Fields): Buffer {
+  let key: Buffer = nothing
+  if (entry.type !== lengthType) return key
+  for (const fields = new Fields(entry.bytes, entry.valueStart, entry.valueEnd); fields.next();) {
+    if (fields.number === 1) key = fields.value
+  }
+  return key
+}
+
+/** The elements of a list as `change` wants them; all else stays where it is. */
+function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
+  if (!field.repeated) throw new PathError('each element of what is no list')
+  const parts: Buffer[] = []
+  let changed = false
+  for (const fields = new Fields(bytes); fields.next();) {
+    const made = fields.number === field.number ? judged(fields, field, change) : undefined
+    if (made) changed = true
+    parts.push(made ?? fields.whole)
+  }
+  return changed ? Buffer.concat(parts) : bytes
+}
+
+/** What becomes of one occurrence of a list's field, which holds several elements where numbers are written together. */
+function judged(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
+  const elements = elementsIn(one, field)
+  const made = elements.map((element) => changedElement(field, element, change))
+  if (made.every((part) => part === undefined)) return undefined
+  return Buffer.concat(
+    made.map((part, index) => part ?? rewritten(field, elements[index] as Occurrence)),
+  )
+}
+
+/** `undefined`: it is left. */
+function changedElement(
+  field: Field,
+  element: Occurrence,
+  change: ElementChange,
+): Buffer | undefined {
+  const wanted = change(new ProtobufElement(field, element))
+  if (wanted === 'leave') return undefined
+  if (wanted === 'remove') return nothing
+  const before = rewritten(field, element)
+  let made: Occurrence | undefined = element
+  let after = before
+  for (const edit of wanted) {
+    if (!made) break
+    after = editElement(field, made, edit.path, edit)
+    const fields = new Fields(after)
+    made = fields.next() ? elementsIn(fields, field)[0] : undefined
+  }
+  return after.equals(before) ? undefined : after
 }
 
 function editList(bytes: Buffer, field: Field, [step, ...rest]: Path, edit: Edit): Buffer {
@@ -101,6 +167,10 @@ function editList(bytes: Buffer, field: Field, [step, ...rest]: Path, edit: Edit
       throw new PathError(`no element ${step} in a list of ${elements.length}`)
     }
     written.push(newElement(field, rest, edit))
+  } else if (
+    written.every((made, at) => made.equals(rewritten(field, elements[at] as Occurrence)))
+  ) {
+    return bytes
   }
   return replaced(bytes, field, Buffer.concat(written))
 }
@@ -110,6 +180,7 @@ function editElement(field: Field, element: Occurrence, rest: Path, edit: Edit):
     const inner = editMessage(messageOf(field), valueOf(element), rest, edit)
     return bytesField(field.number, inner)
   }
+  if (edit.op === 'each') throw new PathError('each element of what is no list')
   return edit.op === 'set' ? writeValue(field, edit.value) : nothing
 }
 

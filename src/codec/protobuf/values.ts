@@ -18,14 +18,19 @@ export function occurrences(pieces: readonly Occurrence[], field: Field): Occurr
   for (const { bytes, start, end } of pieces) {
     for (const fields = new Fields(bytes, start, end); fields.next();) {
       if (fields.number !== field.number) continue
-      const { type, valueStart, valueEnd } = fields
-      const one = { bytes, type, start: valueStart, end: valueEnd }
-      if (field.repeated && type === lengthType && packable.has(field.type)) {
-        found.push(...unpacked(one))
-      } else found.push(one)
+      found.push(...elementsIn(fields, field))
     }
   }
   return found
+}
+
+/** What one occurrence of a field holds: one value, or the numbers that are written together in it. */
+export function elementsIn(
+  { bytes, type, valueStart: start, valueEnd: end }: Fields,
+  field: Field,
+): Occurrence[] {
+  const one = { bytes, type, start, end }
+  return field.repeated && type === lengthType && packable.has(field.type) ? unpacked(one) : [one]
 }
 
 function unpacked({ bytes, start, end }: Occurrence): Occurrence[] {

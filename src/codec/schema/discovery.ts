@@ -41,6 +41,24 @@ const endpointPort = message('EndpointPort', {
   appProtocol: optional(string(4)),
 })
 
+/** kubernetes/api discovery/v1beta1, which API servers before 1.25 have. */
+const endpointBeta = message('Endpoint', {
+  addresses: shown(list(string(1))),
+  conditions: of(2, endpointConditions),
+  hostname: optional(string(3)),
+  targetRef: optional(of(4, objectReference)),
+  topology: map(string(5)),
+  nodeName: optional(string(6)),
+  hints: optional(of(7, endpointHints)),
+})
+
+export const endpointSliceBeta = message('EndpointSlice', {
+  metadata: of(1, objectMeta),
+  addressType: shown(string(4)),
+  endpoints: shown(list(of(2, endpointBeta))),
+  ports: shown(list(of(3, endpointPort))),
+})
+
 export const endpointSlice = message('EndpointSlice', {
   metadata: of(1, objectMeta),
   addressType: shown(string(4)),

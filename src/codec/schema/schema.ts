@@ -4,7 +4,7 @@ import { subjectAccessReview } from './authorization.ts'
 import { persistentVolumeClaim } from './claim.ts'
 import { lease } from './coordination.ts'
 import { configMap, event, namespace, secret, serviceAccount } from './core.ts'
-import { endpointSlice } from './discovery.ts'
+import { endpointSlice, endpointSliceBeta } from './discovery.ts'
 import { event as newerEvent } from './events.ts'
 import { apiResourceList, deleteOptions, listMeta, partialObjectMetadata, status } from './meta.ts'
 import { node } from './node.ts'
@@ -41,6 +41,7 @@ const kinds: Readonly<Record<string, readonly MessageSchema[]>> = {
   'meta.k8s.io/v1': withLists([partialObjectMetadata]),
   'meta.k8s.io/v1beta1': withLists([partialObjectMetadata]),
   'discovery.k8s.io/v1': withLists([endpointSlice]),
+  'discovery.k8s.io/v1beta1': withLists([endpointSliceBeta]),
   'events.k8s.io/v1': withLists([newerEvent]),
   'coordination.k8s.io/v1': withLists([lease]),
   'storage.k8s.io/v1': withLists([csiNode, csiDriver, volumeAttachment]),

@@ -1,0 +1,55 @@
+import { isIP } from 'node:net'
+import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
+import type { HubAddress } from '../src/filter/inputs.ts'
+
+/**
+ * Leads to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy is shown the hub as the only endpoint. Slices of
+ * the other family of addresses go on leading to the cloud.
+ */
+export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
+  name: 'forwardkubesvctraffic',
+  rules: [
+    {
+      components: ['kube-proxy'],
+      group: 'discovery.k8s.io',
+      resources: ['endpointslices'],
+      verbs: showing,
+    },
+  ],
+  // Pods that find the API server itself work for as long as the node is online.
+  onError: 'pass',
+  needs: ['hubAddress'],
+  create({ hubAddress }, warn) {
+    if (!hubAddress) {
+      warn('forwardkubesvctraffic: does nothing without an address at which pods reach the hub')
+      return undefined
+    }
+    const family = isIP(hubAddress.host)
+    if (family === 0) {
+      warn(`forwardkubesvctraffic: does nothing, ${hubAddress.host} is no IP address`)
+      return undefined
+    }
+    return pointingTo(hubAddress, `IPv${family}`)
+  },
+}
+
+const pointingTo =
+  ({ host, port }: HubAddress, family: string): Filter =>
+  (slice) => {
+    const { kind, namespace, name } = slice
+    if (kind !== 'EndpointSlice' || namespace !== 'default' || name !== 'kubernetes') return 'leave'
+    if (slice.value(['addressType']) !== family) return 'leave'
+    return [
+      {
+        op: 'set',
+        path: ['endpoints'],
+        value: [{ addresses: [host], conditions: { ready: true } }],
+      },
+      {
+        op: 'each',
+        path: ['ports'],
+        change: (each) =>
+          each.value(['name']) === 'https' ? [{ op: 'set', path: ['port'], value: port }] : 'leave',
+      },
+    ]
+  }

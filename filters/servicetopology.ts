@@ -1,0 +1,96 @@
+import {
+  showing,
+  type Cursor,
+  type Edit,
+  type Element,
+  type Filter,
+  type FilterDefinition,
+} from '../src/filter/filter.ts'
+
+const components = ['kube-proxy', 'coredns', 'nginx-ingress-controller']
+
+/**
+ * Keeps traffic near: of a service with the annotation `openyurt.io/topologyKeys` only endpoints on this node or on nodes of its pool are
+ * shown. What is left of an object is shown even where it is nothing, and hints stay as they are.
+ */
+export const servicetopology: FilterDefinition<'nodeName' | 'pool' | 'poolNodes' | 'topologies'> = {
+  name: 'servicetopology',
+  rules: [
+    { components, group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: showing },
+    { components, group: '', resources: ['endpoints'], verbs: showing },
+  ],
+  // Endpoints further away work, too.
+  onError: 'pass',
+  needs: ['nodeName', 'pool', 'poolNodes', 'topologies'],
+  awaits: ['pool', 'poolNodes', 'topologies'],
+  create({ nodeName, pool, poolNodes, topologies }) {
+    if (!topologies) return undefined
+    const onNode = new Set([nodeName])
+    // In no pool, a node is all there is near it.
+    const inPool = pool === null ? onNode : poolNodes && new Set(poolNodes)
+    return near((service) => {
+      if (!Object.hasOwn(topologies, service)) return undefined
+      switch (topologies[service]) {
+        case 'kubernetes.io/hostname':
+          return onNode
+        case 'openyurt.io/nodepool':
+        case 'kubernetes.io/zone':
+          return inPool
+        default:
+          return undefined
+      }
+    })
+  },
+}
+
+/** `nodesOf`: the nodes whose endpoints of a service, by `namespace/name`, are to be shown; `undefined`: of all. */
+const near =
+  (nodesOf: (service: string) => ReadonlySet<string> | undefined): Filter =>
+  (object) => {
+    const service = serviceOf(object)
+    const nodes = service === undefined ? undefined : nodesOf(`${object.namespace}/${service}`)
+    if (!nodes) return 'leave'
+    return object.kind === 'Endpoints' ? addressesOn(nodes) : endpointsOn(nodes, nodeOf(object))
+  }
+
+/** The service whose endpoints an object has. */
+function serviceOf(object: Cursor): string | undefined {
+  if (object.kind === 'Endpoints') return object.name
+  return object.kind === 'EndpointSlice' ? object.label('kubernetes.io/service-name') : undefined
+}
+
+const endpointsOn = (nodes: ReadonlySet<string>, node: NodeOf): readonly Edit[] => [
+  {
+    op: 'each',
+    path: ['endpoints'],
+    change: (endpoint) => (isOn(nodes, node(endpoint)) ? 'leave' : 'remove'),
+  },
+]
+
+/** Of what is on no node that is known, nobody knows that it is near. */
+const isOn = (nodes: ReadonlySet<string>, node: unknown): boolean =>
+  typeof node === 'string' && nodes.has(node)
+
+type NodeOf = (endpoint: Element) => unknown
+
+/** The name of the node that an endpoint is on. */
+const nodeOf = ({ apiVersion }: Cursor): NodeOf =>
+  apiVersion === 'discovery.k8s.io/v1beta1'
+    ? (endpoint) =>
+        endpoint.value(['topology', 'kubernetes.io/hostname']) ?? endpoint.value(['nodeName'])
+    : (endpoint) => endpoint.value(['nodeName'])
+
+/** A subset in which no address is left goes, as the API server has none without. */
+const addressesOn = (nodes: ReadonlySet<string>): readonly Edit[] => [
+  ...['addresses', 'notReadyAddresses'].map((addresses): Edit => ({
+    op: 'each',
+    path: ['subsets', '*', addresses],
+    change: (address) => (isOn(nodes, address.value(['nodeName'])) ? 'leave' : 'remove'),
+  })),
+  {
+    op: 'each',
+    path: ['subsets'],
+    change: (subset) =>
+      subset.has(['addresses']) || subset.has(['notReadyAddresses']) ? 'leave' : 'remove',
+  },
+]

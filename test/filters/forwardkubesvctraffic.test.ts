@@ -1,0 +1,78 @@
+import t from 'tap'
+import { forwardkubesvctraffic } from '../../filters/forwardkubesvctraffic.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { inputsOf } from '../kit/inputs.ts'
+import { lookOf, made } from '../kit/look.ts'
+
+const filter = made(forwardkubesvctraffic, { hubAddress: { host: '169.254.2.1', port: 10268 } })
+
+const slice = (changes: JsonObject = {}, named: JsonObject = {}): JsonObject => ({
+  kind: 'EndpointSlice',
+  apiVersion: 'discovery.k8s.io/v1',
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    resourceVersion: '1',
+    labels: { 'kubernetes.io/service-name': 'kubernetes' },
+    ...named,
+  },
+  addressType: 'IPv4',
+  endpoints: [
+    { addresses: ['192.168.0.1'], conditions: { ready: true } },
+    { addresses: ['192.168.0.2'], conditions: { ready: false, serving: true } },
+  ],
+  ports: [
+    { name: 'https', protocol: 'TCP', port: 6443 },
+    { name: 'other', protocol: 'TCP', port: 1 },
+  ],
+  ...changes,
+})
+
+const shown = {
+  endpoints: [{ addresses: ['169.254.2.1'], conditions: { ready: true } }],
+  ports: [
+    { name: 'https', protocol: 'TCP', port: 10268 },
+    { name: 'other', protocol: 'TCP', port: 1 },
+  ],
+}
+
+void t.test('the slice of the service kubernetes leads to the hub alone', async (t) => {
+  t.strictSame(lookOf(t, filter, slice()), slice(shown))
+  t.equal(lookOf(t, filter, slice(shown)), 'left', 'a second time changes nothing')
+  const beta = { apiVersion: 'discovery.k8s.io/v1beta1' }
+  t.strictSame(lookOf(t, filter, slice(beta)), slice({ ...beta, ...shown }))
+})
+
+void t.test('other slices are left alone', async (t) => {
+  t.equal(lookOf(t, filter, slice({}, { name: 'kubernetes-1' })), 'left')
+  t.equal(lookOf(t, filter, slice({}, { namespace: 'kube-system' })), 'left')
+})
+
+void t.test('addresses of the other family go on leading to the cloud', async (t) => {
+  const v6 = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'], conditions: {} }] }
+  t.equal(lookOf(t, filter, slice(v6)), 'left')
+  const at6 = made(forwardkubesvctraffic, { hubAddress: { host: 'fd00::9', port: 10268 } })
+  t.equal(lookOf(t, at6, slice()), 'left')
+  t.strictSame(
+    lookOf(t, at6, slice(v6)),
+    slice({
+      ...v6,
+      ...shown,
+      endpoints: [{ addresses: ['fd00::9'], conditions: { ready: true } }],
+    }),
+  )
+})
+
+void t.test('what is no slice is left alone', async (t) => {
+  const metadata = { name: 'kubernetes', namespace: 'default', resourceVersion: '1' }
+  t.equal(lookOf(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
+})
+
+void t.test('a hub that pods cannot reach by an address says so and does nothing', async (t) => {
+  const said: string[] = []
+  const warn = (line: string): void => void said.push(line)
+  t.equal(forwardkubesvctraffic.create(inputsOf(), warn), undefined)
+  const named = { hubAddress: { host: 'hub.example', port: 10268 } }
+  t.equal(forwardkubesvctraffic.create(inputsOf(named), warn), undefined)
+  t.match(said, [/^forwardkubesvctraffic: /, /hub\.example is no IP address/])
+})

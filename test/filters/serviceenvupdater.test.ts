@@ -1,0 +1,111 @@
+import t from 'tap'
+import { serviceenvupdater } from '../../filters/serviceenvupdater.ts'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { inputsOf } from '../kit/inputs.ts'
+import { lookOf, made } from '../kit/look.ts'
+
+const filter = made(serviceenvupdater, { hubAddress: { host: '169.254.2.1', port: 10268 } })
+
+const variable = (name: string, value?: string): JsonObject => ({
+  name,
+  ...(value !== undefined && { value }),
+})
+const host = (value?: string): JsonObject => variable('KUBERNETES_SERVICE_HOST', value)
+const port = (value?: string): JsonObject => variable('KUBERNETES_SERVICE_PORT', value)
+const other = variable('OTHER', '10.96.0.1')
+
+type Containers = Readonly<Record<string, readonly (readonly JsonObject[])[]>>
+
+const pod = (containers: Containers): JsonObject => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'a', namespace: 'default', resourceVersion: '1' },
+  spec: {
+    nodeName: 'node-1',
+    ...Object.fromEntries(
+      Object.entries(containers).map(([kind, envs]) => [
+        kind,
+        envs.map((env, at): Json => {
+          return { name: `${kind}-${at}`, image: 'a', ...(env.length > 0 && { env: [...env] }) }
+        }),
+      ]),
+    ),
+  },
+})
+
+const ours = [host('169.254.2.1'), port('10268')]
+
+// The six cases of yurthub's own test, and the kinds of containers that it leaves out.
+const cases: readonly (readonly [why: string, before: Containers, after: Containers | 'left'])[] = [
+  [
+    'both are set',
+    { containers: [[host('10.96.0.1'), other, port('443')]] },
+    { containers: [[host('169.254.2.1'), other, port('10268')]] },
+  ],
+  ['both are right', { containers: [[other, ...ours]] }, 'left'],
+  ['neither is set', { containers: [[other], []] }, 'left'],
+  [
+    'only the host is set',
+    { containers: [[host('10.96.0.1')]] },
+    { containers: [[host('169.254.2.1')]] },
+  ],
+  ['only the port is set', { containers: [[port('443')]] }, { containers: [[port('10268')]] }],
+  [
+    'several containers',
+    { containers: [[host('a'), port('1')], [other], [port('2'), host('b')]] },
+    { containers: [ours, [other], [port('10268'), host('169.254.2.1')]] },
+  ],
+  [
+    'init and ephemeral containers',
+    {
+      containers: [[other]],
+      initContainers: [[host('a'), port('1')]],
+      ephemeralContainers: [[other, host('a')], [port('1')]],
+    },
+    {
+      containers: [[other]],
+      initContainers: [ours],
+      ephemeralContainers: [[other, host('169.254.2.1')], [port('10268')]],
+    },
+  ],
+  ['set to nothing', { containers: [[host('')]] }, { containers: [[host('169.254.2.1')]] }],
+  ['set without a value', { containers: [[host()]] }, { containers: [[host('169.254.2.1')]] }],
+  [
+    'set twice',
+    { containers: [[host('a'), host('b')]] },
+    { containers: [[ours[0] as JsonObject, host('169.254.2.1')]] },
+  ],
+]
+
+void t.test('a container that names the API server is led to the hub', async (t) => {
+  for (const [why, before, after] of cases) {
+    t.strictSame(lookOf(t, filter, pod(before)), after === 'left' ? 'left' : pod(after), why)
+  }
+})
+
+void t.test('a value that comes from somewhere else stays', async (t) => {
+  const sources: readonly JsonObject[] = [
+    { fieldRef: { apiVersion: 'v1', fieldPath: 'status.hostIP' } },
+    { configMapKeyRef: { name: 'a', key: 'b' } },
+    { secretKeyRef: { name: 'a', key: 'b' } },
+  ]
+  for (const valueFrom of sources) {
+    const env = [{ ...host(), valueFrom }]
+    t.equal(lookOf(t, filter, pod({ containers: [env] })), 'left')
+  }
+})
+
+void t.test('what is no pod is left alone', async (t) => {
+  const metadata = { name: 'a', namespace: 'default', resourceVersion: '1' }
+  const service = { kind: 'Service', apiVersion: 'v1', metadata }
+  t.equal(lookOf(t, filter, service), 'left')
+})
+
+void t.test('a hub that pods cannot reach says so and does nothing', async (t) => {
+  const said: string[] = []
+  t.equal(
+    serviceenvupdater.create(inputsOf(), (line) => void said.push(line)),
+    undefined,
+  )
+  t.match(said, [/^serviceenvupdater: /])
+})

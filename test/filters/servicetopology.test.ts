@@ -1,0 +1,179 @@
+import t from 'tap'
+import { servicetopology } from '../../filters/servicetopology.ts'
+import type { Inputs } from '../../src/filter/inputs.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { lookOf, made } from '../kit/look.ts'
+
+const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: undefined, labels: {}, annotations: {} }
+
+/** Of node-1, which is in a pool with node-3; node-2 is in another, and no-such-node in none. */
+const known = (topology: string | undefined, changes: Partial<Inputs> = {}): Partial<Inputs> => ({
+  nodeName: 'node-1',
+  pool,
+  poolNodes: ['node-1', 'node-3'],
+  topologies: {
+    'default/other': 'kubernetes.io/hostname',
+    ...(topology !== undefined && { 'default/web': topology }),
+  },
+  ...changes,
+})
+
+const nodes = ['node-1', 'node-2', 'node-3', 'no-such-node']
+
+/** How each version has the endpoints of a service on nodes, `undefined` being on none that is known. */
+const kinds: Readonly<Record<string, (on: readonly (string | undefined)[]) => JsonObject>> = {
+  'EndpointSlice v1': (on) => ({
+    ...slice('discovery.k8s.io/v1'),
+    endpoints: on.map((node) => ({
+      ...endpoint,
+      zone: 'z',
+      ...(node !== undefined && { nodeName: node }),
+    })),
+  }),
+  'EndpointSlice v1beta1': (on) => ({
+    ...slice('discovery.k8s.io/v1beta1'),
+    endpoints: on.map((node) => ({
+      ...endpoint,
+      topology: {
+        'topology.kubernetes.io/zone': 'z',
+        ...(node !== undefined && { 'kubernetes.io/hostname': node }),
+      },
+    })),
+  }),
+  Endpoints: (on) => ({
+    kind: 'Endpoints',
+    apiVersion: 'v1',
+    metadata: { name: 'web', namespace: 'default', resourceVersion: '1' },
+    subsets:
+      on.length === 0
+        ? []
+        : [
+            {
+              addresses: on.map((node) => ({
+                ip: '10.244.1.2',
+                ...(node !== undefined && { nodeName: node }),
+              })),
+              ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+            },
+          ],
+  }),
+}
+
+const endpoint = {
+  addresses: ['10.244.1.2'],
+  conditions: { ready: true },
+  targetRef: { kind: 'Pod', namespace: 'default', name: 'web-1' },
+  hints: { forZones: [{ name: 'z' }] },
+}
+
+const slice = (apiVersion: string): JsonObject => ({
+  kind: 'EndpointSlice',
+  apiVersion,
+  metadata: {
+    name: 'web-xyz',
+    namespace: 'default',
+    resourceVersion: '1',
+    labels: { 'kubernetes.io/service-name': 'web' },
+  },
+  addressType: 'IPv4',
+  ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+})
+
+const node = 'kubernetes.io/hostname'
+const inPool = ['openyurt.io/nodepool', 'kubernetes.io/zone']
+
+for (const [kind, on] of Object.entries(kinds)) {
+  void t.test(`by node, only what is on this node is shown: ${kind}`, async (t) => {
+    const filter = made(servicetopology, known(node))
+    t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1']))
+    t.equal(lookOf(t, filter, on(['node-1'])), 'left')
+    t.strictSame(lookOf(t, filter, on(['node-2', 'node-3'])), on([]), 'none on this node')
+  })
+
+  void t.test(`by pool, only what is on nodes of the pool is shown: ${kind}`, async (t) => {
+    for (const topology of inPool) {
+      const filter = made(servicetopology, known(topology))
+      t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1', 'node-3']), topology)
+      t.equal(lookOf(t, filter, on(['node-3', 'node-1'])), 'left')
+      t.strictSame(lookOf(t, filter, on(['node-2', 'no-such-node'])), on([]), 'none in the pool')
+    }
+  })
+
+  void t.test(`what is on no node that is known is near nobody: ${kind}`, async (t) => {
+    for (const topology of [node, ...inPool]) {
+      const filter = made(servicetopology, known(topology))
+      t.strictSame(lookOf(t, filter, on([undefined, 'node-1'])), on(['node-1']), topology)
+      t.strictSame(lookOf(t, filter, on([undefined])), on([]), topology)
+    }
+    const oddly = made(servicetopology, known(node, { nodeName: 'undefined' }))
+    t.strictSame(lookOf(t, oddly, on([undefined])), on([]), 'whatever nodes are called')
+  })
+
+  void t.test(`an orphan node is near itself alone: ${kind}`, async (t) => {
+    for (const topology of [node, ...inPool]) {
+      const filter = made(servicetopology, known(topology, { pool: null, poolNodes: [] }))
+      t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1']), topology)
+    }
+  })
+
+  void t.test(`a pool that is empty has nothing near it: ${kind}`, async (t) => {
+    for (const topology of inPool) {
+      const filter = made(servicetopology, known(topology, { poolNodes: [] }))
+      t.strictSame(lookOf(t, filter, on(nodes)), on([]), topology)
+    }
+  })
+
+  void t.test(`without a topology of its service all is shown: ${kind}`, async (t) => {
+    for (const topology of [undefined, '', 'kubernetes.io/region', 'openyurt.io/nodepool,']) {
+      t.equal(lookOf(t, made(servicetopology, known(topology)), on(nodes)), 'left', `${topology}`)
+    }
+  })
+
+  void t.test(`a service of the same name elsewhere is another: ${kind}`, async (t) => {
+    const filter = made(
+      servicetopology,
+      known(undefined, { topologies: { 'other/web': node, web: node } }),
+    )
+    t.equal(lookOf(t, filter, on(nodes)), 'left')
+  })
+}
+
+void t.test('a slice that names no service is left alone', async (t) => {
+  const filter = made(servicetopology, known(node))
+  for (const labels of [{}, { 'kubernetes.io/service-name': 'none' }]) {
+    const web = kinds['EndpointSlice v1']?.(nodes) ?? {}
+    const metadata = { ...(web['metadata'] as JsonObject), labels }
+    t.equal(lookOf(t, filter, { ...web, metadata }), 'left')
+  }
+})
+
+void t.test('addresses that are not ready are near as the others are', async (t) => {
+  const [near, far] = [
+    { ip: '10.244.1.2', nodeName: 'node-1' },
+    { ip: '10.244.2.2', nodeName: 'node-2' },
+  ]
+  const ports = [{ name: 'http', port: 80, protocol: 'TCP' }]
+  const endpoints = (...subsets: JsonObject[]): JsonObject => ({
+    ...kinds['Endpoints']?.([]),
+    subsets: subsets.map((subset) => ({ ...subset, ports })),
+  })
+  const filter = made(servicetopology, known(node))
+  const before = endpoints(
+    { addresses: [near, far], notReadyAddresses: [far] },
+    { notReadyAddresses: [far, near] },
+    { addresses: [far] },
+  )
+  const look = lookOf(t, filter, before)
+  t.match(look, endpoints({ addresses: [near] }, { notReadyAddresses: [near] }))
+  t.equal(((look as JsonObject)['subsets'] as unknown[]).length, 2)
+})
+
+void t.test('what has no endpoints is left alone', async (t) => {
+  const metadata = { name: 'web', namespace: 'default', resourceVersion: '1' }
+  const filter = made(servicetopology, known(node))
+  t.equal(lookOf(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
+})
+
+void t.test('what it must not guess is waited for', async (t) => {
+  t.strictSame(servicetopology.awaits, ['pool', 'poolNodes', 'topologies'])
+})

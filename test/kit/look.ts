@@ -1,0 +1,90 @@
+import type { Test } from 'tap'
+import { cursorOf } from '../../src/codec/cursor.ts'
+import { applyEdits } from '../../src/codec/edit.ts'
+import { objectBody, readObject } from '../../src/codec/object.ts'
+import type { Filter, FilterDefinition } from '../../src/filter/filter.ts'
+import type { Inputs } from '../../src/filter/inputs.ts'
+import { parseApiVersion, type GVK } from '../../src/kube/gvk.ts'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import type { ApiObject } from '../../src/kube/object.ts'
+import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
+import { inputsOf } from './inputs.ts'
+
+/** An object in both encodings. */
+export interface Both {
+  readonly gvk: GVK
+  readonly json: ApiObject
+  readonly protobuf: ApiObject
+}
+
+/** `object` as the API server would write it in each encoding; it says its own kind. */
+export function inBoth(object: JsonObject): Both {
+  const [apiVersion, kind] = [String(object['apiVersion']), String(object['kind'])]
+  const gvk = { ...parseApiVersion(apiVersion), kind }
+  const json = readObject('json', 'object', Buffer.from(`${JSON.stringify(object)}\n`)).object
+  const protobuf = readObject('protobuf', 'object', toProtobuf(gvk, object)).object
+  return { gvk, json, protobuf }
+}
+
+/** The filter that a definition makes of what is known; fails the test where it makes none. */
+export function made(definition: FilterDefinition, known: Partial<Inputs>): Filter {
+  const filter = definition.create(inputsOf(known), () => undefined)
+  if (!filter) throw new Error(`${definition.name} does nothing here`)
+  return typeof filter === 'function' ? filter : filter.filter
+}
+
+/** What a filter makes of an object: the same instance where it leaves it, `undefined` where it withholds it. */
+export function judged(
+  filter: Filter,
+  encoding: Encoding,
+  gvk: GVK,
+  object: ApiObject,
+): ApiObject | undefined {
+  const judgement = filter(cursorOf(encoding, gvk, object))
+  if (judgement === 'withhold') return undefined
+  return judgement === 'leave' ? object : applyEdits(encoding, gvk, object, judgement)
+}
+
+/** Plain values of an object in the bytes of an encoding. */
+export function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObject {
+  const body = objectBody(encoding, 'object', gvk, object)
+  if (encoding === 'protobuf') return fromProtobuf(body).object
+  return JSON.parse(body.toString()) as JsonObject
+}
+
+/** Without what is null or empty, of which Go's decoders make the same whether it is written or not. */
+export function withoutEmpty(value: Json | undefined): Json | undefined {
+  if (Array.isArray(value)) {
+    const elements = value.map((element) => withoutEmpty(element) ?? null)
+    return elements.length > 0 ? elements : undefined
+  }
+  if (value === null || typeof value !== 'object')
+    return value === '' || value === null ? undefined : value
+  const members = Object.entries(value).flatMap(([key, member]) => {
+    const kept = withoutEmpty(member)
+    return kept === undefined ? [] : [[key, kept] as const]
+  })
+  return members.length > 0 ? Object.fromEntries(members) : undefined
+}
+
+/** What a filter makes of an object, which has to be the same in both encodings: 'left' means in the very bytes it came in. */
+export function lookOf(
+  t: Test,
+  filter: Filter,
+  object: JsonObject,
+): JsonObject | 'left' | 'withheld' {
+  const both = inBoth(object)
+  const looks = (['json', 'protobuf'] as const).map((encoding) => {
+    const look = judged(filter, encoding, both.gvk, both[encoding])
+    if (look === undefined) return 'withheld'
+    return look === both[encoding] ? 'left' : plain(encoding, both.gvk, look)
+  })
+  const [inJson, inProtobuf] = looks
+  if (typeof inJson !== 'object' || typeof inProtobuf !== 'object') {
+    t.equal(inProtobuf, inJson, 'the same in both encodings')
+    return inJson ?? 'left'
+  }
+  t.strictSame(withoutEmpty(inProtobuf), withoutEmpty(inJson), 'the same in both encodings')
+  return inJson
+}
