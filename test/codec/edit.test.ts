@@ -80,8 +80,14 @@ function eachOf(
   if (Array.isArray(value) && step === '*') {
     return value.map((element) => eachOf(element, rest, change) ?? null)
   }
-  if (value === null || typeof value !== 'object' || typeof step !== 'string') return value
-  const inner = (value as Record<string, Value>)[step]
+  if (
+    value === null ||
+    typeof value !== 'object' ||
+    Array.isArray(value) ||
+    typeof step !== 'string'
+  )
+    return value
+  const inner = value?.[step]
   return inner === undefined ? value : { ...value, [step]: eachOf(inner, rest, change) ?? null }
 }
 

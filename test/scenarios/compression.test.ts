@@ -30,6 +30,8 @@ async function cloudWithMuch(t: Teardown): Promise<CloudServer> {
   return cloud
 }
 
+const unfiltered = '--disabled-resource-filters=inclusterconfig,serviceenvupdater'
+
 const gzipped = (client: Client, path: string): Promise<Answer> =>
   client.send(path, { headers: { 'Accept-Encoding': 'gzip' } })
 
@@ -43,7 +45,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
     `what is recorded comes and goes compressed, as from an API server: ${encoding}`,
     async (t) => {
       const cloud = await cloudWithMuch(t)
-      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const hub = await startTestHub(t, {
+        upstreams: [cloud],
+        flags: [unfiltered],
+      })
       const kubelet = hub.as('kubelet', { encoding })
       const plain = new Map<string, Buffer>()
       for (const path of [podsOfNode, big]) {
@@ -104,7 +109,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
     `on request all lists come compressed, and go as their clients ask: ${encoding}`,
     async (t) => {
       const cloud = await cloudWithMuch(t)
-      const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--upstream-compression'] })
+      const hub = await startTestHub(t, {
+        upstreams: [cloud],
+        flags: ['--upstream-compression', unfiltered],
+      })
       const direct = await cloud.as('kubelet', { encoding }).get(podsOfNode)
       for (const component of ['kubelet', 'unrecorded']) {
         const plain = await hub.as(component, { encoding }).get(podsOfNode)
@@ -230,7 +238,10 @@ const event = (name: string, version: number): string =>
 for (const component of ['kubelet', 'unrecorded']) {
   void t.test(`events of a compressed watch are there at once: ${component}`, async (t) => {
     const teller = await Teller.start(t)
-    const hub = await startTestHub(t, { upstreams: [teller], flags: ['--upstream-compression'] })
+    const hub = await startTestHub(t, {
+      upstreams: [teller],
+      flags: ['--upstream-compression', unfiltered],
+    })
     teller.says(kept)
     await hub.as(component).get('/api/v1/pods')
     const gzip = createGzip()
