@@ -1,6 +1,7 @@
 /** The rows that documents must have, made of the code's own tables. */
 import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
 import { optionList } from '../src/config/options.ts'
+import { rules } from '../src/lint/rules.ts'
 import { metricTable } from '../src/metrics/table.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
@@ -18,6 +19,7 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
+  { file: 'docs/host-network.md', heading: '## Rules of nodehub lint', rows: () => ruleRows() },
 ]
 
 /** Flag, default, meaning; `foreign` are those that are only accepted. */
@@ -35,6 +37,15 @@ const metricRows = (prefix: string): string[][] =>
   Object.values(metricTable)
     .filter(({ name }) => name.startsWith(prefix))
     .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
+
+/** Id, usual level, what is found, why it matters. */
+const ruleRows = (): string[][] =>
+  rules.map(({ id, level, title, reason, document }) => [
+    quoted(id),
+    level,
+    cell(title),
+    `${cell(reason)} [Source](${document})`,
+  ])
 
 /** What Markdown would take for something else. */
 const cell = (text: string): string => text.replaceAll(/[*|<]/g, String.raw`\$&`)

@@ -24,6 +24,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'ask the hub of this node whether the node would come back without a link',
     load: async () => (await import('./inspect.ts')).inspect,
   },
+  lint: {
+    summary: 'say what the guidance for host-network pools finds in manifests and node files',
+    load: async () => (await import('./lint-command.ts')).lint,
+  },
   manifests: {
     summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,

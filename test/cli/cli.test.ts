@@ -29,7 +29,15 @@ void t.test('every command has help that names its flags', async (t) => {
   const overview = await nodehub('--help')
   t.equal(overview.code, 0)
   const commands = [...overview.out.matchAll(/^ {2}([a-z-]+) {2,}/gm)].map(([, name = '']) => name)
-  t.strictSame(commands, ['start', 'demo', 'check-config', 'inspect', 'manifests', 'version'])
+  t.strictSame(commands, [
+    'start',
+    'demo',
+    'check-config',
+    'inspect',
+    'lint',
+    'manifests',
+    'version',
+  ])
   for (const command of commands) {
     const { code, out, err } = await nodehub(`${command} --help`)
     t.match({ code, err }, { code: 0, err: '' }, command)

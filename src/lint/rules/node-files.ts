@@ -15,6 +15,9 @@ const ended = new Map([
   ['pod-infra-container-image', '1.35'],
 ])
 
+/** The oldest kubelets that are still about have all flags that ended later. */
+const recent = new Set(['1.35'])
+
 export const kubeletFlags: ObjectRule = {
   about: 'object',
   id: 'kubelet-flags',
@@ -30,6 +33,7 @@ export const kubeletFlags: ObjectRule = {
       if (release !== undefined) {
         yield {
           path,
+          level: recent.has(release) ? 'warning' : 'error',
           message: `the kubelet has no --${name} since ${release}: leave it out${name.startsWith('cni-') || name === 'network-plugin' ? ", and configure the container runtime's CNI folder instead" : ''}`,
         }
       } else if (/^[‐-―−]/.test(text)) {

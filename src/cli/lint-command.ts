@@ -1,0 +1,159 @@
+import { readFileSync, statSync } from 'node:fs'
+import { ownVersion } from '../base/own-version.ts'
+import { count, listOf, objectName, oneOf, optional, type ValueType } from '../config/value.ts'
+import { isObject, type JsonObject } from '../kube/json.ts'
+import { contextOf, identityOf, type PoolFacts } from '../lint/context.ts'
+import { findingsIn } from '../lint/lint.ts'
+import { rules } from '../lint/rules.ts'
+import { sarif, type Told } from '../lint/sarif.ts'
+import { readSource, type SourceObject } from '../lint/source.ts'
+import { commandFlag, helpOfFlags, readFlags } from './command-flags.ts'
+import { refuse, type Command } from './command.ts'
+
+const kindsOfPool = ['host-network', 'standard'] as const
+
+/** `NAME=host-network:3`: what a NodePool would say, where it is not among the files. */
+const pool: ValueType<readonly [string, PoolFacts]> = {
+  placeholder: 'NAME=host-network|standard[:NODES]',
+  parse(text) {
+    const [, name = '', kind = '', nodes] = /^([^=]+)=([a-z-]+)(?::(\d{1,6}))?$/.exec(text) ?? []
+    const known = kindsOfPool.find((word) => word === kind)
+    if (known === undefined || 'wrong' in objectName.parse(name)) {
+      return { wrong: 'is not NAME=host-network or NAME=standard, with or without :NODES' }
+    }
+    const counted = nodes === undefined ? {} : { nodes: Number(nodes) }
+    return { value: [name, { hostNetwork: known === 'host-network', ...counted }] }
+  },
+}
+
+/** What `nodehub lint` takes. */
+export const lintFlags = {
+  output: commandFlag({
+    type: oneOf(['text', 'json', 'sarif']),
+    default: 'text',
+    short: 'o',
+    help: 'For people, for programs, or SARIF 2.1.0 for code scanners.',
+  }),
+  pool: commandFlag({
+    type: listOf(pool),
+    default: [],
+    help: 'The kind of a pool, and how many nodes are in it, where its NodePool is not among the files. May be given again.',
+  }),
+  'max-warnings': commandFlag({
+    type: optional(count(0, 1_000_000)),
+    default: undefined,
+    defaultShown: 'no bound',
+    help: 'How many warnings there may be until the exit code is 1.',
+  }),
+}
+
+/** What host-network guidance says about manifests and node files. Asks no cluster. */
+export const lint: Command = {
+  help: () => `Usage: nodehub lint FILE... [FLAG...]
+
+Says what the guidance for host-network pools finds in manifests: pods, templates of pods, NodePools,
+namespaces, the kubelet's environment file, CNI configurations; YAML or JSON, several documents,
+lists, - for standard input. NodePools and Namespaces among the files say what kind a pool is and
+what a namespace allows. Of two files with one object the first is what is in the cluster.
+docs/host-network.md has every rule.
+
+Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, not understood, or
+a file that cannot be read.
+
+${helpOfFlags(lintFlags)}`,
+  async run(argv, terminal) {
+    const { values, words: files, mistakes } = readFlags(lintFlags, argv)
+    const all = files.length === 0 ? [...mistakes, 'it needs the name of a file, or -'] : mistakes
+    if (all.length > 0) return refuse(terminal, 'lint', all)
+    const read = files.map((file) => ({ file, ...sourceOf(file) }))
+    const wrong = read.flatMap(({ file, mistakes }) =>
+      mistakes.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}\n`),
+    )
+    for (const each of wrong) terminal.err(`nodehub lint: ${each}`)
+    const found = toldOf(read, new Map(values.pool))
+    terminal.out(printed(found, values.output))
+    if (wrong.length > 0) return 2
+    const counted = (level: string): number => found.filter((each) => each.level === level).length
+    return counted('error') > 0 || counted('warning') > (values['max-warnings'] ?? Infinity) ? 1 : 0
+  },
+}
+
+/** More than that was named by mistake. */
+const largest = 64 * 1024 * 1024
+
+function sourceOf(file: string): ReturnType<typeof readSource> {
+  const nothing = (message: string): ReturnType<typeof readSource> => ({
+    objects: [],
+    mistakes: [{ line: 1, column: 1, message }],
+  })
+  try {
+    if (file !== '-' && statSync(file).size > largest) return nothing('it is larger than 64 MiB')
+    return readSource(readFileSync(file === '-' ? 0 : file, 'utf8'))
+  } catch (cause) {
+    return nothing(cause instanceof Error ? cause.message : String(cause))
+  }
+}
+
+interface ReadFile {
+  readonly file: string
+  readonly objects: readonly SourceObject[]
+}
+
+/** All findings, in the order of files and of objects in them. */
+function toldOf(read: readonly ReadFile[], pools: ReadonlyMap<string, PoolFacts>): Told[] {
+  const context = contextOf(
+    read.flatMap(({ objects }) => objects.map(({ object }) => object)),
+    pools,
+  )
+  const before = new Map<string, JsonObject>()
+  return read.flatMap(({ file, objects }) =>
+    objects.flatMap(({ object, at }) => {
+      const found = findingsIn(object, { ...context, before })
+      const identity = identityOf(object)
+      if (identity !== undefined) before.set(identity, object)
+      return found.map(({ path, ...finding }) => ({
+        file,
+        ...at(path),
+        ...finding,
+        object: nameOf(object),
+      }))
+    }),
+  )
+}
+
+function nameOf({ kind, metadata, cniVersion }: JsonObject): string {
+  if (cniVersion !== undefined) return 'CNI configuration'
+  if (typeof kind !== 'string') return 'part of a pod'
+  if (!isObject(metadata) || typeof metadata['name'] !== 'string') return kind
+  const { namespace, name } = metadata
+  return `${kind} ${typeof namespace === 'string' ? `${namespace}/` : ''}${name}`
+}
+
+function printed(found: readonly Told[], output: 'text' | 'json' | 'sarif'): string {
+  switch (output) {
+    case 'json':
+      return `${JSON.stringify(found.map(explained), undefined, 2)}\n`
+    case 'sarif':
+      return `${JSON.stringify(sarif(found, ownVersion()), undefined, 2)}\n`
+    case 'text':
+      return textOf(found)
+  }
+}
+
+function explained(told: Told): object {
+  const { reason, document } = rules.find(({ id }) => id === told.rule) ?? {}
+  return { ...told, reason, document }
+}
+
+/** A line a finding, and each rule's reason once. */
+function textOf(found: readonly Told[]): string {
+  const lines = found.map(
+    ({ file, line, column, level, object, message, rule }) =>
+      `${file}:${line}:${column}: ${level}: ${object}: ${message} (${rule})\n`,
+  )
+  const met = new Set(found.map(({ rule }) => rule))
+  const reasons = rules
+    .filter(({ id }) => met.has(id))
+    .map(({ id, reason, document }) => `\n${id}: ${reason}\n  ${document}\n`)
+  return [...lines, ...reasons].join('')
+}

@@ -1,0 +1,133 @@
+import t from 'tap'
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lint } from '../../src/cli/lint-command.ts'
+
+async function linted(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const said = { out: '', err: '' }
+  const code = await lint.run(argv, {
+    out: (text) => (said.out += text),
+    err: (text) => (said.err += text),
+  })
+  return { code, ...said }
+}
+
+/** Writes a manifest for a test and gives its path. */
+function file(t: { testdir(): string }, name: string, content: string): string {
+  const path = join(t.testdir(), name)
+  writeFileSync(path, content)
+  return path
+}
+
+const fine = 'kind: Pod\napiVersion: v1\nmetadata: { name: p }\nspec: {}\n'
+const warned =
+  'kind: Pod\nmetadata: { name: p }\nspec:\n  hostNetwork: true\n  dnsPolicy: Default\n'
+const wrong =
+  'kind: NodePool\napiVersion: apps.openyurt.io/v1beta2\nmetadata: { name: hn }\nspec:\n  type: Cloud\n  hostNetwork: true\n'
+
+void t.test('nothing to put right is silent, and ends with 0', async (t) => {
+  t.strictSame(await linted(file(t, 'a.yaml', fine)), { code: 0, out: '', err: '' })
+})
+
+void t.test('errors end with 1; warnings where there are more than may be', async (t) => {
+  const path = file(t, 'a.yaml', warned)
+  const { code, out } = await linted(path)
+  t.equal(code, 0)
+  t.match(out, `${path}:4:3: warning: Pod p: no container declares a port`)
+  t.match(out, /^undeclared-port: The scheduler and the kubelet .*\n {2}https:/m)
+  t.equal((await linted(path, '--max-warnings=1')).code, 0)
+  t.equal((await linted(path, '--max-warnings=0')).code, 1)
+  t.equal((await linted(file(t, 'a.yaml', wrong))).code, 1)
+})
+
+void t.test('what cannot be read ends with 2, and the rest is judged', async (t) => {
+  const { code, out, err } = await linted(file(t, 'a.yaml', `${wrong}---\na: [\n`), '/not/there')
+  t.equal(code, 2)
+  t.match(out, 'cloud-host-network')
+  t.match(err, /a\.yaml:9:1: .*\n.*\/not\/there:1:1: ENOENT/)
+  const flags = await linted('--outptu=json', '--pool=x=y', '--output=xml')
+  t.equal(flags.code, 2)
+  t.match(flags.err, 'did you mean --output?')
+  t.match(flags.err, '"x=y", which is not NAME=host-network')
+  t.match(flags.err, '"xml" is none of text, json, sarif')
+  t.match(flags.err, 'it needs the name of a file, or -')
+})
+
+void t.test('pools among the files count for all files, and --pool before them', async (t) => {
+  const pod = file(
+    t,
+    'pod.yaml',
+    'kind: Pod\nspec: { nodeSelector: { apps.openyurt.io/nodepool: hn } }\n',
+  )
+  const pool = join(pod, '..', 'pool.yaml')
+  writeFileSync(pool, wrong.replace('Cloud', 'Edge'))
+  t.match((await linted(pod)).out, 'unknown-pool')
+  t.match(await linted(pod, pool), { code: 1, out: 'no-pod-network' })
+  t.strictSame(await linted(pod, pool, '--pool=hn=standard'), { code: 0, out: '', err: '' })
+})
+
+void t.test('an object given twice is a change of it', async (t) => {
+  const path = file(t, 'a.yaml', `${fine}---\n${fine.replace('{}', '\n  hostNetwork: true')}`)
+  t.match(await linted(path), { code: 1, out: `${path}:10:3: error: Pod p: hostNetwork of a pod` })
+})
+
+void t.test('JSON has each finding with its reason and its document', async (t) => {
+  const path = file(t, 'a.yaml', wrong)
+  const { out } = await linted(path, '-o', 'json')
+  t.match(JSON.parse(out), [
+    {
+      file: path,
+      line: 5,
+      column: 3,
+      rule: 'cloud-host-network',
+      level: 'error',
+      object: 'NodePool hn',
+      reason: /refuses/,
+      document: /^https:/,
+    },
+  ])
+  t.strictSame(JSON.parse((await linted(file(t, 'a.yaml', fine), '-o', 'json')).out), [])
+})
+
+void t.test('SARIF names every rule, and each result refers to its own', async (t) => {
+  const path = file(t, 'a b.yaml', `${wrong}---\n${warned}`)
+  const log = JSON.parse((await linted(path, '-o=sarif')).out) as Sarif
+  t.equal(log.version, '2.1.0')
+  const [run] = log.runs
+  t.ok(run && run.results.length >= 2)
+  for (const { ruleId, ruleIndex, level, locations } of run?.results ?? []) {
+    const rule = run?.tool.driver.rules[ruleIndex]
+    t.equal(rule?.id, ruleId)
+    t.match(rule, { helpUri: /^https:/, fullDescription: { text: /./ } })
+    t.match(level, /^(error|warning|note)$/)
+    t.match(locations[0]?.physicalLocation, {
+      artifactLocation: { uri: /a%20b\.yaml$/ },
+      region: { startLine: Number, startColumn: Number },
+    })
+  }
+})
+
+interface Sarif {
+  readonly version: string
+  readonly runs: readonly {
+    readonly tool: { readonly driver: { readonly rules: readonly { readonly id: string }[] } }
+    readonly results: readonly {
+      readonly ruleId: string
+      readonly ruleIndex: number
+      readonly level: string
+      readonly locations: readonly { readonly physicalLocation: object }[]
+    }[]
+  }[]
+}
+
+void t.test('standard input is read for -', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<[unknown, string]>()
+  const child = execFile(process.execPath, ['src/main.ts', 'lint', '-'], (error, out) =>
+    resolve([error?.code, out]),
+  )
+  child.stdin?.end(wrong)
+  const [code, out] = await promise
+  t.equal(code, 1)
+  t.match(out, '-:5:3: error: NodePool hn')
+})

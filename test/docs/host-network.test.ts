@@ -1,0 +1,31 @@
+import t from 'tap'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lint } from '../../src/cli/lint-command.ts'
+
+const page = readFileSync('docs/host-network.md', 'utf8')
+
+/** A heading, the flags and the text of an example, and what the page says that lint prints. */
+const examples = [
+  ...page.matchAll(
+    /^(?:### (?<heading>.*)\n(?:(?!```)[^\n]*\n)*?)?```\w+ lint(?<flags>[^\n]*)\n(?<text>[\s\S]*?)^```\n\n```\n(?<says>[\s\S]*?)^```$/gm,
+  ),
+].map(({ groups = {} }) => groups)
+
+void t.test('what is said of each example is what nodehub lint prints', async (t) => {
+  t.equal(examples.length, page.match(/^```\w+ lint/gm)?.length)
+  t.ok(examples.length >= 18)
+  for (const { heading, flags = '', text = '', says } of examples) {
+    const file = join(t.testdir(), 'example')
+    writeFileSync(file, text)
+    let out = ''
+    const argv = [file, ...flags.split(' ').filter(Boolean)]
+    const code = await lint.run(argv, { out: (some) => (out += some), err: (some) => t.fail(some) })
+    const printed = out
+      .split('\n')
+      .filter((line) => line.startsWith(`${file}:`))
+      .map((line) => line.slice(file.length + 1).replace(/^(\d+):\d+:/, '$1:'))
+    t.equal(printed.join('\n') || 'nothing', says?.trimEnd(), heading ?? text)
+    t.equal(code, printed.some((line) => line.includes(' error: ')) ? 1 : 0)
+  }
+})
