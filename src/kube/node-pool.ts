@@ -5,8 +5,14 @@ import type { JsonObject } from './json.ts'
 /** On a Node: the pool it is in. */
 export const nodePoolLabel = 'apps.openyurt.io/nodepool'
 
+/** On a Node: the pool it wishes to be in, as older installations write it. */
+export const desiredNodePoolLabel = 'apps.openyurt.io/desired-nodepool'
+
 /** On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there. */
 export const hostNetworkLabel = 'nodepool.openyurt.io/hostnetwork'
+
+/** On a Node: whether it is one at the edge, with a hub. */
+export const isEdgeWorkerLabel = 'openyurt.io/is-edge-worker'
 
 /** On a Pod, `true` and nothing else: it is kept off the nodes of host-network pools. */
 export const excludeAnnotation = 'apps.openyurt.io/exclude-host-network-pool'

@@ -1,0 +1,208 @@
+import type { JsonObject } from '../../kube/json.ts'
+import { textAt, withAt } from '../../kube/json-at.ts'
+import {
+  desiredNodePoolLabel,
+  hostNetworkLabel,
+  isEdgeWorkerLabel,
+  nodePoolLabel,
+} from '../../kube/node-pool.ts'
+import { invalid, type Status, type StatusCause } from '../../kube/status.ts'
+import { notFoundWarning, type FoundPool } from './lookup.ts'
+import {
+  previousAttributesAnnotation,
+  readPrevious,
+  writePrevious,
+} from '../previous-attributes.ts'
+
+/** What a mutating webhook makes of an object. */
+export interface Admitted {
+  readonly object: JsonObject
+  readonly warnings: readonly string[]
+}
+
+/** What a validating webhook says of a change. */
+export interface Judged {
+  readonly refusal: Status | undefined
+  readonly warnings: readonly string[]
+}
+
+/** Who may change which labels, by the names they are known by to the API server. */
+export interface Actors {
+  /** Our own controller, which alone says which nodes are on the host's network. */
+  readonly controllers: ReadonlySet<string>
+  /** Besides nodes themselves: who turns nodes into edge workers and back. */
+  readonly converters: ReadonlySet<string>
+}
+
+/** The pool a new node is to be in: the one that its label names or, without one, the one that it wishes for. */
+export const poolOfNew = (node: JsonObject): string =>
+  label(node, nodePoolLabel) || label(node, desiredNodePoolLabel)
+
+/** The pool that a change puts a node into, or takes it out of; '' where it does neither. A wish counts when it is uttered. */
+export function poolInChange(old: JsonObject, node: JsonObject): string {
+  const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel) || wish(old, node)]
+  return before === after ? '' : before || after
+}
+
+function wish(old: JsonObject, node: JsonObject): string {
+  const wished = label(node, desiredNodePoolLabel)
+  const isNew = wished !== label(old, desiredNodePoolLabel)
+  return isNew && label(old, nodePoolLabel) === '' ? wished : ''
+}
+
+/**
+ * A new node as its pool has it: in the pool by label, with the hostnetwork label if the pool's pods share the host's network and without it
+ * if not. Of a pool that cannot be found nothing is known, and the labels stay as the kubelet wrote them. Nothing here refuses a node: a
+ * kubelet that cannot register takes all its pods with it.
+ */
+export function newNode(node: JsonObject, pool: FoundPool): Admitted {
+  const name = poolOfNew(node)
+  if (name === '') return withoutPool(node)
+  const member = labelled(node, nodePoolLabel, name)
+  if (pool === undefined || pool === 'unknown')
+    return { object: member, warnings: [notFoundWarning(name, pool)] }
+  const hostNetwork = pool.spec?.hostNetwork === true
+  const object = labelled(member, hostNetworkLabel, hostNetwork ? 'true' : undefined)
+  return { object: remembering(object, name, hostNetwork, true), warnings: [] }
+}
+
+function withoutPool(node: JsonObject): Admitted {
+  if (label(node, hostNetworkLabel) === '') return { object: node, warnings: [] }
+  return {
+    object: labelled(node, hostNetworkLabel, undefined),
+    warnings: [`label ${hostNetworkLabel} was taken off: the node is in no NodePool`],
+  }
+}
+
+/**
+ * A node as a change of its pool leaves it: a wish becomes membership, and of which kind its first pool was is remembered. `pool`: the one of
+ * `poolInChange`.
+ */
+export function changedNode(old: JsonObject, node: JsonObject, pool: FoundPool): Admitted {
+  const name = poolInChange(old, node)
+  if (name === '') return { object: node, warnings: [] }
+  const wished = label(node, nodePoolLabel) === '' ? wish(old, node) : ''
+  const member = wished === '' ? node : labelled(node, nodePoolLabel, wished)
+  if (pool === undefined || pool === 'unknown')
+    return { object: member, warnings: [notFoundWarning(name, pool)] }
+  const known = rememberedKind(old) ?? rememberedKind(member)
+  if (known !== undefined) return { object: member, warnings: [] }
+  return { object: remembering(member, name, pool.spec?.hostNetwork === true, false), warnings: [] }
+}
+
+/** Why a change of a node is refused. `pool`: the one of `poolInChange`. */
+export function refusedNodeChange(
+  old: JsonObject,
+  node: JsonObject,
+  { user, actors, pool }: { user: string; actors: Actors; pool: FoundPool },
+): Judged {
+  const isController = actors.controllers.has(user)
+  const causes = [
+    ...(isController ? [] : reservedChanges(old, node)),
+    ...edgeWorkerChange(old, node, user, actors),
+    ...poolChange(old, node),
+    ...wrongKind(old, node, pool),
+  ]
+  const refusal = causes.length === 0 ? undefined : refused(node, causes)
+  return { refusal, warnings: [] }
+}
+
+/** What only the controller changes: other components leave a node, or come back to it, for its sake. */
+const reservedChanges = (old: JsonObject, node: JsonObject): StatusCause[] => [
+  ...(label(old, hostNetworkLabel) === label(node, hostNetworkLabel)
+    ? []
+    : [
+        cause(`labels[${hostNetworkLabel}]`, 'only the controller of NodePools changes this label'),
+      ]),
+  ...(rememberedKind(old) === undefined || rememberedKind(old) === rememberedKind(node)
+    ? []
+    : [
+        cause(
+          `annotations[${previousAttributesAnnotation}]`,
+          'of which kind the pool of a node was stays remembered',
+        ),
+      ]),
+]
+
+const edgeWorkerChange = (
+  old: JsonObject,
+  node: JsonObject,
+  user: string,
+  { converters }: Actors,
+): StatusCause[] =>
+  label(old, isEdgeWorkerLabel) === label(node, isEdgeWorkerLabel) ||
+  user.startsWith('system:node:') ||
+  converters.has(user)
+    ? []
+    : [
+        cause(
+          `labels[${isEdgeWorkerLabel}]`,
+          'only nodes themselves and what converts them change this label',
+        ),
+      ]
+
+function poolChange(old: JsonObject, node: JsonObject): StatusCause[] {
+  const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel)]
+  return before === '' || after === '' || before === after
+    ? []
+    : [
+        cause(
+          `labels[${nodePoolLabel}]`,
+          `the node is in NodePool ${before}: take this label off before another is put on`,
+        ),
+      ]
+}
+
+/** A node is set up for a pod network or for none, when it joins. */
+function wrongKind(old: JsonObject, node: JsonObject, pool: FoundPool): StatusCause[] {
+  const after = label(node, nodePoolLabel)
+  const isAdded = label(old, nodePoolLabel) === '' && after !== ''
+  if (!isAdded || pool === undefined || pool === 'unknown') return []
+  const was = kindOf(old)
+  const becomes = pool.spec?.hostNetwork === true
+  if (was === undefined || was === becomes) return []
+  const named = (hostNetwork: boolean) => (hostNetwork ? 'a host-network pool' : 'a standard pool')
+  return [
+    cause(
+      `labels[${nodePoolLabel}]`,
+      `the node was in ${named(was)} and ${after} is ${named(becomes)}: delete the Node and join again`,
+    ),
+  ]
+}
+
+/** Of which kind the node's pool is or was; `undefined`: it was in none. */
+const kindOf = (node: JsonObject): boolean | undefined =>
+  rememberedKind(node) ?? (label(node, hostNetworkLabel) === 'true' ? true : undefined)
+
+const rememberedKind = (node: JsonObject): boolean | undefined =>
+  readPrevious(textAt(node, 'metadata', 'annotations', previousAttributesAnnotation)).hostNetwork
+
+/** As the controller would write it, so that it has nothing to write. Of a new node no more is remembered than this. */
+function remembering(
+  node: JsonObject,
+  nodePool: string,
+  hostNetwork: boolean,
+  isNew: boolean,
+): JsonObject {
+  const path = ['metadata', 'annotations', previousAttributesAnnotation]
+  const before = readPrevious(isNew ? undefined : textAt(node, ...path))
+  const labelled = isNew && hostNetwork && { labelled: true }
+  return withAt(node, path, writePrevious({ ...before, nodePool, hostNetwork, ...labelled }))
+}
+
+const label = (node: JsonObject, name: string): string => textAt(node, 'metadata', 'labels', name)
+
+const labelled = (node: JsonObject, name: string, value: string | undefined): JsonObject =>
+  withAt(node, ['metadata', 'labels', name], value)
+
+const cause = (field: string, message: string): StatusCause => ({
+  reason: 'FieldValueForbidden',
+  message,
+  field: `metadata.${field}`,
+})
+
+function refused(node: JsonObject, causes: readonly StatusCause[]): Status {
+  const name = textAt(node, 'metadata', 'name')
+  const said = causes.map(({ field, message }) => `${field}: ${message}`).join(', ')
+  return invalid(`Node "${name}" is invalid: ${said}`, { name, kind: 'Node', causes })
+}

@@ -1,0 +1,52 @@
+import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
+import { excludeAnnotation, hostNetworkLabel } from '../../kube/node-pool.ts'
+
+/** The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod itself. */
+export const isMirror = (pod: JsonObject): boolean =>
+  at(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
+
+/** Exactly `true`: other spellings have never had an effect. */
+export const isExcluded = (pod: JsonObject): boolean =>
+  at(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
+
+const required = [
+  'spec',
+  'affinity',
+  'nodeAffinity',
+  'requiredDuringSchedulingIgnoredDuringExecution',
+]
+
+const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
+
+/**
+ * A pod that does not come onto nodes of host-network pools: its required node affinity says so in each term, since terms are alternatives.
+ * A term without any condition matches nothing and would match nearly everything with this one; such terms stay as they are. So does an
+ * empty list of terms, which the API server refuses. Applied again, nothing changes.
+ */
+export function keptOffHostNetwork(pod: JsonObject): JsonObject {
+  const selector = at(pod, ...required)
+  if (!isObject(selector)) {
+    return withAt(pod, required, { nodeSelectorTerms: [{ matchExpressions: [offHostNetwork] }] })
+  }
+  const terms = selector['nodeSelectorTerms']
+  if (!isList(terms)) return pod
+  return withAt(pod, [...required, 'nodeSelectorTerms'], terms.map(termOffHostNetwork))
+}
+
+function termOffHostNetwork(term: Json): Json {
+  const expressions = listAt(term, 'matchExpressions')
+  const isEmpty = expressions.length === 0 && listAt(term, 'matchFields').length === 0
+  if (!isObject(term) || isEmpty || expressions.some(saysSo)) return term
+  return { ...term, matchExpressions: [...expressions, offHostNetwork] }
+}
+
+const saysSo = (expression: Json): boolean => {
+  const values = listAt(expression, 'values')
+  return (
+    textAt(expression, 'key') === hostNetworkLabel &&
+    textAt(expression, 'operator') === 'NotIn' &&
+    values.length === 1 &&
+    values[0] === 'true'
+  )
+}

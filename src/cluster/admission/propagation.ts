@@ -1,0 +1,115 @@
+import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
+import { desiredNodePoolLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import { notFoundWarning, type FoundPool, type Lookup } from './lookup.ts'
+import type { Admitted } from './node.ts'
+
+/** The wish of a pod in the words of the first proposal, before it had OpenYurt's prefix. */
+const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
+
+/** What YurtAppSet writes on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go). */
+const poolNameLabel = 'apps.openyurt.io/pool-name'
+
+/**
+ * A pod on the host's network if its pool's pods are: the pool that its labels, node selector or required affinity name or, for a pod that is
+ * meant for one node, the pool of that node. A pod that names several pools, or could not run so, stays as it is, with a warning. Host ports
+ * are the API server's to fill in: it gives a pod its defaults again after webhooks.
+ */
+export async function onHostNetworkOfPool(pod: JsonObject, lookup: Lookup): Promise<Admitted> {
+  const as = (...warnings: string[]): Admitted => ({ object: pod, warnings })
+  if (at(pod, 'spec', 'hostNetwork') === true) return as()
+  const named = namedPools(pod)
+  if (named.length > 1) return as(`it names several NodePools: ${named.join(', ')}`)
+  const name = named[0] ?? (await poolOfItsNode(pod, lookup))
+  if (name === undefined) return as('the node it is meant for could not be read now')
+  if (name === '') return as()
+  const pool: FoundPool = await lookup.pool(name)
+  if (pool === undefined || pool === 'unknown') return as(notFoundWarning(name, pool))
+  if (pool.spec?.hostNetwork !== true) return as()
+  const obstacle = obstacleTo(pod)
+  if (obstacle !== undefined)
+    return as(
+      `NodePool ${name} has a host network, and this pod stays on the pod network: ${obstacle}`,
+    )
+  return { object: withAt(pod, ['spec', 'hostNetwork'], true), warnings: [] }
+}
+
+function namedPools(pod: JsonObject): string[] {
+  const labels = [desiredNodePoolLabel, proposedDesiredLabel, poolNameLabel]
+  const names = [
+    ...labels.map((name) => textAt(pod, 'metadata', 'labels', name)),
+    textAt(pod, 'spec', 'nodeSelector', nodePoolLabel),
+    commonTo(termsOf(pod), poolRequiredBy),
+  ]
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+/** '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can say now. */
+async function poolOfItsNode(pod: JsonObject, lookup: Lookup): Promise<string | undefined> {
+  const node = textAt(pod, 'spec', 'nodeName') || commonTo(termsOf(pod), nodeRequiredBy)
+  if (node === '') return ''
+  const labels = await lookup.nodeLabels(node)
+  return labels === 'unknown' ? undefined : (labels?.[nodePoolLabel] ?? '')
+}
+
+/** Empty terms match nothing: what is left are the alternatives. */
+const termsOf = (pod: JsonObject): readonly Json[] =>
+  listAt(
+    pod,
+    'spec',
+    'affinity',
+    'nodeAffinity',
+    'requiredDuringSchedulingIgnoredDuringExecution',
+    'nodeSelectorTerms',
+  ).filter(
+    (term) => [...listAt(term, 'matchExpressions'), ...listAt(term, 'matchFields')].length > 0,
+  )
+
+/** What every alternative requires; '' where they differ, or there is none. */
+function commonTo(terms: readonly Json[], requiredBy: (term: Json) => string): string {
+  const required = new Set(terms.map(requiredBy))
+  const [only = ''] = required
+  return required.size === 1 ? only : ''
+}
+
+const poolRequiredBy = (term: Json): string =>
+  listAt(term, 'matchExpressions').reduce<string>(
+    (found, expression) => found || onlyValue(expression, nodePoolLabel),
+    '',
+  )
+
+/** How the DaemonSet controller says which node a pod is for. */
+const nodeRequiredBy = (term: Json): string =>
+  listAt(term, 'matchFields').reduce<string>(
+    (found, field) => found || onlyValue(field, 'metadata.name'),
+    '',
+  )
+
+function onlyValue(requirement: Json, key: string): string {
+  const values = listAt(requirement, 'values')
+  const isThis = textAt(requirement, 'key') === key && textAt(requirement, 'operator') === 'In'
+  return isThis && values.length === 1 && typeof values[0] === 'string' ? values[0] : ''
+}
+
+/** Why the API server or a kubelet would refuse the pod on the host's network (k/k ValidatePodSpec; kubelet sysctl/allowlist.go). */
+function obstacleTo(pod: JsonObject): string | undefined {
+  if (at(pod, 'spec', 'hostUsers') === false) return 'it has user namespaces of its own'
+  if (at(pod, 'spec', 'hostnameOverride') !== undefined) return 'it has a hostnameOverride'
+  if (textAt(pod, 'spec', 'os', 'name') === 'windows') return 'it is for Windows'
+  const sysctls = listAt(pod, 'spec', 'securityContext', 'sysctls').map((each) =>
+    textAt(each, 'name'),
+  )
+  const sysctl = sysctls.find((name) => name.startsWith('net.') || name.startsWith('net/'))
+  if (sysctl !== undefined) return `it sets ${sysctl}`
+  return containersOf(pod).some(movesAPort) ? 'a hostPort is not its containerPort' : undefined
+}
+
+const containersOf = (pod: JsonObject): readonly Json[] =>
+  ['containers', 'initContainers'].flatMap((member) => listAt(pod, 'spec', member))
+
+const movesAPort = (container: Json): boolean =>
+  listAt(container, 'ports').some((port) => {
+    if (!isObject(port)) return false
+    const hostPort = port['hostPort'] ?? 0
+    return hostPort !== 0 && hostPort !== port['containerPort']
+  })

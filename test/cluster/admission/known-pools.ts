@@ -1,0 +1,17 @@
+import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import type { NodePool, NodePoolSpec } from '../../../src/kube/node-pool.ts'
+
+export const poolNamed = (name: string, spec: NodePoolSpec = {}): NodePool => ({
+  apiVersion: 'apps.openyurt.io/v1beta2',
+  kind: 'NodePool',
+  metadata: { name },
+  spec: { type: 'Edge', ...spec },
+})
+
+/** Knows these pools, without nodes; the one called `unread` cannot be read. */
+export const lookupOf = (...pools: readonly NodePool[]): Lookup => ({
+  pool: async (name) =>
+    name === 'unread' ? 'unknown' : pools.find((pool) => pool.metadata.name === name),
+  poolNodes: async () => 0,
+  nodeLabels: async () => undefined,
+})

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { isExcluded, isMirror, keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
+import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import { at } from '../../../src/kube/json-at.ts'
+import { roundOf, type Random } from '../../fuzz/random.ts'
+import { selects, type SelectableNode } from './node-selector.ts'
+
+const hostnetwork = 'nodepool.openyurt.io/hostnetwork'
+const off = { key: hostnetwork, operator: 'NotIn', values: ['true'] }
+const zone = { key: 'zone', operator: 'In', values: ['a'] }
+const byName = { key: 'metadata.name', operator: 'In', values: ['edge-1'] }
+
+const path = ['spec', 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution']
+
+const pod = (affinity?: Json): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'a' },
+  spec: { containers: [], ...(affinity !== undefined && { affinity }) },
+})
+
+const withTerms = (...terms: Json[]): JsonObject =>
+  pod({
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } },
+  })
+
+void t.test('each way to say where a pod may run gains the condition once', async (t) => {
+  const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'x' }] }
+  const preferred = [{ weight: 1, preference: { matchExpressions: [zone] } }]
+  const only = [{ matchExpressions: [off] }]
+  const cases: [string, JsonObject, Json][] = [
+    ['no affinity', pod(), only],
+    ['null in its place', pod(null), only],
+    ['no node affinity', pod({ podAffinity }), only],
+    [
+      'only a preferred one',
+      pod({ nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } }),
+      only,
+    ],
+    ['a term', withTerms({ matchExpressions: [zone] }), [{ matchExpressions: [zone, off] }]],
+    [
+      'two terms, one of which says so already',
+      withTerms({ matchExpressions: [zone, off] }, { matchExpressions: [zone] }),
+      [{ matchExpressions: [zone, off] }, { matchExpressions: [zone, off] }],
+    ],
+    [
+      'a term with only fields',
+      withTerms({ matchFields: [byName] }),
+      [{ matchFields: [byName], matchExpressions: [off] }],
+    ],
+    [
+      'a term that nearly says so',
+      withTerms({ matchExpressions: [{ ...off, values: ['true', 'x'] }] }),
+      [{ matchExpressions: [{ ...off, values: ['true', 'x'] }, off] }],
+    ],
+    [
+      'terms that match nothing',
+      withTerms({}, { matchExpressions: [] }),
+      [{}, { matchExpressions: [] }],
+    ],
+    [
+      'one of them beside another',
+      withTerms({}, { matchExpressions: [zone] }),
+      [{}, { matchExpressions: [zone, off] }],
+    ],
+    ['no terms, which the API server refuses', withTerms(), []],
+  ]
+  for (const [what, before, terms] of cases) {
+    const after = keptOffHostNetwork(before)
+    t.strictSame(at(after, ...path, 'nodeSelectorTerms'), terms, what)
+    t.strictSame(keptOffHostNetwork(after), after, `${what}: applied again`)
+  }
+  const kept = keptOffHostNetwork(
+    pod({
+      podAffinity,
+      nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred },
+    }),
+  )
+  t.strictSame(at(kept, 'spec', 'affinity', 'podAffinity'), podAffinity)
+  t.strictSame(
+    at(kept, 'spec', 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'),
+    preferred,
+  )
+})
+
+void t.test(
+  'of any affinity remains what it matched off the host network, and nothing else',
+  async (t) => {
+    for (let round = 0; round < 3_000; round += 1) {
+      const random = roundOf(42, round)
+      const before = randomPod(random)
+      const after = keptOffHostNetwork(before)
+      if (JSON.stringify(keptOffHostNetwork(after)) !== JSON.stringify(after))
+        t.strictSame(keptOffHostNetwork(after), after, `round ${round}: applied twice equals once`)
+      const was = at(before, ...path)
+      for (const node of everyNode) {
+        const allowed = was === undefined ? true : selects(was, node)
+        const expected = allowed && node.labels[hostnetwork] !== 'true'
+        if (selects(at(after, ...path), node) !== expected)
+          t.fail(`round ${round}: ${JSON.stringify({ was, node, expected })}`)
+      }
+    }
+    t.pass('3000 rounds')
+  },
+)
+
+const everyNode: readonly SelectableNode[] = ['edge-1', 'edge-2'].flatMap((name) =>
+  ['a', 'b', '3', undefined].flatMap((zone) =>
+    ['true', 'false', undefined].map((hostNetwork) => ({
+      name,
+      labels: {
+        ...(zone !== undefined && { zone }),
+        ...(hostNetwork !== undefined && { [hostnetwork]: hostNetwork }),
+      },
+    })),
+  ),
+)
+
+function randomPod(random: Random): JsonObject {
+  if (random.once(10)) return pod()
+  return withTerms(...Array.from({ length: random.below(4) }, () => randomTerm(random)))
+}
+
+function randomTerm(random: Random): JsonObject {
+  const expressions = Array.from({ length: random.below(3) }, () => randomExpression(random))
+  const fields = Array.from({ length: random.below(2) }, () => ({
+    ...byName,
+    operator: random.of(['In', 'NotIn']),
+  }))
+  return {
+    ...((expressions.length > 0 || random.once(2)) && { matchExpressions: expressions }),
+    ...((fields.length > 0 || random.once(3)) && { matchFields: fields }),
+  }
+}
+
+function randomExpression(random: Random): Json {
+  const key = random.of(['zone', hostnetwork])
+  const operator = random.of(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'])
+  if (operator === 'Exists' || operator === 'DoesNotExist') return { key, operator }
+  if (operator === 'Gt' || operator === 'Lt') return { key, operator, values: ['2'] }
+  const values = ['a', 'b', 'true'].filter(() => random.once(2))
+  return { key, operator, values: values.length === 0 ? ['true'] : values }
+}
+
+void t.test('the annotation counts in one spelling, and mirror pods are known', async (t) => {
+  const annotated = (annotations: JsonObject) => ({ metadata: { annotations } })
+  t.ok(isExcluded(annotated({ 'apps.openyurt.io/exclude-host-network-pool': 'true' })))
+  for (const value of ['True', 'false', '1', '', true])
+    t.notOk(
+      isExcluded(annotated({ 'apps.openyurt.io/exclude-host-network-pool': value })),
+      `${value}`,
+    )
+  t.notOk(isExcluded({}))
+  t.ok(isMirror(annotated({ 'kubernetes.io/config.mirror': 'abc' })))
+  t.notOk(isMirror(annotated({})))
+})
+
+void t.test('what is no pod is left as it is, or given what a pod would have', async (t) => {
+  for (const odd of [
+    withTerms(1, null, 'x', []),
+    pod({ nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } }),
+  ])
+    t.strictSame(keptOffHostNetwork(odd), odd)
+})

@@ -1,0 +1,136 @@
+import t from 'tap'
+import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
+import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import { at, withAt } from '../../../src/kube/json-at.ts'
+import { lookupOf, poolNamed } from './known-pools.ts'
+
+const lookup: Lookup = {
+  ...lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
+  nodeLabels: async (name) =>
+    ({
+      'on-host': { 'apps.openyurt.io/nodepool': 'host' },
+      orphan: {},
+      unread: 'unknown' as const,
+    })[name],
+}
+
+const pod = (spec: JsonObject, labels: Json = {}): JsonObject => ({
+  metadata: { name: 'a', labels },
+  spec: { containers: [], ...spec },
+})
+
+const inPool = { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } }
+
+const required = (...nodeSelectorTerms: Json[]): JsonObject => ({
+  affinity: {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+  },
+})
+
+const pools = (...values: string[]) => ({
+  matchExpressions: [{ key: 'apps.openyurt.io/nodepool', operator: 'In', values }],
+})
+
+const onNode = (...values: string[]) => ({
+  matchFields: [{ key: 'metadata.name', operator: 'In', values }],
+})
+
+void t.test(
+  'a pod of a host-network pool is on the host network, however it names the pool',
+  async (t) => {
+    const cases: [string, JsonObject, boolean][] = [
+      ['by its wish', pod({}, { 'apps.openyurt.io/desired-nodepool': 'host' }), true],
+      [
+        'by its wish as first proposed',
+        pod({}, { 'nodepool.openyurt.io/desired-nodepool': 'host' }),
+        true,
+      ],
+      ['as YurtAppSet does', pod({}, { 'apps.openyurt.io/pool-name': 'host' }), true],
+      ['by its node selector', pod(inPool), true],
+      ['by its affinity', pod(required(pools('host'))), true],
+      [
+        'by each alternative of it',
+        pod(required(pools('host'), { ...pools('host'), ...onNode('x') })),
+        true,
+      ],
+      ['in two ways', pod(inPool, { 'apps.openyurt.io/pool-name': 'host' }), true],
+      ['by its node, as DaemonSets do', pod(required(onNode('on-host'))), true],
+      ['by its node, which nobody schedules', pod({ nodeName: 'on-host' }), true],
+      ['a standard pool', pod({}, { 'apps.openyurt.io/pool-name': 'standard' }), false],
+      ['no pool', pod({}), false],
+      ['one of two pools', pod(required(pools('host', 'standard'))), false],
+      ['one pool or another', pod(required(pools('host'), pools('standard'))), false],
+      [
+        'a pool or none',
+        pod(required(pools('host'), { matchExpressions: [{ key: 'a', operator: 'Exists' }] })),
+        false,
+      ],
+      ['a node in no pool', pod(required(onNode('orphan'))), false],
+      ['a node there is not', pod(required(onNode('gone'))), false],
+      ['an affinity that matches nothing', pod(required({})), false],
+    ]
+    for (const [what, before, hostNetwork] of cases) {
+      const { object, warnings } = await onHostNetworkOfPool(before, lookup)
+      t.strictSame(
+        object,
+        hostNetwork ? withAt(before, ['spec', 'hostNetwork'], true) : before,
+        what,
+      )
+      t.strictSame(warnings, [], what)
+      t.equal((await onHostNetworkOfPool(object, lookup)).object, object, `${what}: applied again`)
+    }
+  },
+)
+
+void t.test(
+  'what nobody can say, or what could not run, leaves the pod as it is and is said',
+  async (t) => {
+    const port = (ports: JsonObject) => ({ ...inPool, containers: [{ name: 'a', ports: [ports] }] })
+    const cases: [string, JsonObject, RegExp][] = [
+      [
+        'no such pool',
+        pod({}, { 'apps.openyurt.io/pool-name': 'gone' }),
+        /there is no NodePool gone/,
+      ],
+      [
+        'a pool that cannot be read',
+        pod({}, { 'apps.openyurt.io/pool-name': 'unread' }),
+        /could not be read now/,
+      ],
+      [
+        'a node that cannot be read',
+        pod(required(onNode('unread'))),
+        /node .* could not be read now/,
+      ],
+      [
+        'two pools',
+        pod(inPool, { 'apps.openyurt.io/pool-name': 'standard' }),
+        /several NodePools: standard, host/,
+      ],
+      ['a user namespace', pod({ ...inPool, hostUsers: false }), /user namespaces/],
+      ['a hostname', pod({ ...inPool, hostnameOverride: 'a' }), /hostnameOverride/],
+      ['Windows', pod({ ...inPool, os: { name: 'windows' } }), /for Windows/],
+      [
+        'a sysctl of the network',
+        pod({
+          ...inPool,
+          securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] },
+        }),
+        /sets net\.core\.somaxconn/,
+      ],
+      [
+        'a port that is another on the host',
+        pod(port({ containerPort: 80, hostPort: 8080 })),
+        /hostPort is not its containerPort/,
+      ],
+    ]
+    for (const [what, before, said] of cases) {
+      const { object, warnings } = await onHostNetworkOfPool(before, lookup)
+      t.equal(object, before, what)
+      t.match(warnings.join(), said, what)
+    }
+    const same = await onHostNetworkOfPool(pod(port({ containerPort: 80, hostPort: 80 })), lookup)
+    t.equal(at(same.object, 'spec', 'hostNetwork'), true)
+  },
+)
