@@ -5,6 +5,7 @@ import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
 import { Boot } from './hub/boot.ts'
+import { HubConfigMap } from './hub/config-map.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
 import { followed, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
@@ -12,6 +13,7 @@ import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
+import { FilterInputs } from './hub/inputs.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
@@ -21,6 +23,7 @@ import { storeOf } from './hub/store.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { Proofs } from './identity/proofs.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
+import type { Learn } from './pipeline/inputs.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { listenOps } from './server/ops.ts'
 import type { TellNeeded } from './store/needed.ts'
@@ -130,8 +133,12 @@ export async function startHub(
   const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()
-  const { handler, dispatch } = dataPath({
+  let learn: Learn = () => undefined
+  let cacheAgents = (): ReadonlySet<string> => new Set()
+  const { handler, dispatch, sharing } = dataPath({
     inForce,
+    learn: (exchange) => learn(exchange),
+    cacheAgents: () => cacheAgents(),
     cloud,
     connections,
     store,
@@ -145,6 +152,11 @@ export async function startHub(
     log,
     onAnswer,
   })
+  const asking = { inForce, cloud, dispatch, sharing, filters, metrics, log }
+  const inputs = unshared.use(new FilterInputs(asking))
+  const configMap = unshared.use(new HubConfigMap(asking))
+  learn = (exchange) => inputs.learn(filters.needsOf(exchange))
+  cacheAgents = () => configMap.cacheAgents
   const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
   stir = () => boot.stir()
   tellNeeded = () => boot.needed()
@@ -153,7 +165,12 @@ export async function startHub(
     metrics,
     ownHosts: ownHosts(config),
     checks: health.checks(store, config, stopping.signal),
-    remarks: () => [...health.remarks(cloud, store), boot.remark()],
+    remarks: () => [
+      ...health.remarks(cloud, store),
+      ...configMap.remarks(),
+      ...inputs.remarks(),
+      boot.remark(),
+    ],
     inspections: { boot: () => boot.verdict() },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
@@ -179,6 +196,8 @@ export async function startHub(
       current = next
       filters.reconfigure(next)
       shared.rescope()
+      inputs.reconfigure()
+      configMap.reconfigure()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)
       moduleFollower.move(next.filters.modules)

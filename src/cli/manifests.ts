@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { nearest } from '../config/suggestion.ts'
-import { poolScopeDefaults } from '../config/options.ts'
+import { options, poolScopeDefaults } from '../config/options.ts'
 import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
 import type { GVR } from '../kube/gvk.ts'
+import { nodeBuckets, nodePools } from '../kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { staticPod } from './static-pod.ts'
@@ -40,7 +41,8 @@ export const manifests: Command = {
                the hub has run on the node and made its certificate authority there
   rbac         what nodes must be allowed besides what Kubernetes allows them: once per cluster,
                with kubectl apply -f -
-  configmap    the hubs' ConfigMap, once per cluster (this release does not read it yet)
+  configmap    the hubs' ConfigMap, once per cluster: for which components filters act besides, and
+               whose answers are recorded; hubs follow it
 
   --server-addr https://HOST:PORT,...
         API servers; required for static-pod.
@@ -53,7 +55,7 @@ export const manifests: Command = {
   --root-dir FOLDER
         The hub's state on the node. Default: /var/lib/nodehub.
   --namespace NAME
-        Of the static pod and the ConfigMap. Default: kube-system.
+        Of the static pod and the ConfigMap, for rbac too. Default: kube-system.
   --proxy-secure-port PORT
         Of the hub, for kubeconfig. Default: 10268.
   --certificate-authority FILE
@@ -157,7 +159,7 @@ function manifest(part: Part, values: FlagValues): string {
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
-      return rbac(sharedBesides(values['pool-scope-resources'])).map(yaml).join('---\n')
+      return rbac(sharedBesides(values['pool-scope-resources']), namespace).map(yaml).join('---\n')
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
@@ -185,9 +187,10 @@ function sharedBesides(text = ''): readonly GVR[] {
 /**
  * A node's certificate may already read what the kubelet needs (ClusterRole system:node). Components without credentials of their own
  * ride on it through the hub, and a kube-proxy also reads EndpointSlices. What hubs share among the programs of a node they have to be
- * allowed to list and watch whole.
+ * allowed to list and watch whole. Filters ask for the node's own NodePool by name and for its NodeBuckets by label: which those are
+ * differs from node to node, so that no rule can name them. The hubs' ConfigMap is one, and is named.
  */
-const rbac = (besides: readonly GVR[]): readonly object[] => [
+const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
@@ -199,8 +202,8 @@ const rbac = (besides: readonly GVR[]): readonly object[] => [
         verbs: ['get', 'list', 'watch'],
       })),
       {
-        apiGroups: ['apps.openyurt.io'],
-        resources: ['nodepools'],
+        apiGroups: [nodePools.group],
+        resources: [nodePools.resource, nodeBuckets.resource],
         verbs: ['get', 'list', 'watch'],
       },
     ],
@@ -210,6 +213,27 @@ const rbac = (besides: readonly GVR[]): readonly object[] => [
     kind: 'ClusterRoleBinding',
     metadata: { name: 'nodehub' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodehub' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'nodehub-config', namespace },
+    rules: [
+      {
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: [configMapName],
+        // A list and a watch by its name are requests for it.
+        verbs: ['get', 'list', 'watch'],
+      },
+    ],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'nodehub-config', namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'nodehub-config' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
   },
 ]
@@ -222,17 +246,20 @@ function byGroup(resources: readonly GVR[]): readonly (readonly [string, Readonl
   return [...groups]
 }
 
-const configMapComment = `# Compatible with yurthub's. This release does not read it yet: what it says about components is said with
-# --cache-components on each node.
+const configMapName = options['hub-config-map'].default
+
+const configMapComment = `# Compatible with yurthub's, and followed by every hub while it runs. The name of a filter as a key: components, with
+# commas between them, for which that filter acts besides those it is made for. cache_agents: components whose answers
+# are recorded besides those of --cache-components; * records all.
 `
 
 const configMap = (namespace: string): object => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: {
-    name: 'yurt-hub-cfg',
+    name: configMapName,
     namespace,
-    labels: { 'openyurt.io/configmap-name': 'yurt-hub-cfg' },
+    labels: { 'openyurt.io/configmap-name': configMapName },
   },
   data: { cache_agents: '' },
 })

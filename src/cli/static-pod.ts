@@ -74,11 +74,12 @@ export function staticPod(options: StaticPodOptions): object {
   }
 }
 
-function argsOf({ serverAddresses, rootDir, kubeconfig }: StaticPodOptions): string[] {
+function argsOf({ serverAddresses, namespace, rootDir, kubeconfig }: StaticPodOptions): string[] {
   return [
     'start',
     `--server-addr=${serverAddresses}`,
     `--root-dir=${rootDir}`,
+    ...(namespace === 'kube-system' ? [] : [`--namespace=${namespace}`]),
     kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
   ]
 }

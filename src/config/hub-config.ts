@@ -10,6 +10,10 @@ import type { StoreKeySource } from './store-key.ts'
 export interface HubConfig {
   readonly nodeName: string
   readonly nodepoolName: string | undefined
+  /** Where filters learn of the node's pool and its nodes: the status of its NodePool, its NodeBuckets, or nowhere. */
+  readonly nodePools: 'status' | 'buckets' | 'off'
+  /** By which the cluster configures its hubs; `undefined`: none is read. */
+  readonly configMap: { readonly namespace: string; readonly name: string } | undefined
   readonly serverAddresses: readonly URL[]
   /** Health, readiness, metrics. */
   readonly ops: { readonly address: string; readonly port: number }
@@ -106,6 +110,8 @@ export function configOf(
   return frozen({
     nodeName,
     nodepoolName: values['nodepool-name'],
+    nodePools: nodePoolsOf(values),
+    configMap: configMapOf(values),
     serverAddresses: values['server-addr'],
     ops: { address: values['bind-address'], port: values['serve-port'] },
     proxy: {
@@ -163,6 +169,16 @@ export function configOf(
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
   })
+}
+
+function nodePoolsOf(values: Values): HubConfig['nodePools'] {
+  if (values['enable-pool-service-topology']) return 'buckets'
+  return values['enable-node-pool'] ? 'status' : 'off'
+}
+
+function configMapOf(values: Values): HubConfig['configMap'] {
+  const name = values['hub-config-map']
+  return name === undefined ? undefined : { namespace: values.namespace ?? 'kube-system', name }
 }
 
 const bytesOf = (megabytes: number | undefined): number | undefined =>

@@ -206,7 +206,18 @@ export const options = {
     help: 'The NodePool of this node.',
     default: undefined,
     defaultShown: "from the node's label",
-    remark: later('no filter asks for the pool'),
+  }),
+  namespace: option({
+    type: is.orEmpty(is.objectName),
+    group: 'Node',
+    help: "Namespace of the hubs' ConfigMap.",
+    default: 'kube-system',
+  }),
+  'hub-config-map': option({
+    type: is.orEmpty(is.objectName),
+    group: 'Node',
+    help: 'The ConfigMap, in --namespace, by which the cluster tells its hubs which components their filters act for and whose answers are recorded besides. Followed while the hub runs; empty: none.',
+    default: 'yurt-hub-cfg',
   }),
   'working-mode': option({
     type: is.oneOf(['edge', 'cloud', 'local']),
@@ -356,6 +367,20 @@ export const options = {
       (mode) => mode === 'off',
       'pods are shown as they are; all it does is that the plain proxy has to be asked for',
     ),
+  }),
+  'enable-node-pool': option({
+    type: is.boolean,
+    group: 'Filters',
+    live: true,
+    help: 'Whether filters may know the NodePool of this node, which the hub then watches, and it alone; else they go by the labels of the node.',
+    default: true,
+  }),
+  'enable-pool-service-topology': option({
+    type: is.boolean,
+    group: 'Filters',
+    live: true,
+    help: 'Whether the nodes of the pool are learned from its NodeBuckets instead of the status of its NodePool: less to carry where pools are large.',
+    default: false,
   }),
   'access-server-through-hub': option({
     type: is.boolean,

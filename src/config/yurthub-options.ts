@@ -66,10 +66,6 @@ export const yurthubOptions = {
     'Rules for the dummy interface.',
     gone('the hub writes no such rules'),
   ),
-  namespace: text(
-    "Namespace of the hub's ConfigMap.",
-    later('the hub reads no ConfigMap of its own'),
-  ),
   'node-ip': text('Where other hubs reach this one.', later('hubs do not speak to each other')),
   'multiplexer-port': option<number | undefined>({
     type: is.optional(is.port),
@@ -83,11 +79,6 @@ export const yurthubOptions = {
     later('there is no local mode'),
   ),
   profiling: boolean('Profiles over HTTP.', later('no profiles are served')),
-  'enable-node-pool': boolean('Whether NodePools are watched.', later('no filter asks for them')),
-  'enable-pool-service-topology': boolean(
-    'Whether pools are found by label.',
-    later('no filter goes by topology'),
-  ),
   vmodule: list('klog verbosity by file.', gone('--log-level is for the whole hub')),
   'log-flush-frequency': duration('klog flushing.', gone('every line is written at once')),
   'add-dir-header': boolean('klog: folders in the heads of lines.', oneLog),

@@ -88,6 +88,11 @@ export class Filters implements FilterChain {
     return chain
   }
 
+  /** What the filters that stand for these need to know. */
+  needs(component: string, gvr: GVR, verb: ResourceVerb): ReadonlySet<InputName> {
+    return new Set(this.#standing(component, gvr, verb).flatMap(({ needs }) => needs))
+  }
+
   onChange(act: () => void): Disposable {
     // Of a function that is given twice each counts.
     const listener = (): void => act()

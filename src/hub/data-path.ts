@@ -10,6 +10,7 @@ import type { Proofs } from '../identity/proofs.ts'
 import { SocketOwners } from '../identity/socket-owner.ts'
 import { Shadows } from '../local/shadows.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Learn } from '../pipeline/inputs.ts'
 import { dispatcher, type DispatchParts } from '../pipeline/dispatch.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
 import { countingBytes } from '../pipeline/traffic.ts'
@@ -35,6 +36,10 @@ export interface DataPathParts {
   readonly keys: NodeKeys
   readonly shared: SharedCollections
   readonly filters: EnabledFilters
+  /** Asks for what the filters of an exchange need to know. */
+  readonly learn: Learn
+  /** Components whose answers are recorded besides those of the configuration. */
+  readonly cacheAgents: () => ReadonlySet<string>
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
   readonly metrics: HubMetrics
@@ -47,6 +52,8 @@ export interface DataPath {
   readonly handler: Handler<Incoming, WireReply>
   /** For what the hub asks itself: the way to the cloud and the record, without filters and limits. */
   readonly dispatch: Handler<Exchange>
+  /** The same, as one of those who read what is shared. */
+  readonly sharing: Handler<Exchange>
 }
 
 /** Builds the pipeline of this hub. */
@@ -67,6 +74,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     },
     metrics,
     filters,
+    learn: parts.learn,
     learning: {
       keys: clusterKeys,
       onLearned: () => log.info('the keys of service accounts are known'),
@@ -88,13 +96,26 @@ export function dataPath(parts: DataPathParts): DataPath {
     },
   })
   // What all callers share is asked for the callers' way alone.
-  const { shared: _, ...own } = dispatch
-  return { handler, dispatch: dispatcher(own) }
+  const { shared: _, ...rest } = dispatch
+  const own = dispatcher(rest)
+  return { handler, dispatch: own, sharing: sharing(parts, own) }
 }
+
+/** How long the hub waits for a collection to be shared before it asks for it alone: it has time, and the link may be thin. */
+const sharedMs = 60_000
+
+/** A list is waited for, so that it costs no second one. */
+const sharing =
+  ({ cloud, shared }: DataPathParts, own: Handler<Exchange>): Handler<Exchange> =>
+  async (exchange) => {
+    if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
+    if (exchange.info.verb === 'list') await shared.prepare(exchange, sharedMs)
+    return shared.online(exchange, () => own(exchange))
+  }
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */
 function dispatchParts(parts: DataPathParts): DispatchParts {
-  const { inForce, cloud, connections, store, shared, filters, metrics, log } = parts
+  const { inForce, cacheAgents, cloud, connections, store, shared, filters, metrics, log } = parts
   const { nodeName, minRequestTimeoutMs } = inForce()
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
@@ -108,7 +129,7 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       onUnpacked,
     }),
     upgrade: upgrader(cloud, connections),
-    recorder: recorderOf(store, { inForce, filters, onUnpacked, metrics, log }),
+    recorder: recorderOf(store, { inForce, cacheAgents, filters, onUnpacked, metrics, log }),
     local: {
       store,
       nodeName,

@@ -7,7 +7,7 @@ import type { Chain, FilterChain } from '../filter/chain.ts'
 import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
-import type { Inputs } from '../filter/inputs.ts'
+import type { InputName, Inputs } from '../filter/inputs.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
@@ -46,6 +46,16 @@ export class EnabledFilters implements FilterChain {
     return info.isResource && this.chainFor(component, info.gvr, info.verb) !== undefined
   }
 
+  /** What the filters that act on the answer to an exchange need to know. */
+  needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
+    return info.isResource ? this.#filters.needs(component, info.gvr, info.verb) : nothing
+  }
+
+  /** The names of those that are not built in. */
+  get ownNames(): readonly string[] {
+    return this.#own.map(({ name }) => name)
+  }
+
   /** New values of what filters may know, plain data; those that are not named keep theirs. Called by whoever learns something. */
   inform(inputs: Partial<Inputs>): void {
     this.#filters.inform(inputs)
@@ -75,6 +85,8 @@ export class EnabledFilters implements FilterChain {
     if (!isDeepStrictEqual(inputsOf(next), before)) this.#filters.inform(configured(next))
   }
 }
+
+const nothing: ReadonlySet<InputName> = new Set()
 
 const enabled = (
   { filters }: HubConfig,

@@ -9,24 +9,30 @@ import type { EnabledFilters } from './filters.ts'
 
 export interface RecorderSurroundings {
   readonly inForce: () => HubConfig
+  /** Components whose answers are recorded besides those of the configuration; `*` stands for all. */
+  readonly cacheAgents: () => ReadonlySet<string>
   readonly filters: EnabledFilters
   readonly onUnpacked: OnUnpacked
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
+/** What the hub asks for itself it reads through the recorder. */
+const ownComponent = 'nodehub'
+
 /** Records answers to the configured components, those that a filter acts on, which reads them through the recorder, and what is shared. */
 export const recorderOf = (
   store: ObjectStore,
-  { inForce, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+  { inForce, cacheAgents, filters, onUnpacked, metrics, log }: RecorderSurroundings,
 ): Recorder =>
   new Recorder(
     store,
     {
       isRecorded: (exchange) => {
-        const { cacheComponents } = inForce()
-        if (exchange.identity === shared) return true
-        if (cacheComponents.has('*') || cacheComponents.has(exchange.component)) return true
+        const { component } = exchange
+        if (exchange.identity === shared || component === ownComponent) return true
+        const named = [inForce().cacheComponents, cacheAgents()]
+        if (named.some((names) => names.has('*') || names.has(component))) return true
         return filters.actOn(exchange)
       },
       comparesEvents: (exchange) => exchange.identity === shared || filters.actOn(exchange),

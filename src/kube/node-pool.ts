@@ -1,3 +1,4 @@
+import type { GVR } from './gvk.ts'
 import type { JsonObject } from './json.ts'
 
 // The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go, pkg/apis/apps/v1beta2).
@@ -19,6 +20,25 @@ export const excludeAnnotation = 'apps.openyurt.io/exclude-host-network-pool'
 
 /** On a NodePool: its type in lower case. */
 export const poolTypeLabel = 'nodepool.openyurt.io/type'
+
+/** On a NodeBucket: the pool of its nodes. */
+export const poolNameLabel = 'openyurt.io/pool-name'
+
+/** On a Service: by what the endpoints that a node is shown are chosen. */
+export const topologyKeysAnnotation = 'openyurt.io/topologyKeys'
+
+export const nodePools: GVR = {
+  group: 'apps.openyurt.io',
+  version: 'v1beta2',
+  resource: 'nodepools',
+}
+
+/** The nodes of a pool, at most a hundred in each, so that one more is no change of all. */
+export const nodeBuckets: GVR = {
+  group: 'apps.openyurt.io',
+  version: 'v1alpha1',
+  resource: 'nodebuckets',
+}
 
 /** A resource whose answers the nodes of a pool share. */
 export interface SharedResource {

@@ -260,6 +260,18 @@ export const metricTable = {
     help: 'What the latest events of shared collections take in memory.',
     labels: [],
   },
+  filterInputsMissing: {
+    name: 'nodehub_filter_input_missing',
+    type: 'gauge',
+    help: 'Whether filters lack what the API server does not tell this node, by resource: forbidden, the right is missing; absent, there is no such resource; refused, for another reason. They keep what they knew last.',
+    labels: ['resource', 'reason'],
+  },
+  configMapReads: {
+    name: 'nodehub_config_map_total',
+    type: 'counter',
+    help: "Times the hubs' ConfigMap was there or gone or another: success, or failure, which leaves the last good one in force.",
+    labels: ['result'],
+  },
   configReloads: {
     name: 'nodehub_config_reload_total',
     type: 'counter',

@@ -9,6 +9,7 @@ import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
 import { withFilters } from './filters.ts'
+import { withInputs, type Learn } from './inputs.ts'
 import { withDeadline } from './deadline.ts'
 import { heedingAuthentication, type KeyLearningOptions } from './authentication-outcome.ts'
 import { withLasting } from './lasting.ts'
@@ -23,6 +24,7 @@ export interface PipelineParts {
   readonly callers: CallerRules
   readonly metrics: HubMetrics
   readonly filters: FilterChain
+  readonly learn: Learn
   readonly maxRequestsInFlight: number
   /** Roughly how much memory the process may use. */
   readonly memoryLimitBytes: number
@@ -62,6 +64,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(memory.shedding) // sheds before memory runs out
     .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
+    .through(withInputs(parts.learn)) // has asked for what filters need before they look
     .through(withFilters(parts.filters)) // over cloud and cache alike, so that both answers are filtered the same
     .to(dispatcher({ ...parts.dispatch, forward }))
 }

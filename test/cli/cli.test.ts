@@ -262,7 +262,7 @@ void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
   const rbac = parseAllDocuments((await nodehub('manifests --part rbac')).out)
   t.match(
     rbac.map((document) => (document.toJS() as Manifest).kind),
-    ['ClusterRole', 'ClusterRoleBinding'],
+    ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
   )
   const { out } = await nodehub('manifests --part=configmap --namespace=edge')
   t.match(parse(out), { kind: 'ConfigMap', metadata: { name: 'yurt-hub-cfg', namespace: 'edge' } })
@@ -278,7 +278,11 @@ void t.test('RBAC lets nodes list and watch all that hubs share', async (t) => {
     { apiGroups: [''], resources: ['services'], verbs },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
   ]
-  const nodePools = { apiGroups: ['apps.openyurt.io'], resources: ['nodepools'], verbs }
+  const nodePools = {
+    apiGroups: ['apps.openyurt.io'],
+    resources: ['nodepools', 'nodebuckets'],
+    verbs,
+  }
   t.strictSame(await rulesOf(), [...always, nodePools])
   const [, ...rest] = always
   t.strictSame(await rulesOf(' --pool-scope-resources=/v1/configmaps,apps/v1/daemonsets'), [
@@ -289,6 +293,23 @@ void t.test('RBAC lets nodes list and watch all that hubs share', async (t) => {
   ])
   const { err } = await nodehub('manifests --part=rbac --pool-scope-resources=configmaps')
   t.match(err, /is not group\/version\/resource/)
+})
+
+void t.test('RBAC lets nodes read the hubs’ ConfigMap, and no other', async (t) => {
+  const { out } = await nodehub('manifests --part=rbac --namespace=edge')
+  const [, , role, binding] = parseAllDocuments(out).map((document) => document.toJS() as unknown)
+  t.match(role, {
+    metadata: { namespace: 'edge' },
+    rules: [
+      {
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: ['yurt-hub-cfg'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ],
+  })
+  t.match(binding, { metadata: { namespace: 'edge' }, subjects: [{ name: 'system:nodes' }] })
 })
 
 void t.test('version takes no words behind it', async (t) => {

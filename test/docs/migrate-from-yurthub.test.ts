@@ -40,7 +40,7 @@ void t.test(
     t.strictSame(hub.slice(hub.indexOf('start') + 1), yurthub.slice(1))
     t.strictSame(
       flagNotesOn(hub.slice(hub.indexOf('start') + 1)).map((note) => note.split(' ')[0]),
-      ['--nodepool-name', '--namespace'],
+      [],
     )
   },
 )

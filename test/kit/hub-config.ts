@@ -42,6 +42,9 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
     shutdownGracePeriodMs: 100,
     // What API servers are asked is what the test's clients ask, unless it says otherwise.
     boot: { refreshMs: 0, condition: false },
+    configMap: flags.some((flag) => flag.startsWith('--hub-config-map'))
+      ? result.config.configMap
+      : undefined,
     // The test and its API servers are in the same process, and no hub would shed requests for what these hold.
     memoryLimitBytes: result.config.memoryLimitBytes ?? 8 * 2 ** 30,
     ...changes,

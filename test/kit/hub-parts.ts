@@ -108,6 +108,7 @@ export async function startHubParts(
       ),
       owners: new SocketOwners(),
     },
+    learn: () => undefined,
     learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
     stopping: new AbortController().signal,
     ownHosts: new Set(),

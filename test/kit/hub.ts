@@ -108,7 +108,12 @@ export class TestHub {
 
   /** Resolves once a line of the log holds `text`. */
   logged(text: string): Promise<void> {
-    return this.#condition.until(() => this.lines.some((line) => line.includes(text)))
+    return this.logs(() => this.lines.some((line) => line.includes(text)))
+  }
+
+  /** Resolves once something holds of the log. */
+  logs(holds: () => boolean): Promise<void> {
+    return this.#condition.until(holds)
   }
 
   as(component: string, options: Partial<ClientOptions> = {}): Client {

@@ -110,6 +110,15 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /**
+   * Begins to follow what `exchange` asks for, if it may be shared, so that it is then answered from here. Resolves when that is so, or is
+   * not going to be, after `patienceMs` at the latest.
+   */
+  async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
+    const asked = this.#ask(exchange)
+    if (asked && (await this.#mayShare(asked))) await this.#of(asked).open(patienceMs)
+  }
+
+  /**
    * Answers while no API server can be asked: where what is shared is newer than what the caller itself was shown, and the last verdict was
    * that it may read it. `undefined`: it is to be answered otherwise.
    */

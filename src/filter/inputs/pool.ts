@@ -1,0 +1,86 @@
+import type { GVR } from '../../kube/gvk.ts'
+import { isList, isObject, type Json } from '../../kube/json.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import type { NodeFacts, PoolFacts } from '../inputs.ts'
+import { membersOf, textsIn } from './node.ts'
+
+/** What a NodePool says. */
+export interface PoolRead {
+  readonly type: string
+  readonly hostNetwork: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  /** As its status names them. */
+  readonly nodes: readonly string[]
+}
+
+/**
+ * Reads a NodePool's JSON, in any of its versions. The older ones lose the field: API servers convert it to the annotation, and v1alpha1
+ * never had it (openyurt pkg/apis/apps/v1beta1/nodepool_conversion.go).
+ */
+export function poolReadOf({ version }: GVR, bytes: Uint8Array): PoolRead {
+  const { metadata, spec, status } = membersOf(bytes)
+  const annotations = textsIn(metadata, 'annotations')
+  const field = member(spec, 'hostNetwork') === true
+  const noted = version !== 'v1beta2' && annotations[hostNetworkLabel]?.toLowerCase() === 'true'
+  const type = member(spec, 'type')
+  return {
+    type: typeof type === 'string' ? type : '',
+    hostNetwork: field || noted,
+    labels: textsIn(metadata, 'labels'),
+    annotations,
+    nodes: sorted(textsOf(member(status, 'nodes'))),
+  }
+}
+
+/** The nodes that a NodeBucket holds. */
+export const bucketNodesOf = (bytes: Uint8Array): readonly string[] => {
+  const { nodes } = membersOf(bytes)
+  return isList(nodes) ? textsOf(nodes.map((node) => member(node, 'name') ?? null)) : []
+}
+
+/** What is known of a node's pool: by the operator, the Node, the NodePool, and from before. */
+export interface KnownOfPool {
+  /** As the operator has named it. */
+  readonly named: string | undefined
+  readonly node: NodeFacts | undefined
+  /** `undefined`: its NodePool was not read. */
+  readonly read: PoolRead | undefined
+  /** False: the operator does not want NodePools to be read. */
+  readonly isRead: boolean
+  /** What was known last, perhaps of another pool. */
+  readonly last: PoolFacts | null | undefined
+}
+
+/** The name of the pool; `null`: the node is in none; `undefined`: nobody knows yet. A pool that is only wished for does not count. */
+export function poolNameOf({ named, node }: KnownOfPool): string | null | undefined {
+  return named ?? (node && (node.labels[nodePoolLabel] || null))
+}
+
+/** The facts of the pool. What cannot be read keeps the value it had, as long as it is the same pool. */
+export function poolFactsOf(known: KnownOfPool): PoolFacts | null | undefined {
+  const name = poolNameOf(known)
+  const last = known.last?.name === name ? known.last : undefined
+  if (name === null) return null
+  // The operator's word counts from the start; the label is to be read first.
+  if (name === undefined) return known.last
+  const { node, read, isRead } = known
+  const labelled = node?.labels[hostNetworkLabel] === 'true' ? true : undefined
+  // Where nothing but the label is to count, it says so by not being there.
+  const unlabelled = node && !isRead ? false : undefined
+  return {
+    name,
+    type: read?.type ?? last?.type ?? '',
+    hostNetwork: labelled ?? read?.hostNetwork ?? last?.hostNetwork ?? unlabelled,
+    labels: read?.labels ?? last?.labels ?? {},
+    annotations: read?.annotations ?? last?.annotations ?? {},
+  }
+}
+
+const member = (of: Json | undefined, name: string): Json | undefined =>
+  isObject(of) ? of[name] : undefined
+
+const textsOf = (value: Json | undefined): readonly string[] =>
+  isList(value) ? (value.filter((each) => typeof each === 'string' && each !== '') as string[]) : []
+
+const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].toSorted()

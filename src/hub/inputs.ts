@@ -1,0 +1,393 @@
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import { sleep } from '../base/clock.ts'
+import {
+  FollowedCollection,
+  type Followed,
+  type FollowedObject,
+  type Standing,
+} from '../cache/followed.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import type { Exchange, Handler } from '../exchange/exchange.ts'
+import type { InputName, NodeFacts } from '../filter/inputs.ts'
+import { nodeFactsOf } from '../filter/inputs/node.ts'
+import {
+  bucketNodesOf,
+  poolFactsOf,
+  poolNameOf,
+  poolReadOf,
+  type KnownOfPool,
+  type PoolRead,
+} from '../filter/inputs/pool.ts'
+import { qualifiedResource, type GVR } from '../kube/gvk.ts'
+import { nodeBuckets, nodePools, poolNameLabel, topologyKeysAnnotation } from '../kube/node-pool.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import { node as nodeIdentity, shared } from '../request/identity.ts'
+import type { EnabledFilters } from './filters.ts'
+import { KeptInputs, type LearnedInputs } from './kept-inputs.ts'
+
+export interface InputSurroundings {
+  readonly inForce: () => HubConfig
+  readonly cloud: Cloud
+  /** Asks the cloud, or the cache, below filters and limits. */
+  readonly dispatch: Handler<Exchange>
+  /** The same, as one of those who read what is shared. */
+  readonly sharing: Handler<Exchange>
+  readonly filters: Pick<EnabledFilters, 'inform'>
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** What is asked for: a collection each. */
+type SourceName = 'node' | 'pool' | 'buckets' | 'services'
+
+/** One of them, while it is followed. */
+interface Source {
+  /** What it was begun for; of another it has to be begun anew. */
+  readonly of: string
+  readonly resource: GVR
+  readonly followed: AsyncDisposable & { again(): void }
+  standing: Standing
+}
+
+/** How long a request waits for what its filters have never known. */
+const patienceMs = 2_000
+
+const nodes: GVR = { group: '', version: 'v1', resource: 'nodes' }
+const services: GVR = { group: '', version: 'v1', resource: 'services' }
+
+const asHub = { identity: shared, credential: 'node' } as const
+const asNode = { identity: nodeIdentity, credential: 'node' } as const
+
+/**
+ * Learns what filters may know of this node, of its pool and of services, and tells the filters: only what a filter needs that acts for
+ * somebody, from then on for as long as the hub runs. Before anything is asked, and offline, they know what was known last.
+ */
+export class FilterInputs implements AsyncDisposable {
+  readonly #surroundings: InputSurroundings
+  readonly #kept: KeptInputs
+  readonly #wanted = new Set<InputName>()
+  readonly #sources = new Map<SourceName, Source>()
+  readonly #ending: Promise<void>[] = []
+  #closed = false
+  #node: NodeFacts | undefined
+  #poolRead: PoolRead | undefined
+  #bucketNodes: readonly string[] | undefined
+  #topologies: Readonly<Record<string, string>> | undefined
+  #known: LearnedInputs
+  /** Resolves at the next change of what is known, or of how it stands with it. */
+  #next = Promise.withResolvers<void>()
+
+  constructor(surroundings: InputSurroundings) {
+    const { inForce, filters } = surroundings
+    const { nodeName, rootDir } = inForce()
+    this.#surroundings = surroundings
+    this.#kept = new KeptInputs(join(rootDir, 'filter-inputs.json'), nodeName)
+    this.#known = this.#kept.latest
+    this.#node = this.#known.node
+    this.#topologies = this.#known.topologies
+    this.#known = this.#present()
+    filters.inform(this.#known)
+  }
+
+  /**
+   * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else resolves when that is so, or after a
+   * moment.
+   */
+  learn(names: Iterable<InputName>): Promise<void> | undefined {
+    for (const name of names) this.#wanted.add(name)
+    this.#follow()
+    const wanted = [...names]
+    return wanted.some((name) => this.#isPending(name)) ? this.#learned(wanted) : undefined
+  }
+
+  /** What is asked for may be another, and what was refused may be granted. */
+  reconfigure(): void {
+    this.#follow()
+    for (const { followed } of this.#sources.values()) followed.again()
+    this.#update()
+  }
+
+  /** For `/readyz?verbose`: it does not affect readiness. */
+  remarks(): string[] {
+    return [...this.#sources.values()].flatMap((source) => {
+      const why = this.#trouble(source)
+      return why === undefined ? [] : [`[ ]filters ${why}; they keep what they knew last`]
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    this.#next.resolve()
+    for (const { followed } of this.#sources.values()) {
+      this.#ending.push(Promise.resolve(followed[Symbol.asyncDispose]()))
+    }
+    this.#sources.clear()
+    await Promise.all(this.#ending)
+    await this.#kept[Symbol.asyncDispose]()
+  }
+
+  async #learned(names: readonly InputName[]): Promise<void> {
+    const over = new AbortController()
+    const late = sleep(patienceMs, over.signal)
+    let isLate = false
+    void late.then(() => (isLate = true))
+    while (!this.#closed && !isLate && names.some((name) => this.#isPending(name))) {
+      await Promise.race([late, this.#next.promise])
+    }
+    over.abort()
+  }
+
+  #isPending(name: InputName): boolean {
+    switch (name) {
+      case 'node':
+        return this.#known.node === undefined && this.#isAsking('node')
+      case 'pool':
+        return this.#known.pool === undefined && (this.#isAsking('node') || this.#isAsking('pool'))
+      case 'poolNodes':
+        return (
+          this.#known.poolNodes === undefined &&
+          this.#known.pool !== null &&
+          (['node', 'pool', 'buckets'] as const).some((source) => this.#isAsking(source))
+        )
+      case 'topologies':
+        return this.#known.topologies === undefined && this.#isAsking('services')
+      case 'nodeName':
+      case 'hubAddress':
+      case 'propagation':
+        return false
+    }
+  }
+
+  #isAsking(name: SourceName): boolean {
+    return this.#sources.get(name)?.standing.kind === 'asking'
+  }
+
+  /** Begins to follow what is wanted and not followed yet. */
+  #follow(): void {
+    const { nodeName, nodePools: way } = this.#surroundings.inForce()
+    const wants = (...names: readonly InputName[]): boolean =>
+      names.some((name) => this.#wanted.has(name))
+    if (wants('node', 'pool', 'poolNodes')) this.#followNode(nodeName)
+    const pool = wants('pool', 'poolNodes') ? (poolNameOf(this.#ofPool()) ?? undefined) : undefined
+    this.#followPool(way === 'off' ? undefined : pool)
+    this.#followBuckets(way === 'buckets' && wants('poolNodes') ? pool : undefined)
+    if (wants('topologies')) this.#followServices()
+  }
+
+  #followNode(name: string): void {
+    this.#begin('node', name, nodes, {
+      of: { versions: [nodes], ...byName(name), encoding: 'json', onlyMetadata: true },
+      read: ({ bytes }) => nodeFactsOf(name, bytes),
+      onValues: (values) => {
+        // A Node that is gone for a moment, or not there yet, says nothing new.
+        this.#node = values.get(name) ?? this.#node
+        this.#follow()
+      },
+    })
+  }
+
+  #followPool(name: string | undefined): void {
+    this.#begin('pool', name, nodePools, {
+      of: {
+        versions: [
+          nodePools,
+          { ...nodePools, version: 'v1beta1' },
+          { ...nodePools, version: 'v1alpha1' },
+        ],
+        ...byName(name ?? ''),
+        encoding: 'json',
+      },
+      read: ({ gvr, bytes }) => poolReadOf(gvr, bytes),
+      onValues: (values) => {
+        this.#poolRead = values.get(name ?? '')
+      },
+    })
+  }
+
+  #followBuckets(pool: string | undefined): void {
+    this.#begin('buckets', pool, nodeBuckets, {
+      of: {
+        versions: [nodeBuckets],
+        labelSelector: `${poolNameLabel}=${pool ?? ''}`,
+        encoding: 'json',
+      },
+      read: ({ bytes }) => bucketNodesOf(bytes),
+      onValues: (values) => {
+        this.#bucketNodes =
+          values.size === 0 ? undefined : [...new Set([...values.values()].flat())].toSorted()
+      },
+    })
+  }
+
+  #followServices(): void {
+    this.#begin('services', '', services, {
+      // As kube-proxy and the kubelet read them, so that there is one watch of them.
+      of: { versions: [services], encoding: 'protobuf' },
+      read: ({ cursor }) => cursor.annotation(topologyKeysAnnotation),
+      onValues: (values) => {
+        this.#topologies = Object.fromEntries([...values].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      },
+    })
+  }
+
+  /** `undefined`: it is not to be followed. */
+  #begin<T>(
+    name: SourceName,
+    of: string | undefined,
+    resource: GVR,
+    how: {
+      readonly of: Followed
+      readonly read: (object: FollowedObject) => T | undefined
+      readonly onValues: (values: ReadonlyMap<string, T>) => void
+    },
+  ): void {
+    const before = this.#sources.get(name)
+    if (before?.of === of || this.#closed) return
+    if (before) this.#end(name, before)
+    if (of === undefined) return
+    const { cloud, dispatch, sharing, log } = this.#surroundings
+    const isService = name === 'services'
+    const source: Source = {
+      of,
+      resource,
+      standing: { kind: 'asking' },
+      followed: new FollowedCollection<T>({
+        of: how.of,
+        read: how.read,
+        onBehalf: isService ? asNode : asHub,
+        ask: isService ? sharing : dispatch,
+        linkChanged: () => cloud.spell,
+        onValues: (values) => {
+          if (this.#sources.get(name) !== source) return
+          // What is told comes before how it stands: whoever waits for it finds it.
+          how.onValues(values)
+          this.#stand(source, { kind: 'known' })
+        },
+        onStanding: (standing) => {
+          if (this.#sources.get(name) === source) this.#stand(source, standing)
+        },
+        onFailed: (err) =>
+          log.debug({ err, resource: qualifiedResource(resource) }, 'an input could not be read'),
+      }),
+    }
+    this.#sources.set(name, source)
+  }
+
+  #end(name: SourceName, source: Source): void {
+    this.#sources.delete(name)
+    if (name === 'pool') this.#poolRead = undefined
+    if (name === 'buckets') this.#bucketNodes = undefined
+    this.#show(source, { kind: 'asking' })
+    this.#ending.push(Promise.resolve(source.followed[Symbol.asyncDispose]()))
+  }
+
+  #stand(source: Source, standing: Standing): void {
+    const before = this.#trouble(source)
+    source.standing = standing
+    this.#show(source, standing)
+    const trouble = this.#trouble(source)
+    if (trouble !== undefined && trouble !== before) {
+      this.#surroundings.log.warn(`filters ${trouble}; they keep what they knew last`)
+    }
+    this.#update()
+  }
+
+  #show({ resource }: Source, standing: Standing): void {
+    const reason = standing.kind === 'refused' ? reasonOf(standing.code) : undefined
+    for (const each of reasons) {
+      const labels = { resource: resource.resource, reason: each }
+      this.#surroundings.metrics.filterInputsMissing.set(labels, each === reason ? 1 : 0)
+    }
+  }
+
+  /** What filters lack, in words that follow “filters”. */
+  #trouble({ of, resource, standing }: Source): string | undefined {
+    const what = qualifiedResource(resource)
+    if (standing.kind === 'refused') {
+      return reasonOf(standing.code) === 'absent'
+        ? `cannot read ${what}: the API server knows no such resource, its CustomResourceDefinition is missing (${standing.code})`
+        : `cannot read ${what}: the API server does not let this node get, list and watch them (${standing.code}), nodehub manifests --part rbac has the right`
+    }
+    if (standing.kind !== 'known') return undefined
+    if (resource === nodePools && !this.#poolRead)
+      return `know nothing of NodePool ${of}: there is none`
+    return resource === nodes && !this.#node
+      ? `know nothing of Node ${of}: there is none`
+      : undefined
+  }
+
+  /** Tells filters what has changed, once that is on the disk. */
+  #update(): void {
+    const next = this.#present()
+    const { filters, log } = this.#surroundings
+    if (isDeepStrictEqual(next, this.#known)) {
+      this.#changed()
+      return
+    }
+    this.#known = next
+    void this.#kept
+      .keep(next)
+      .catch((err: unknown) => log.error({ err }, 'what filters know could not be written'))
+      .then(() => {
+        if (this.#closed) return
+        filters.inform(this.#kept.latest)
+        this.#changed()
+      })
+  }
+
+  #changed(): void {
+    this.#next.resolve()
+    this.#next = Promise.withResolvers()
+  }
+
+  #present(): LearnedInputs {
+    const { nodePools: way } = this.#surroundings.inForce()
+    const last = this.#known
+    const known = this.#ofPool()
+    const name = poolNameOf(known)
+    const isAsked = this.#isAsking('pool') || this.#isAsking('buckets')
+    // Of a pool that is new here nothing is told before its NodePool was asked for: half of it would be a guess.
+    const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
+    const pool = isHeld ? last.pool : poolFactsOf(known)
+    const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
+    const nodesNow = isHeld ? undefined : this.#nodesOfPool(way)
+    return {
+      node: this.#node,
+      pool,
+      poolNodes: pool ? (nodesNow ?? lastNodes) : undefined,
+      topologies: this.#topologies,
+    }
+  }
+
+  #nodesOfPool(way: HubConfig['nodePools']): readonly string[] | undefined {
+    if (way === 'status') return this.#poolRead?.nodes
+    // A pool without nodes has no bucket; whether there is such a pool its NodePool tells.
+    const hasNone = this.#sources.get('buckets')?.standing.kind === 'known' && this.#poolRead
+    return way === 'buckets' ? (this.#bucketNodes ?? (hasNone ? [] : undefined)) : undefined
+  }
+
+  #ofPool(): KnownOfPool {
+    const { nodepoolName, nodePools: way } = this.#surroundings.inForce()
+    return {
+      named: nodepoolName,
+      node: this.#node,
+      read: this.#poolRead,
+      isRead: way !== 'off',
+      last: this.#known.pool,
+    }
+  }
+}
+
+const reasons = ['forbidden', 'absent', 'refused'] as const
+
+function reasonOf(code: number): (typeof reasons)[number] {
+  if (code === 401 || code === 403) return 'forbidden'
+  return code === 404 ? 'absent' : 'refused'
+}
+
+const byName = (name: string): Pick<Followed, 'fieldSelector'> => ({
+  fieldSelector: `metadata.name=${name}`,
+})

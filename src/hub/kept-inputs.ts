@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { KeptFile } from '../base/kept-file.ts'
+import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
+
+/** What filters may know that has to be learned from the cloud. */
+export type LearnedInputs = Pick<Inputs, 'node' | 'pool' | 'poolNodes' | 'topologies'>
+
+const nothing: LearnedInputs = {
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+}
+
+/**
+ * The last known values, on the disk before filters act by them: after a crash the hub knows what its clients were shown by, also where the
+ * cloud has since ceased to tell.
+ */
+export class KeptInputs implements AsyncDisposable {
+  readonly #file: KeptFile
+  #latest: LearnedInputs
+
+  constructor(path: string, nodeName: string) {
+    this.#latest = readKept(path, nodeName)
+    this.#file = new KeptFile(path, () => JSON.stringify(this.#latest))
+  }
+
+  get latest(): LearnedInputs {
+    return this.#latest
+  }
+
+  /** Resolves when they are on the disk, or later ones are. Rejects where they could not be written; they count all the same. */
+  keep(inputs: LearnedInputs): Promise<void> {
+    this.#latest = inputs
+    return this.#file.write()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
+  }
+}
+
+/** A file that cannot be read, or tells of another node, is as good as none. */
+function readKept(path: string, nodeName: string): LearnedInputs {
+  try {
+    const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<Record<string, unknown>>
+    const { node, pool, poolNodes, topologies } = kept
+    if (!isNode(node) || node.name !== nodeName) return nothing
+    return {
+      node,
+      pool: pool === null || isPool(pool) ? pool : undefined,
+      poolNodes: isNames(poolNodes) ? poolNodes : undefined,
+      topologies: isTexts(topologies) ? topologies : undefined,
+    }
+  } catch {
+    return nothing
+  }
+}
+
+const isNode = (value: unknown): value is NodeFacts =>
+  isRecord(value) &&
+  typeof value['name'] === 'string' &&
+  isTexts(value['labels']) &&
+  isTexts(value['annotations'])
+
+const isPool = (value: unknown): value is PoolFacts =>
+  isNode(value) &&
+  'type' in value &&
+  typeof value.type === 'string' &&
+  (!('hostNetwork' in value) || typeof value.hostNetwork === 'boolean')
+
+const isNames = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
+
+const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
+  isRecord(value) && Object.values(value).every((each) => typeof each === 'string')
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
