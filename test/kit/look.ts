@@ -12,14 +12,14 @@ import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { inputsOf } from './inputs.ts'
 
 /** An object in both encodings. */
-interface Both {
+export interface Both {
   readonly gvk: GVK
   readonly json: ApiObject
   readonly protobuf: ApiObject
 }
 
 /** `object` as the API server would write it in each encoding; it says its own kind. */
-function inBoth(object: JsonObject): Both {
+export function inBoth(object: JsonObject): Both {
   const { kind, apiVersion } = object as { kind: string; apiVersion: string }
   const gvk = { ...parseApiVersion(apiVersion), kind }
   const json = readObject('json', 'object', Buffer.from(`${JSON.stringify(object)}\n`)).object
@@ -35,7 +35,7 @@ export function made(definition: FilterDefinition, known: Partial<Inputs>): Filt
 }
 
 /** What a filter makes of an object: the same instance where it leaves it, `undefined` where it withholds it. */
-function judged(
+export function judged(
   filter: Filter,
   encoding: Encoding,
   gvk: GVK,
@@ -47,7 +47,7 @@ function judged(
 }
 
 /** Plain values of an object in the bytes of an encoding. */
-function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObject {
+export function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObject {
   const body = objectBody(encoding, 'object', gvk, object)
   if (encoding === 'protobuf') return fromProtobuf(body).object
   return JSON.parse(body.toString()) as JsonObject

@@ -1,0 +1,194 @@
+import t from 'tap'
+import { builtInFilters } from '../../filters/index.ts'
+import type { FilterDefinition } from '../../src/filter/filter.ts'
+import { nodeportisolation } from '../../filters/nodeportisolation.ts'
+import { servicetopology } from '../../filters/servicetopology.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { filterContract, type Sample } from '../contracts/filters.ts'
+
+const hubAddress = { host: '169.254.2.1', port: 10268 }
+const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: false, labels: {}, annotations: {} }
+
+const named = (name: string, namespace: string, others: JsonObject = {}): JsonObject => ({
+  name,
+  namespace,
+  uid: 'a6e6d5a5-0a0e-4c0e-8a6a-4b8f8e5a0c11',
+  resourceVersion: '4711',
+  creationTimestamp: '2026-11-21T10:16:51Z',
+  ...others,
+  managedFields: [
+    {
+      manager: 'kubectl',
+      operation: 'Update',
+      apiVersion: 'v1',
+      time: '2026-11-21T10:16:51Z',
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:spec': {} },
+    },
+  ],
+})
+
+const service = (type: string, metadata: JsonObject): JsonObject => ({
+  kind: 'Service',
+  apiVersion: 'v1',
+  metadata,
+  spec: {
+    ports: [
+      { name: 'http', protocol: 'TCP', port: 80, targetPort: 'web', nodePort: 30_080 },
+      { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 },
+    ],
+    selector: { app: 'web' },
+    clusterIP: '10.96.0.1',
+    clusterIPs: ['10.96.0.1', 'fd00::1'],
+    type,
+    sessionAffinity: 'None',
+  },
+  status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } },
+})
+
+const slice = (
+  version: string,
+  metadata: JsonObject,
+  on: (node: string) => JsonObject,
+): JsonObject => ({
+  kind: 'EndpointSlice',
+  apiVersion: `discovery.k8s.io/${version}`,
+  metadata,
+  addressType: 'IPv4',
+  endpoints: ['node-2', 'node-1', 'node-4', 'node-3'].map((node, at) => ({
+    addresses: [`10.244.${at}.2`],
+    conditions: { ready: true, serving: true, terminating: false },
+    targetRef: { kind: 'Pod', namespace: 'default', name: `web-${at}` },
+    hints: { forZones: [{ name: 'a' }, { name: 'b' }] },
+    ...on(node),
+  })),
+  ports: [
+    { name: 'http', protocol: 'TCP', port: 80 },
+    { name: 'https', protocol: 'TCP', port: 6443 },
+  ],
+})
+
+const ofWeb = named('web-xyz', 'default', { labels: { 'kubernetes.io/service-name': 'web' } })
+const ofKubernetes = named('kubernetes', 'default', {
+  labels: { 'kubernetes.io/service-name': 'kubernetes' },
+})
+
+const container = (name: string): JsonObject => ({
+  name,
+  image: 'collector:1',
+  ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
+  env: [
+    { name: 'KUBERNETES_SERVICE_HOST', value: '10.96.0.1' },
+    { name: 'NODE', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } } },
+    { name: 'KUBERNETES_SERVICE_PORT', value: '443' },
+  ],
+  resources: { limits: { cpu: '100m' } },
+})
+
+const address = (node: string): JsonObject => ({
+  ip: '10.244.1.2',
+  nodeName: node,
+  targetRef: { kind: 'Pod', namespace: 'default', name: `web-${node}` },
+})
+
+/** What makes each filter act, by its name. */
+const samples: Readonly<Record<string, Sample>> = {
+  discardcloudservice: {
+    known: {},
+    objects: [
+      service(
+        'LoadBalancer',
+        named('a', 'b', { annotations: { 'svc.openyurt.io/discard': 'true' } }),
+      ),
+      service('ClusterIP', named('x-tunnel-server-internal-svc', 'kube-system')),
+    ],
+  },
+  nodeportisolation: {
+    known: { pool },
+    objects: [
+      service(
+        'NodePort',
+        named('a', 'b', { annotations: { 'nodeport.openyurt.io/listen': '-hangzhou,*' } }),
+      ),
+    ],
+  },
+  servicetopology: {
+    known: {
+      pool,
+      nodeName: 'node-1',
+      poolNodes: ['node-1', 'node-3'],
+      topologies: {
+        'default/web': 'openyurt.io/nodepool',
+        'default/near': 'kubernetes.io/hostname',
+      },
+    },
+    objects: [
+      slice('v1', ofWeb, (node) => ({ nodeName: node, zone: 'a' })),
+      slice('v1beta1', ofWeb, (node) => ({ topology: { 'kubernetes.io/hostname': node } })),
+      {
+        kind: 'Endpoints',
+        apiVersion: 'v1',
+        metadata: named('near', 'default'),
+        subsets: [
+          {
+            addresses: ['node-1', 'node-2', 'node-3'].map(address),
+            notReadyAddresses: [address('node-2')],
+            ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+          },
+          { notReadyAddresses: [address('node-4')], ports: [{ port: 81, protocol: 'TCP' }] },
+        ],
+      },
+    ],
+  },
+  forwardkubesvctraffic: {
+    known: { hubAddress },
+    objects: [slice('v1', ofKubernetes, () => ({}))],
+  },
+  masterservice: {
+    known: { hubAddress },
+    objects: [service('ClusterIP', named('kubernetes', 'default'))],
+  },
+  inclusterconfig: {
+    known: {},
+    objects: [
+      {
+        kind: 'ConfigMap',
+        apiVersion: 'v1',
+        metadata: named('kube-proxy', 'kube-system'),
+        data: {
+          'config.conf': 'clientConnection:\n  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf\n',
+          'kubeconfig.conf': 'apiVersion: v1\n',
+        },
+      },
+    ],
+  },
+  serviceenvupdater: {
+    known: { hubAddress },
+    objects: [
+      {
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: named('web', 'default', { labels: { app: 'web' } }),
+        spec: {
+          containers: [container('a'), container('b')],
+          initContainers: [container('c')],
+          ephemeralContainers: [{ ...container('d'), targetContainerName: 'a' }],
+          nodeName: 'node-1',
+          tolerations: [{ key: 'k', operator: 'Exists', tolerationSeconds: 300 }],
+        },
+        status: { phase: 'Running', podIPs: [{ ip: '10.244.1.2' }] },
+      },
+    ],
+  },
+}
+
+const coming: readonly FilterDefinition[] = [nodeportisolation, servicetopology]
+
+for (const definition of [...builtInFilters, ...coming]) {
+  void t.test(definition.name, async (t) => {
+    const sample = samples[definition.name]
+    // A filter that nobody has thought up inputs for is one that nobody has tried.
+    if (sample) filterContract(t, definition, sample)
+    else t.fail('it has no sample here that makes it act')
+  })
+}
