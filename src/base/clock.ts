@@ -46,3 +46,9 @@ export const turn = (): Promise<void> => new Promise((resolve) => void setImmedi
 
 /** A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once. */
 export const jitter = (low: number, high: number): number => low + Math.random() * (high - low)
+
+/** Keeps the process alive until disposed, as no timer here does by itself: for a command that waits for something far away. */
+export function staying(): Disposable {
+  const timer = setInterval(() => undefined, 60_000)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}

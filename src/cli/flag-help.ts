@@ -1,12 +1,13 @@
-import { groups, variableOf, type Option } from '../config/option.ts'
-import { optionList } from '../config/options.ts'
+import { groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
+import { options } from '../config/options.ts'
 
-/** The flags of `nodehub start` under their headings. */
-export function flagHelp(): string {
+/** The flags of a command, `nodehub start` unless told otherwise, under their headings. */
+export function flagHelp(table: OptionTable = options): string {
   return groups
-    .map((group) => {
-      const flags = optionList.filter(([, option]) => option.group === group)
-      return `${group}:\n${flags.map(([name, option]) => entry(name, option)).join('')}`
+    .flatMap((group) => {
+      const flags = Object.entries(table).filter(([, option]) => option.group === group)
+      if (flags.length === 0) return []
+      return [`${group}:\n${flags.map(([name, option]) => entry(name, option)).join('')}`]
     })
     .join('\n')
 }

@@ -6,26 +6,17 @@ import {
   type ReadFile,
 } from './credentials.ts'
 import { contradictions, observations } from './checks.ts'
-import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy } from './given.ts'
 import { configOf, type HubConfig } from './hub-config.ts'
-import type { Option } from './option.ts'
-import { optionList, type OptionName, type Values } from './options.ts'
+import { options, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
-import { objectName, shown } from './value.ts'
+import { messageOf, readSettings, type Settled } from './settings.ts'
+import { objectName } from './value.ts'
 
 export type { HubConfig, LogLevel } from './hub-config.ts'
 
 /** One setting with its value and where that was given, for showing what is in force. */
-export interface Setting {
-  readonly name: OptionName
-  readonly option: Option<unknown>
-  readonly value: unknown
-  /** As it was given; absent: the default. */
-  readonly text?: string
-  /** Where it was given; absent: the default. */
-  readonly origin?: string
-}
+export type Setting = Settled<OptionName>
 
 export interface ConfigSources {
   /** What follows the command's name. */
@@ -56,16 +47,9 @@ export type ConfigResult =
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
   const { argv, env, readFile, hostname, passed = [] } = sources
-  const flags = givenByFlags(argv)
-  const environment = givenByEnvironment(env)
-  const file = fileNamedBy(flags, environment, readFile)
-  const given = [flags, environment, file]
-  const mistakes = given.flatMap((source) => source.mistakes)
-  const notes = given.flatMap((source) => source.notes)
-  const settings = optionList.map(([name, option]): Setting => {
-    const found = given.map((source) => source.settings.get(name)).find((setting) => setting)
-    return settle(name, option, found, mistakes)
-  })
+  const { settings, given, ...read } = readSettings({ argv, env, readFile }, options)
+  const mistakes = [...read.mistakes]
+  const notes = [...read.notes]
   const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentials = credentialFiles(values)
@@ -73,7 +57,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
     ...assigned.mistakes,
-    ...contradictions(values, (name) => given.some((source) => source.settings.has(name))),
+    ...contradictions(values, given),
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
@@ -116,33 +100,6 @@ function storeKeyOf(
     mistakes.push(`--store-key-credential=${credential}: ${messageOf(cause)}`)
   }
   return source
-}
-
-function fileNamedBy(flags: GivenBy, environment: GivenBy, readFile: ReadFile): GivenBy {
-  const named = flags.settings.get('config') ?? environment.settings.get('config')
-  const nothing: GivenBy = { settings: new Map(), mistakes: [], notes: [] }
-  if (named === undefined || named.text === '') return nothing
-  try {
-    return givenByFile(named.text, contentOf(named.text, readFile))
-  } catch (cause) {
-    return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`] }
-  }
-}
-
-function settle(
-  name: OptionName,
-  option: Option<unknown>,
-  given: Given | undefined,
-  mistakes: string[],
-): Setting {
-  const fallback = { name, option, value: option.default }
-  if (given === undefined) return fallback
-  const parsed = option.type.parse(given.text)
-  if ('value' in parsed)
-    return { name, option, value: parsed.value, text: given.text, origin: given.origin }
-  const text = option.secret ? 'the value' : shown(given.text)
-  mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
-  return fallback
 }
 
 function credentialFiles(values: Values): CredentialFiles {
@@ -198,9 +155,6 @@ const nameOf = (credentials: CredentialFiles, values: Values): string =>
     : credentials === kubeletCredentials
       ? '--bootstrap-mode=kubeletcertificate'
       : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
-
-const messageOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message : String(cause)
 
 function remarks(settings: readonly Setting[]): string[] {
   return settings.flatMap(({ option, value, origin }) => {

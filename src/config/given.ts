@@ -1,6 +1,5 @@
 import { parse } from 'yaml'
-import { variableOf } from './option.ts'
-import { isOptionName, optionList, options, type OptionName } from './options.ts'
+import { variableOf, type OptionTable } from './option.ts'
 import { didYouMean } from './suggestion.ts'
 
 /** One setting as somebody gave it: its text, and where it stood as an operator would name it (`--serve-port`). */
@@ -11,19 +10,17 @@ export interface Given {
 
 /** The settings from one source, and the mistakes in it. */
 export interface GivenBy {
-  readonly settings: ReadonlyMap<OptionName, Given>
+  readonly settings: ReadonlyMap<string, Given>
   readonly mistakes: readonly string[]
   readonly notes: readonly string[]
 }
-
-const names = optionList.map(([name]) => name)
 
 /**
  * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's verbosity; underscores count as
  * dashes. Lists given again grow; of anything else the last one counts.
  */
-export function givenByFlags(argv: readonly string[]): GivenBy {
-  const settings = new Map<OptionName, Given>()
+export function givenByFlags(argv: readonly string[], options: OptionTable): GivenBy {
+  const settings = new Map<string, Given>()
   const mistakes: string[] = []
   const words = argv.values()
   for (const word of words) {
@@ -33,20 +30,22 @@ export function givenByFlags(argv: readonly string[]): GivenBy {
       mistakes.push(`${JSON.stringify(word)} is not a flag`)
       continue
     }
-    if (!isOptionName(name)) {
-      mistakes.push(`--${name} is not known${didYouMean(name, names, '--')}`)
+    const option = Object.hasOwn(options, name) ? options[name] : undefined
+    if (option === undefined) {
+      mistakes.push(`--${name} is not known${didYouMean(name, Object.keys(options), '--')}`)
       continue
     }
-    const text = match?.[2] ?? options[name].type.bare ?? words.next().value
+    const text = match?.[2] ?? option.type.bare ?? words.next().value
     if (text === undefined) mistakes.push(`--${name} needs a value`)
-    else settings.set(name, { text: grown(settings, name, text), origin: `--${name}` })
+    else {
+      const before = option.type.adds ? settings.get(name)?.text : undefined
+      settings.set(name, {
+        text: before === undefined ? text : `${before},${text}`,
+        origin: `--${name}`,
+      })
+    }
   }
   return { settings, mistakes, notes: [] }
-}
-
-function grown(settings: ReadonlyMap<OptionName, Given>, name: OptionName, text: string): string {
-  const before = settings.get(name)?.text
-  return before !== undefined && options[name].type.adds ? `${before},${text}` : text
 }
 
 const prefix = variableOf('')
@@ -58,9 +57,13 @@ const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
  * Settings from the environment variables of the table; an empty one counts as absent. Other variables with the same prefix are no
  * mistakes, as an operator need not have set them; a note names them, except those that Kubernetes sets.
  */
-export function givenByEnvironment(env: Readonly<Record<string, string | undefined>>): GivenBy {
+export function givenByEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  options: OptionTable,
+): GivenBy {
+  const names = Object.keys(options)
   const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))
-  const settings = new Map<OptionName, Given>()
+  const settings = new Map<string, Given>()
   const notes: string[] = []
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(prefix) || !text) continue
@@ -74,13 +77,14 @@ export function givenByEnvironment(env: Readonly<Record<string, string | undefin
 }
 
 /** Settings from the text of a configuration file in YAML, of which JSON is a part. */
-export function givenByFile(path: string, content: string): GivenBy {
-  const settings = new Map<OptionName, Given>()
+export function givenByFile(path: string, content: string, options: OptionTable): GivenBy {
+  const settings = new Map<string, Given>()
   const mistakes: string[] = []
   const wrong = (what: string): number => mistakes.push(`${path}: ${what}`)
   const document = parsed(content, (cause) => wrong(cause))
   for (const [key, value] of document) {
-    if (!isOptionName(key)) wrong(`${key} is not known${didYouMean(key, names)}`)
+    if (!Object.hasOwn(options, key))
+      wrong(`${key} is not known${didYouMean(key, Object.keys(options))}`)
     else if (key === 'config' || key === 'version') wrong(`${key} has no place in the file itself`)
     else {
       const text = textOf(value)

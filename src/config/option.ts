@@ -5,6 +5,9 @@ export const groups = [
   'API servers',
   'Credentials',
   'Listeners',
+  'Webhooks',
+  'Leader election',
+  'Pools',
   'Node',
   'Cache',
   'Filters',
@@ -31,6 +34,9 @@ export interface Option<T> {
   /** A warning for the operator who gave this value, if it needs one: that it has no effect, or what it was mapped to. */
   remark?(value: NoInfer<T>): string | undefined
 }
+
+/** The settings of one command, by flag name. */
+export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
 /** The same option; lets the compiler find the value's type. */
 export const option = <T>(option: Option<T>): Option<T> => option

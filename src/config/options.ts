@@ -437,5 +437,3 @@ export type Values = {
 export const optionList: readonly (readonly [OptionName, Option<unknown>])[] = Object.entries(
   options,
 ) as unknown as [OptionName, Option<unknown>][]
-
-export const isOptionName = (name: string): name is OptionName => Object.hasOwn(options, name)

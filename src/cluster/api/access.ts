@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import type { RequestOptions } from 'node:https'
+import type { KubeConfig } from '@kubernetes/client-node'
+import { Agent } from 'undici'
+import { elapsed } from '../../base/clock.ts'
+import type { ClusterAccess } from '../../config/cluster-config.ts'
+
+/** What a request to the API server goes with now. */
+export interface Admitted {
+  readonly agent: Agent
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Files and tokens are read again at most this often, as client-go does. */
+const lookMs = 60_000
+
+/** TCP's own probes, below the time after which NATs forget an idle connection. */
+const keepAliveProbeMs = 30_000
+
+/**
+ * Where the API server is and what it is shown, out of a kubeconfig (all that @kubernetes/client-node reads, programs included) or the
+ * service account of a pod. Connections are kept, which that library does not do; renewed files and tokens are taken up as they come.
+ */
+export class Access implements AsyncDisposable {
+  readonly server: URL
+  readonly #config: KubeConfig
+  readonly #connections: number
+  #current:
+    { readonly admitted: Admitted; readonly identity: string; readonly at: number } | undefined
+
+  /** Throws where the configuration names no server that can be asked. */
+  constructor(config: KubeConfig, connections: number) {
+    const cluster = config.getCurrentCluster()
+    const server = URL.parse(cluster?.server ?? '')
+    if (server === null) throw new Error('the kubeconfig names no API server')
+    if (cluster?.proxyUrl !== undefined)
+      throw new Error('the kubeconfig has a proxy-url, through which nodehub does not go')
+    this.server = server
+    this.#config = config
+    this.#connections = connections
+  }
+
+  /** Reads what has changed, if it is time to, or if `refused` says that what was shown is no longer taken. */
+  async admit(refused = false): Promise<Admitted> {
+    const current = this.#current
+    if (current && !refused && elapsed() - current.at < lookMs) return current.admitted
+    const options: RequestOptions = {}
+    // The library refuses plain HTTP, which has nothing to show.
+    if (this.server.protocol === 'https:') await this.#config.applyToHTTPSOptions(options)
+    const { ca, cert, key, servername, rejectUnauthorized } = options
+    const tls = {
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+      ...(servername !== undefined && { servername }),
+      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    } as { ca?: Buffer; cert?: Buffer; key?: Buffer; servername?: string }
+    const identity = digestOf(tls)
+    const same = current?.identity === identity
+    if (current && !same) void current.admitted.agent.close().catch(() => undefined)
+    const agent = same
+      ? current.admitted.agent
+      : new Agent({
+          connections: this.#connections,
+          pipelining: 1,
+          connect: { ...tls, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
+        })
+    const admitted = { agent, headers: headersOf(options) }
+    this.#current = { admitted, identity, at: elapsed() }
+    return admitted
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#current?.admitted.agent.destroy()
+  }
+}
+
+function digestOf(tls: object): string {
+  const hash = createHash('sha256')
+  for (const [name, value] of Object.entries(tls)) hash.update(`${name}=${String(value)};`)
+  return hash.digest('hex')
+}
+
+function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
+  const given = Object.entries((headers ?? {}) as Record<string, unknown>)
+  const basic =
+    typeof auth === 'string'
+      ? { authorization: `Basic ${Buffer.from(auth).toString('base64')}` }
+      : {}
+  return { ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])), ...basic }
+}
+
+/** Throws where the files cannot be read. Loads @kubernetes/client-node, which nothing on a node does. */
+export async function openAccess(where: ClusterAccess, connections = 32): Promise<Access> {
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  const config = new KubeConfig()
+  if (where.kind === 'kubeconfig') {
+    config.loadFromFile(where.file)
+    if (where.context !== undefined) config.setCurrentContext(where.context)
+  } else {
+    const { server, tokenFile, caFile } = where
+    config.loadFromOptions({
+      clusters: [{ name: 'here', server: server.href, caFile, skipTLSVerify: false }],
+      users: [{ name: 'pod', authProvider: { name: 'tokenFile', config: { tokenFile } } }],
+      contexts: [{ name: 'here', cluster: 'here', user: 'pod' }],
+      currentContext: 'here',
+    })
+  }
+  return new Access(config, connections)
+}

@@ -1,0 +1,181 @@
+import type { Dispatcher } from 'undici'
+import { follow } from '../../base/abort.ts'
+import { after, sleep } from '../../base/clock.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import type { Access } from './access.ts'
+import { ApiFailure, isNotFound } from './failure.ts'
+import type { RateLimit } from './rate-limit.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface ApiRequest {
+  readonly method: Method
+  /** With its query. */
+  readonly path: string
+  readonly body?: string | Uint8Array
+  readonly contentType?: string
+  readonly signal?: AbortSignal
+  /** Goes past the rate limit: renewing a lease is never late for the sake of other requests. */
+  readonly urgent?: boolean
+  /** Of the whole answer. Default: half a minute. */
+  readonly timeoutMs?: number
+}
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface ApiServerOptions {
+  readonly limit: RateLimit
+  readonly userAgent: string
+  /** Called for each request that was answered, and, without a status, for each that was not. */
+  readonly onRequest?: (request: ApiRequest, status: number | undefined) => void
+}
+
+export type PatchType = 'merge' | 'json' | 'strategic'
+
+const patchTypes: Record<PatchType, string> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+}
+
+/** An API server that sheds load says for how long; more often than this it is not asked again. */
+const mostTries = 6
+const longestWaitMs = 30_000
+
+/** The largest answer that is read whole: lists go through `ListWatch`, piece by piece. */
+const largestAnswer = 64 * 1024 * 1024
+
+/**
+ * Asks the API server as one client: within a rate, over kept connections, and again where the server says that it is too busy now. All
+ * that `nodehub cluster` asks goes through here, whoever made the request.
+ */
+export class ApiServer {
+  readonly #access: Access
+  readonly #options: ApiServerOptions
+
+  constructor(access: Access, options: ApiServerOptions) {
+    this.#access = access
+    this.#options = options
+  }
+
+  get url(): URL {
+    return this.#access.server
+  }
+
+  /** The answer, whatever its status. Rejects where there is none in time. */
+  async send(request: ApiRequest): Promise<ApiAnswer> {
+    for (let tries = 1; ; tries++) {
+      const answer = await this.#once(request, tries > 1)
+      const wait = tries < mostTries ? askedToWait(answer) : undefined
+      if (wait === undefined) return answer
+      await sleep(wait, request.signal)
+    }
+  }
+
+  async #once(request: ApiRequest, refused: boolean): Promise<ApiAnswer> {
+    const bound = new AbortController()
+    using _followed = request.signal && follow(request.signal, bound)
+    using _patience = after(request.timeoutMs ?? 30_000, () =>
+      bound.abort(new Error(`${request.method} ${request.path}: no answer in time`)),
+    )
+    const { statusCode, headers, body } = await this.open(request, bound.signal, refused)
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of body) {
+      chunks.push(chunk as Buffer)
+      size += (chunk as Buffer).length
+      if (size > largestAnswer) throw new Error(`${request.path}: an answer of over 64 MiB`)
+    }
+    return {
+      status: statusCode,
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, String(value)]),
+      ),
+      body: Buffer.concat(chunks).toString(),
+    }
+  }
+
+  /** The head of the answer, with its body to be read; rejects when `signal` aborts, as does the body. */
+  async open(
+    request: ApiRequest,
+    signal: AbortSignal,
+    refused = false,
+  ): Promise<Dispatcher.ResponseData> {
+    const { method, path, body, contentType = 'application/json' } = request
+    if (request.urgent !== true) await this.#options.limit.take(signal)
+    signal.throwIfAborted()
+    const { agent, headers } = await this.#access.admit(refused)
+    try {
+      const answer = await agent.request({
+        origin: this.url.origin,
+        path: `${this.url.pathname.replace(/\/$/, '')}${path}`,
+        method,
+        signal,
+        headersTimeout: 60_000,
+        // A watch is told a bookmark about every minute.
+        bodyTimeout: 150_000,
+        headers: {
+          accept: 'application/json',
+          'user-agent': this.#options.userAgent,
+          ...headers,
+          ...(body !== undefined && { 'content-type': contentType }),
+        },
+        ...(body !== undefined && { body }),
+      })
+      this.#options.onRequest?.(request, answer.statusCode)
+      if (answer.statusCode === 401) await this.#access.admit(true)
+      return answer
+    } catch (error) {
+      this.#options.onRequest?.(request, undefined)
+      throw error
+    }
+  }
+
+  /** The object of the answer. Rejects with `ApiFailure` for any status but one of success. */
+  async call(request: ApiRequest): Promise<JsonObject> {
+    const { status, headers, body } = await this.send(request)
+    if (status >= 200 && status < 300) return JSON.parse(body) as JsonObject
+    throw new ApiFailure(`${request.method} ${request.path}`, status, body, waitOf(headers))
+  }
+
+  /** `undefined` where there is none. */
+  async get(path: string, signal?: AbortSignal): Promise<JsonObject | undefined> {
+    try {
+      return await this.call({ method: 'GET', path, ...(signal && { signal }) })
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  create(path: string, object: JsonObject): Promise<JsonObject> {
+    return this.call({ method: 'POST', path, body: JSON.stringify(object) })
+  }
+
+  patch(path: string, type: PatchType, patch: Json, signal?: AbortSignal): Promise<JsonObject> {
+    return this.call({
+      method: 'PATCH',
+      path,
+      contentType: patchTypes[type],
+      body: JSON.stringify(patch),
+      ...(signal && { signal }),
+    })
+  }
+}
+
+const waitOf = (headers: Readonly<Record<string, string>>): number | undefined => {
+  const seconds = Number(headers['retry-after'])
+  return Number.isFinite(seconds) && seconds >= 0
+    ? Math.min(seconds * 1000, longestWaitMs)
+    : undefined
+}
+
+/** A write that was shed has not been made: 429, and 503 where a time is said, as client-go has it. */
+function askedToWait({ status, headers }: ApiAnswer): number | undefined {
+  if (status !== 429 && status !== 503) return undefined
+  return waitOf(headers)
+}

@@ -1,0 +1,24 @@
+import { ownVersion } from '../../base/own-version.ts'
+import type { ClusterAsking } from '../../config/cluster-config.ts'
+import { openAccess } from './access.ts'
+import { ApiServer, type ApiServerOptions } from './api-server.ts'
+import { RateLimit } from './rate-limit.ts'
+
+/** An API server that is asked as the configuration says; disposing closes the connections. */
+export interface ConnectedApi extends AsyncDisposable {
+  readonly api: ApiServer
+}
+
+/** Reads the credentials; asks nothing yet. Throws where they cannot be read. */
+export async function connect(
+  { access: where, qps, burst }: ClusterAsking,
+  onRequest?: ApiServerOptions['onRequest'],
+): Promise<ConnectedApi> {
+  const access = await openAccess(where)
+  const api = new ApiServer(access, {
+    limit: new RateLimit(qps, burst),
+    userAgent: `nodehub-cluster/${ownVersion()}`,
+    ...(onRequest && { onRequest }),
+  })
+  return { api, [Symbol.asyncDispose]: () => access[Symbol.asyncDispose]() }
+}

@@ -1,0 +1,49 @@
+import { isObject, type JsonObject } from '../../kube/json.ts'
+
+/** An API server refused a request, or answered what is no answer to it. */
+export class ApiFailure extends Error {
+  readonly code = 'API_FAILURE'
+  /** Of HTTP. */
+  readonly status: number
+  /** The Status's, where there is one. */
+  readonly reason: string
+  /** How long the API server would have one wait. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(request: string, status: number, body: string, retryAfterMs?: number) {
+    const { reason, message } = statusIn(body)
+    super(`${request} was answered ${status}${reason === '' ? '' : ` ${reason}`}: ${message}`)
+    this.name = 'ApiFailure'
+    this.status = status
+    this.reason = reason
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+function statusIn(body: string): { reason: string; message: string } {
+  try {
+    const status = JSON.parse(body) as JsonObject
+    if (isObject(status)) {
+      const { reason, message } = status
+      return {
+        reason: typeof reason === 'string' ? reason : '',
+        message: typeof message === 'string' ? message.slice(0, 1000) : 'without a message',
+      }
+    }
+  } catch {
+    // Some other server's page.
+  }
+  return { reason: '', message: body.slice(0, 200) }
+}
+
+const hasStatus =
+  (status: number) =>
+  (error: unknown): boolean =>
+    error instanceof ApiFailure && error.status === status
+
+export const isNotFound = hasStatus(404)
+
+/** 409 is said of a write made for an older version, and of a create of what is there already. */
+export const isConflict = hasStatus(409)
+
+export const isGone = hasStatus(410)

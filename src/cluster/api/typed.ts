@@ -1,0 +1,67 @@
+import {
+  CoordinationV1Api,
+  CoreV1Api,
+  createConfiguration,
+  ResponseContext,
+  ServerConfiguration,
+  wrapHttpLibrary,
+  type RequestContext,
+} from '@kubernetes/client-node'
+import type { ApiRequest, ApiServer, Method } from './api-server.ts'
+import { ApiFailure } from './failure.ts'
+
+/** Calls whose objects are known whole: of what else stands in an object they would lose what the library does not know. */
+export interface TypedCalls {
+  readonly core: CoreV1Api
+  readonly coordination: CoordinationV1Api
+}
+
+/**
+ * The calls of @kubernetes/client-node over `api`: the same connections, rate and counters as any other request (by itself the library
+ * makes a connection for each call). They reject with `ApiFailure`.
+ */
+export function typedCalls(api: ApiServer, manner: Pick<ApiRequest, 'urgent' | 'timeoutMs'> = {}) {
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(api.url.href.replace(/\/$/, ''), {}),
+    httpApi: wrapHttpLibrary({ send: (context) => sent(api, context, manner) }),
+  })
+  return {
+    core: new CoreV1Api(configuration),
+    coordination: new CoordinationV1Api(configuration),
+  } satisfies TypedCalls
+}
+
+async function sent(
+  api: ApiServer,
+  context: RequestContext,
+  manner: Pick<ApiRequest, 'urgent' | 'timeoutMs'>,
+): Promise<ResponseContext> {
+  const url = new URL(context.getUrl())
+  const prefix = api.url.pathname.replace(/\/$/, '')
+  const method = context.getHttpMethod().toString() as Method
+  const path = `${url.pathname.slice(prefix.length)}${url.search}`
+  const body = context.getBody() as string | undefined
+  const contentType = headerOf(context.getHeaders(), 'content-type')
+  const signal = context.getSignal()
+  const {
+    status,
+    headers,
+    body: text,
+  } = await api.send({
+    method,
+    path,
+    ...(body !== undefined && { body }),
+    ...(contentType !== undefined && { contentType }),
+    ...(signal && { signal }),
+    ...manner,
+  })
+  if (status >= 400) throw new ApiFailure(`${method} ${path}`, status, text)
+  return new ResponseContext(status, headers as Record<string, string>, {
+    text: () => Promise.resolve(text),
+    binary: () => Promise.resolve(Buffer.from(text)),
+    stream: () => null,
+  })
+}
+
+const headerOf = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]

@@ -1,0 +1,232 @@
+import { V1MicroTime, type V1Lease } from '@kubernetes/client-node'
+import { onAbort } from '../base/abort.ts'
+import { after, elapsed, jitter, now as timeOfDay, sleep } from '../base/clock.ts'
+import type { TypedCalls } from './api/typed.ts'
+import { isConflict, isNotFound } from './api/failure.ts'
+
+/** The names and times of the election, as client-go's leaderelection has them. */
+export interface ElectionOptions {
+  readonly namespace: string
+  readonly name: string
+  /** Another in each process, and in each life of a process. */
+  readonly identity: string
+  /** How long others wait after the last renewal that they saw. */
+  readonly leaseMs: number
+  /** How long the leader may try to renew before it stops; less than `leaseMs`. */
+  readonly renewMs: number
+  /** Time between two tries. */
+  readonly retryMs: number
+}
+
+/** The time for which one process leads. */
+export interface Term {
+  /** Aborts when the process no longer leads, or is to stop. */
+  readonly signal: AbortSignal
+  /**
+   * Whether it still leads, by the clock: looked at before each write, since a process that was frozen finds its signal late. True no
+   * longer than `renewMs` after the beginning of the last successful renewal, so that nobody else leads yet.
+   */
+  readonly holds: () => boolean
+}
+
+export interface LeadershipOptions extends ElectionOptions {
+  readonly calls: TypedCalls
+  /** Called when this process leads; leads on until it settles or the term ends, and is awaited then. */
+  readonly lead: (term: Term) => Promise<void>
+  readonly onFailure: (cause: unknown) => void
+  readonly onChange?: (leads: boolean, holder: string) => void
+}
+
+class NoLongerLeads extends Error {
+  readonly code = 'NO_LONGER_LEADS'
+  constructor() {
+    super('this process no longer leads')
+  }
+}
+
+/** What was last seen of the lease, and since when by our own clock: the clocks of others are never compared with ours. */
+interface Seen {
+  readonly record: string
+  readonly holder: string
+  readonly leaseMs: number
+  readonly at: number
+}
+
+/**
+ * Leads when nobody else does: takes the lease when it is free or has not been renewed for its duration, renews it, and stops before
+ * another may take it. Given up at the end, so that another need not wait.
+ *
+ *   waiting -> leading   the lease was taken
+ *   leading -> waiting   it could not be renewed in time, or another has it
+ */
+export class Leadership implements AsyncDisposable {
+  readonly #options: LeadershipOptions
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<void>
+  #seen: Seen | undefined
+  /** Both clocks at the beginning of the last successful renewal: one of them stands still while the machine sleeps. */
+  #renewed: { readonly elapsed: number; readonly time: number } | undefined
+
+  constructor(options: LeadershipOptions) {
+    this.#options = options
+    this.#running = this.#run()
+  }
+
+  /** Who leads, as far as is known. */
+  get holder(): string {
+    return this.#seen?.holder ?? ''
+  }
+
+  get leads(): boolean {
+    return this.#holds()
+  }
+
+  #holds(): boolean {
+    const renewed = this.#renewed
+    if (renewed === undefined) return false
+    const { renewMs } = this.#options
+    return elapsed() - renewed.elapsed < renewMs && timeOfDay() - renewed.time < renewMs
+  }
+
+  async #run(): Promise<void> {
+    const { retryMs } = this.#options
+    const { signal } = this.#stopped
+    while (!signal.aborted) {
+      if (await this.#try()) await this.#lead(signal)
+      else await sleep(retryMs * jitter(1, 1.2), signal)
+    }
+  }
+
+  async #lead(stopped: AbortSignal): Promise<void> {
+    const { lead, onChange, onFailure, identity, retryMs } = this.#options
+    const term = new AbortController()
+    onChange?.(true, identity)
+    let ended = false
+    const work = lead({ signal: term.signal, holds: () => !term.signal.aborted && this.#holds() })
+      .catch(onFailure)
+      .finally(() => {
+        ended = true
+      })
+    const end = (): void => term.abort(new NoLongerLeads())
+    using _followed = onAbort(stopped, end)
+    while (!stopped.aborted && !ended && this.#holds()) {
+      // A renewal that hangs does not keep the term from ending.
+      using _expiry = after(this.#left(), end)
+      await sleep(Math.min(retryMs, this.#left()), stopped)
+      if (stopped.aborted || ended) break
+      if (!(await this.#try()) && this.#seen?.holder !== identity) break
+    }
+    end()
+    await work
+    await this.#release()
+    onChange?.(false, this.holder)
+  }
+
+  #left(): number {
+    const renewed = this.#renewed
+    return renewed === undefined
+      ? 0
+      : Math.max(0, this.#options.renewMs - (elapsed() - renewed.elapsed))
+  }
+
+  /** Whether the lease is ours now. Failures are told, and are no. */
+  async #try(): Promise<boolean> {
+    const began = { elapsed: elapsed(), time: timeOfDay() }
+    try {
+      if (!(await this.#take())) return false
+      this.#renewed = began
+      return true
+    } catch (cause) {
+      if (!isConflict(cause)) this.#options.onFailure(cause)
+      return false
+    }
+  }
+
+  async #take(): Promise<boolean> {
+    const { namespace, name, identity, leaseMs, calls } = this.#options
+    const lease = await this.#read()
+    const time = new V1MicroTime(timeOfDay())
+    const leaseDurationSeconds = Math.max(1, Math.ceil(leaseMs / 1000))
+    if (lease === undefined) {
+      const spec = {
+        holderIdentity: identity,
+        leaseDurationSeconds,
+        acquireTime: time,
+        renewTime: time,
+        leaseTransitions: 0,
+      }
+      const made = await calls.coordination.createNamespacedLease({
+        namespace,
+        body: { metadata: { name, namespace }, spec },
+      })
+      this.#observe(made)
+      return true
+    }
+    const seen = this.#observe(lease)
+    const ours = seen.holder === identity
+    if (!ours && seen.holder !== '' && elapsed() - seen.at < seen.leaseMs) return false
+    const spec = {
+      holderIdentity: identity,
+      leaseDurationSeconds,
+      acquireTime: ours ? (lease.spec?.acquireTime ?? time) : time,
+      renewTime: time,
+      leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + (ours ? 0 : 1),
+    }
+    lease.spec = spec
+    this.#observe(await calls.coordination.replaceNamespacedLease({ namespace, name, body: lease }))
+    return true
+  }
+
+  async #read(): Promise<V1Lease | undefined> {
+    const { namespace, name, calls } = this.#options
+    try {
+      return await calls.coordination.readNamespacedLease({ namespace, name })
+    } catch (cause) {
+      if (isNotFound(cause)) return undefined
+      throw cause
+    }
+  }
+
+  #observe({ spec }: V1Lease): Seen {
+    const record = JSON.stringify(spec)
+    if (this.#seen?.record === record) return this.#seen
+    this.#seen = {
+      record,
+      holder: spec?.holderIdentity ?? '',
+      // Whoever holds it may have been started with another duration.
+      leaseMs: Math.max(this.#options.leaseMs, (spec?.leaseDurationSeconds ?? 0) * 1000),
+      at: elapsed(),
+    }
+    return this.#seen
+  }
+
+  /** Gives the lease up where it is still ours; if that fails it ends by itself. */
+  async #release(): Promise<void> {
+    this.#renewed = undefined
+    const { namespace, name, identity, calls } = this.#options
+    if (this.#seen?.holder !== identity) return
+    try {
+      const lease = await this.#read()
+      if (lease?.spec?.holderIdentity !== identity) return
+      const time = new V1MicroTime(timeOfDay())
+      lease.spec = {
+        leaseTransitions: lease.spec.leaseTransitions ?? 0,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        acquireTime: time,
+        renewTime: time,
+      }
+      this.#observe(
+        await calls.coordination.replaceNamespacedLease({ namespace, name, body: lease }),
+      )
+    } catch (cause) {
+      if (!isConflict(cause)) this.#options.onFailure(cause)
+    }
+  }
+
+  /** Ends the term and gives the lease up. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort()
+    await this.#running
+  }
+}

@@ -1,0 +1,211 @@
+import { contentOf, readCredentials } from './credentials.ts'
+import { checkOptions, clusterOptions, giveBackOptions, type ValuesOf } from './cluster-options.ts'
+import { readSettings, messageOf, type SettingSources } from './settings.ts'
+import type { OptionTable } from './option.ts'
+
+/** Where the API server is and what it is shown. */
+export type ClusterAccess =
+  | { readonly kind: 'kubeconfig'; readonly file: string; readonly context?: string }
+  /** The service account of this pod; both files are renewed by the kubelet. */
+  | {
+      readonly kind: 'pod'
+      readonly server: URL
+      readonly tokenFile: string
+      readonly caFile: string
+    }
+
+/** Whom to ask, and how often. */
+export interface ClusterAsking {
+  readonly access: ClusterAccess
+  readonly namespace: string
+  readonly qps: number
+  readonly burst: number
+}
+
+/** What the webhooks show: files, or what is made and kept in a Secret. */
+export type ClusterServing =
+  | {
+      readonly kind: 'files'
+      readonly certificate: string
+      readonly key: string
+      readonly ca: string | undefined
+    }
+  | { readonly kind: 'secret'; readonly name: string }
+
+/** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
+export interface ClusterConfig extends ClusterAsking {
+  readonly webhooks: {
+    readonly address: string
+    readonly port: number
+    readonly service: string
+    readonly serving: ClusterServing
+    /** Pods of host-network pools are given hostNetwork. */
+    readonly podHostNetwork: boolean
+  }
+  readonly election: {
+    readonly name: string
+    readonly leaseMs: number
+    readonly renewMs: number
+    readonly retryMs: number
+  }
+  readonly takeOver: boolean
+  readonly workers: number
+  readonly ops: { readonly address: string; readonly port: number }
+  readonly logLevel: ValuesOf<typeof clusterOptions>['log-level']
+  readonly shutdownGracePeriodMs: number
+}
+
+/** The configuration of `nodehub cluster check`. */
+export interface CheckConfig extends ClusterAsking {
+  readonly action: 'report' | 'apply' | 'revert'
+  readonly evict: boolean
+  /** `namespace/name`; empty: all. */
+  readonly only: readonly string[]
+  readonly settleMs: number
+}
+
+export type ClusterResult<Config> =
+  | { readonly config: Config; readonly notes: readonly string[] }
+  | { readonly mistakes: readonly string[] }
+
+/** Where the kubelet puts a pod's service account. */
+const account = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** Reads flags, environment and file of `nodehub cluster`. Either all of it is valid, or every mistake is named. */
+export const readClusterConfig = (sources: SettingSources): ClusterResult<ClusterConfig> =>
+  read(sources, clusterOptions, (values, asking, mistakes) => {
+    mistakes.push(...contradictions(values))
+    const serving = servingOf(values)
+    if (serving.kind === 'files' && mistakes.length === 0)
+      attempt(mistakes, '--serving-cert, --serving-key, --serving-ca', () =>
+        readCredentials(
+          {
+            kind: 'files',
+            certificate: serving.certificate,
+            key: serving.key,
+            ...(serving.ca !== undefined && { ca: serving.ca }),
+          },
+          sources.readFile,
+        ),
+      )
+    return {
+      ...asking,
+      webhooks: {
+        address: values['webhook-address'],
+        port: values['webhook-port'],
+        service: values['webhook-service'],
+        serving,
+        podHostNetwork: values['pod-host-network'],
+      },
+      election: {
+        name: values['lease-name'],
+        leaseMs: values['lease-duration'],
+        renewMs: values['renew-deadline'],
+        retryMs: values['retry-period'],
+      },
+      takeOver: values['take-over'],
+      workers: values.workers,
+      ops: { address: values['ops-address'], port: values['ops-port'] },
+      logLevel: values['log-level'],
+      shutdownGracePeriodMs: values['shutdown-grace-period'],
+    }
+  })
+
+/** The same for `nodehub cluster check`. */
+export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckConfig> =>
+  read(sources, checkOptions, (values, asking, mistakes) => {
+    if (values.apply && values.revert) mistakes.push('--apply and --revert: give one of them')
+    return {
+      ...asking,
+      action: values.apply ? 'apply' : values.revert ? 'revert' : 'report',
+      evict: values.evict,
+      only: values.only,
+      settleMs: values['settle-timeout'],
+    }
+  })
+
+/** The same for `nodehub cluster give-back`. */
+export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterAsking> =>
+  read(sources, giveBackOptions, (_values, asking) => asking)
+
+function read<Table extends OptionTable & typeof giveBackOptions, Config>(
+  sources: SettingSources,
+  table: Table,
+  make: (values: ValuesOf<Table>, asking: ClusterAsking, mistakes: string[]) => Config,
+): ClusterResult<Config> {
+  const { settings, given, ...read } = readSettings(sources, table)
+  const mistakes = [...read.mistakes]
+  for (const { name, option, value, origin } of settings) {
+    if (option.file && typeof value === 'string')
+      attempt(mistakes, origin ?? name, () => contentOf(value, sources.readFile))
+  }
+  const values = Object.fromEntries(
+    settings.map(({ name, value }) => [name, value]),
+  ) as ValuesOf<Table> & ValuesOf<typeof giveBackOptions>
+  const access = accessOf(values, sources)
+  if ('wrong' in access) mistakes.push(access.wrong)
+  const asking: ClusterAsking = {
+    access: 'wrong' in access ? { kind: 'kubeconfig', file: '' } : access,
+    namespace: given('namespace') ? values.namespace : (ownNamespace(sources) ?? values.namespace),
+    qps: values['kube-api-qps'],
+    burst: values['kube-api-burst'],
+  }
+  const config = make(values, asking, mistakes)
+  return mistakes.length > 0 ? { mistakes } : { config, notes: read.notes }
+}
+
+function accessOf(
+  { kubeconfig, context }: ValuesOf<typeof giveBackOptions>,
+  { env }: SettingSources,
+): ClusterAccess | { readonly wrong: string } {
+  if (kubeconfig !== undefined)
+    return { kind: 'kubeconfig', file: kubeconfig, ...(context !== undefined && { context }) }
+  if (context !== undefined) return { wrong: '--context: it is one of a --kubeconfig' }
+  const host = env['KUBERNETES_SERVICE_HOST']
+  if (!host)
+    return { wrong: '--kubeconfig is required where this is no pod with a service account' }
+  const server = URL.parse(
+    `https://${host.includes(':') ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT'] ?? '443'}`,
+  )
+  if (server === null) return { wrong: `KUBERNETES_SERVICE_HOST: ${host} is no address` }
+  return { kind: 'pod', server, tokenFile: `${account}/token`, caFile: `${account}/ca.crt` }
+}
+
+function ownNamespace({ readFile }: SettingSources): string | undefined {
+  try {
+    return readFile(`${account}/namespace`).trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+type ClusterValues = ValuesOf<typeof clusterOptions>
+
+const servingOf = (values: ClusterValues): ClusterServing => {
+  const { 'serving-cert': certificate, 'serving-key': key, 'serving-ca': ca } = values
+  return certificate !== undefined && key !== undefined
+    ? { kind: 'files', certificate, key, ca }
+    : { kind: 'secret', name: values['certificate-secret'] }
+}
+
+function contradictions(values: ClusterValues): string[] {
+  const mistakes: string[] = []
+  if ((values['serving-cert'] === undefined) !== (values['serving-key'] === undefined))
+    mistakes.push('--serving-cert and --serving-key go together')
+  else if (values['serving-ca'] !== undefined && values['serving-cert'] === undefined)
+    mistakes.push('--serving-ca: it goes with --serving-cert')
+  if (values['renew-deadline'] >= values['lease-duration'])
+    mistakes.push('--renew-deadline must be less than --lease-duration: two would lead')
+  if (values['retry-period'] * 1.2 >= values['renew-deadline'])
+    mistakes.push('--retry-period must be less than --renew-deadline by a fifth at least')
+  if (values['retry-period'] === 0) mistakes.push('--retry-period must not be 0')
+  return mistakes
+}
+
+function attempt(mistakes: string[], name: string, act: () => unknown): void {
+  try {
+    act()
+  } catch (cause) {
+    mistakes.push(`${name}: ${messageOf(cause)}`)
+  }
+}

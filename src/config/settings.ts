@@ -1,0 +1,87 @@
+import { contentOf, type ReadFile } from './credentials.ts'
+import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy } from './given.ts'
+import type { Option, OptionTable } from './option.ts'
+import { shown } from './value.ts'
+
+export interface SettingSources {
+  /** What follows the command's name. */
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly readFile: ReadFile
+}
+
+/** One setting with its value and where that was given. */
+export interface Settled<Name extends string> {
+  readonly name: Name
+  readonly option: Option<unknown>
+  readonly value: unknown
+  /** As it was given; absent: the default. */
+  readonly text?: string
+  /** Where it was given; absent: the default. */
+  readonly origin?: string
+}
+
+/** The settings of a table as flags, environment, file and defaults, in this order of precedence, have them. */
+export interface SettingsRead<Name extends string> {
+  readonly settings: readonly Settled<Name>[]
+  /** Whether somebody gave it, valid or not. */
+  readonly given: (name: Name) => boolean
+  readonly mistakes: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** Reads every setting of `table`; every mistake is named, and the default stands for it. */
+export function readSettings<Table extends OptionTable>(
+  { argv, env, readFile }: SettingSources,
+  table: Table,
+): SettingsRead<keyof Table & string> {
+  const flags = givenByFlags(argv, table)
+  const environment = givenByEnvironment(env, table)
+  const sources = [flags, environment, fileNamedBy(flags, environment, readFile, table)]
+  const mistakes = sources.flatMap((source) => source.mistakes)
+  const settings = Object.entries(table).map(([name, option]) => {
+    const found = sources.map((source) => source.settings.get(name)).find((setting) => setting)
+    return settle(name as keyof Table & string, option, found, mistakes)
+  })
+  return {
+    settings,
+    given: (name) => sources.some((source) => source.settings.has(name)),
+    mistakes,
+    notes: sources.flatMap((source) => source.notes),
+  }
+}
+
+function fileNamedBy(
+  flags: GivenBy,
+  environment: GivenBy,
+  readFile: ReadFile,
+  table: OptionTable,
+): GivenBy {
+  const named = flags.settings.get('config') ?? environment.settings.get('config')
+  const nothing: GivenBy = { settings: new Map(), mistakes: [], notes: [] }
+  if (named === undefined || named.text === '') return nothing
+  try {
+    return givenByFile(named.text, contentOf(named.text, readFile), table)
+  } catch (cause) {
+    return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`] }
+  }
+}
+
+function settle<Name extends string>(
+  name: Name,
+  option: Option<unknown>,
+  given: Given | undefined,
+  mistakes: string[],
+): Settled<Name> {
+  const fallback = { name, option, value: option.default }
+  if (given === undefined) return fallback
+  const parsed = option.type.parse(given.text)
+  if ('value' in parsed)
+    return { name, option, value: parsed.value, text: given.text, origin: given.origin }
+  const text = option.secret ? 'the value' : shown(given.text)
+  mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
+  return fallback
+}
+
+export const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause)

@@ -1,0 +1,105 @@
+import t from 'tap'
+import { typedCalls } from '../../src/cluster/api/typed.ts'
+import { Leadership, type Term } from '../../src/cluster/leadership.ts'
+import { onAbort } from '../../src/base/abort.ts'
+import type { GVR } from '../../src/kube/gvk.ts'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import { Condition } from '../kit/condition.ts'
+
+t.setTimeout(60_000)
+
+const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
+
+/** Shorter than in production, in the same proportions. */
+const times = { leaseMs: 3000, renewMs: 2000, retryMs: 300 }
+
+class Candidate {
+  readonly terms: Term[] = []
+  readonly leadership: Leadership
+
+  constructor(
+    identity: string,
+    { api }: Pick<TestCluster, 'api'>,
+    seen: Condition,
+    onStart: (candidate: Candidate) => void = () => undefined,
+  ) {
+    this.leadership = new Leadership({
+      ...times,
+      namespace: 'kube-system',
+      name: 'nodehub-cluster',
+      identity,
+      calls: typedCalls(api, { urgent: true, timeoutMs: 1000 }),
+      lead: async (term) => {
+        onStart(this)
+        this.terms.push(term)
+        seen.changed()
+        await new Promise<void>((resolve) => void onAbort(term.signal, resolve))
+        seen.changed()
+      },
+      onFailure: () => undefined,
+      onChange: () => seen.changed(),
+    })
+  }
+
+  get leads(): boolean {
+    return this.terms.at(-1)?.holds() === true
+  }
+}
+
+void t.test(
+  'one leads; when it goes it gives the lease up and the other takes over at once',
+  async (t) => {
+    const cluster = await startTestCluster(t)
+    const seen = new Condition()
+    const first = new Candidate('a', cluster, seen)
+    await seen.until(() => first.leads)
+    const second = new Candidate('b', cluster, seen, () => t.notOk(first.leads, 'never two'))
+    t.teardown(() => second.leadership[Symbol.asyncDispose]())
+    await cluster.sandbox.nextRequest(({ method }) => method === 'PUT')
+    t.equal(second.terms.length, 0)
+    await first.leadership[Symbol.asyncDispose]()
+    t.ok(first.terms[0]?.signal.aborted)
+    await seen.until(() => second.leads)
+    const lease = cluster.sandbox.get(leases, 'nodehub-cluster', 'kube-system')
+    t.match(lease?.['spec'], { holderIdentity: 'b', leaseTransitions: 1 })
+  },
+)
+
+void t.test(
+  'a leader that cannot reach the API server has stopped before another leads',
+  async (t) => {
+    const cluster = await startTestCluster(t)
+    const seen = new Condition()
+    const first = new Candidate('a', { api: await cluster.connect() }, seen)
+    t.teardown(() => first.leadership[Symbol.asyncDispose]())
+    await seen.until(() => first.leads)
+    const ofFirst = ({ path, method }: SeenRequest): boolean =>
+      path.includes('/leases') && method === 'PUT'
+    using _frozen = cluster.sandbox.faults.fail(500, ofFirst)
+    await new Promise<void>((resolve) => void onAbort(first.terms[0]!.signal, resolve))
+    t.notOk(first.leads)
+  },
+)
+
+void t.test('another leads when the leader is silent, and never beside it', async (t) => {
+  const cluster = await startTestCluster(t)
+  const seen = new Condition()
+  let cut = false
+  const api = await cluster.connect()
+  const send = api.send.bind(api)
+  // As if this client's link were down: the other one's is not.
+  api.send = (request) => (cut ? Promise.reject(new Error('no link')) : send(request))
+  const first = new Candidate('a', { api }, seen)
+  t.teardown(() => first.leadership[Symbol.asyncDispose]())
+  await seen.until(() => first.leads)
+  const second = new Candidate('b', cluster, seen, () => t.notOk(first.leads, 'never two'))
+  t.teardown(() => second.leadership[Symbol.asyncDispose]())
+  cut = true
+  await seen.until(() => second.leads)
+  t.ok(first.terms[0]?.signal.aborted)
+  cut = false
+  await second.leadership[Symbol.asyncDispose]()
+  await seen.until(() => first.leads)
+  t.equal(first.terms.length, 2, 'it leads again when it is its turn')
+})
