@@ -1,4 +1,5 @@
 import type { NodePool } from '../../kube/node-pool.ts'
+import type { Context } from '../../lint/context.ts'
 
 /** What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse a node or a pod. */
 export interface Lookup {
@@ -8,6 +9,8 @@ export interface Lookup {
   poolNodes(name: string): Promise<number | 'unknown'>
   /** The labels of a node; `undefined`: there is none of this name. */
   nodeLabels(name: string): Promise<Readonly<Record<string, string>> | undefined | 'unknown'>
+  /** What is known of the cluster for warnings about a pod of this namespace. */
+  context(namespace: string): Promise<Context>
 }
 
 /** What came of looking for the pool that something names. */

@@ -14,4 +14,5 @@ export const lookupOf = (...pools: readonly NodePool[]): Lookup => ({
     name === 'unread' ? 'unknown' : pools.find((pool) => pool.metadata.name === name),
   poolNodes: async () => 0,
   nodeLabels: async () => undefined,
+  context: async () => ({ pools: new Map(), namespaces: new Map() }),
 })

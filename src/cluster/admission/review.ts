@@ -1,0 +1,229 @@
+import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, objectAt, textAt, withAt } from '../../kube/json-at.ts'
+import { checkDepth } from '../../kube/patch/limits.ts'
+import { badRequest, StatusError, type Status } from '../../kube/status.ts'
+import { warningsOf } from '../../lint/warnings.ts'
+import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
+import { changesBetween } from './changes.ts'
+import type { Lookup } from './lookup.ts'
+import {
+  changedNode,
+  newNode,
+  poolInChange,
+  poolOfNew,
+  refusedNodeChange,
+  type Actors,
+  type Admitted,
+  type Judged,
+} from './node.ts'
+import { defaultedPool, refusedPool, refusedPoolChange, refusedPoolDeletion } from './node-pool.ts'
+import { isExcluded, isMirror, keptOffHostNetwork } from './pod.ts'
+import { onHostNetworkOfPool } from './propagation.ts'
+
+/** What admission goes by. */
+export interface AdmissionRules {
+  readonly lookup: Lookup
+  readonly actors: Actors
+  /** Whether a pod whose pool has a host network is put on it. */
+  readonly propagate: boolean
+}
+
+/** What of an AdmissionRequest (admission.k8s.io/v1) is looked at. */
+interface Asked {
+  readonly uid: string
+  readonly operation: string
+  readonly user: string
+  readonly namespace: string
+  /** The version in which the object was written, where the API server has converted it for us. */
+  readonly writtenIn: string
+  readonly object: JsonObject
+  readonly old: JsonObject
+}
+
+type Answer = Admitted | Judged
+
+interface Webhook {
+  readonly kind: string
+  readonly answer: (asked: Asked, rules: AdmissionRules) => Answer | Promise<Answer>
+}
+
+const untouched = ({ object }: Asked): Admitted => ({ object, warnings: [] })
+
+/** Where each webhook is asked. */
+export const webhookPaths = {
+  poolDefaults: '/mutate/nodepools',
+  poolRules: '/validate/nodepools',
+  nodeDefaults: '/mutate/nodes',
+  nodeRules: '/validate/nodes',
+  podDefaults: '/mutate/pods',
+} as const
+
+const webhooks: ReadonlyMap<string, Webhook> = new Map([
+  [webhookPaths.poolDefaults, { kind: 'NodePool', answer: poolDefaults }],
+  [webhookPaths.poolRules, { kind: 'NodePool', answer: poolRules }],
+  [webhookPaths.nodeDefaults, { kind: 'Node', answer: nodeDefaults }],
+  [webhookPaths.nodeRules, { kind: 'Node', answer: nodeRules }],
+  [webhookPaths.podDefaults, { kind: 'Pod', answer: podDefaults }],
+])
+
+/** Whether an AdmissionReview is answered at `path`. */
+export const isAdmissionPath = (path: string): boolean => webhooks.has(path)
+
+/**
+ * The answer to an AdmissionReview (v1) at one of `webhookPaths`. Rejects with a StatusError (400) for what is none; a review that can be
+ * named by its uid and makes no sense otherwise is refused in an AdmissionReview. Rejects with other errors where admission itself fails:
+ * the policy of the webhook decides then.
+ */
+export async function reviewed(
+  path: string,
+  review: Json,
+  rules: AdmissionRules,
+): Promise<JsonObject> {
+  const request = requestIn(review)
+  const uid = textAt(request, 'uid')
+  if (uid === '') throw new StatusError(badRequest('the AdmissionReview has no request with a uid'))
+  const webhook = webhooks.get(path)
+  const asked = webhook && askedIn(request, uid, webhook.kind)
+  if (webhook === undefined || asked === undefined)
+    return answered(uid, { refusal: senseless(path), warnings: [] })
+  const answer = await webhook.answer(asked, rules)
+  if ('refusal' in answer) return answered(uid, answer)
+  return answered(uid, answer, changesBetween(asked.object, answer.object))
+}
+
+function requestIn(review: Json): Json | undefined {
+  checkDepth(review)
+  const isReview =
+    textAt(review, 'apiVersion') === 'admission.k8s.io/v1' &&
+    textAt(review, 'kind') === 'AdmissionReview'
+  if (!isReview)
+    throw new StatusError(badRequest('this is no AdmissionReview of admission.k8s.io/v1'))
+  return at(review, 'request')
+}
+
+const senseless = (path: string): Status =>
+  badRequest(`${path} is asked about an object that does not belong there, or about none`)
+
+/** `undefined` where the request is about something else than `kind`, or leaves out what it is about. */
+function askedIn(request: Json | undefined, uid: string, kind: string): Asked | undefined {
+  const operation = textAt(request, 'operation')
+  const isUpdate = operation === 'UPDATE'
+  const object = at(request, 'object')
+  const old = at(request, 'oldObject')
+  const needsObject = operation === 'CREATE' || isUpdate
+  const needsOld = operation === 'DELETE' || isUpdate
+  const isRight =
+    (needsObject || needsOld) &&
+    textAt(request, 'kind', 'kind') === kind &&
+    (isObject(object) || !needsObject) &&
+    (isObject(old) || !needsOld)
+  if (!isRight) return undefined
+  return {
+    uid,
+    operation,
+    user: textAt(request, 'userInfo', 'username'),
+    namespace: textAt(request, 'namespace'),
+    writtenIn: textAt(request, 'requestKind', 'version') || textAt(request, 'kind', 'version'),
+    object: isObject(object) ? object : {},
+    old: isObject(old) ? old : {},
+  }
+}
+
+function answered(
+  uid: string,
+  answer: { readonly refusal?: Status | undefined; readonly warnings: readonly string[] },
+  patch: readonly unknown[] = [],
+): JsonObject {
+  const { refusal, warnings } = answer
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed: refusal === undefined,
+      ...(patch.length > 0 && {
+        patchType: 'JSONPatch',
+        patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+      }),
+      ...(warnings.length > 0 && { warnings }),
+      ...(refusal && { status: refusal as unknown as JsonObject }),
+    },
+  }
+}
+
+function poolDefaults(asked: Asked): Admitted {
+  if (asked.operation === 'CREATE') return { object: defaultedPool(asked.object), warnings: [] }
+  return { object: keptOfOtherVersions(asked), warnings: [] }
+}
+
+/**
+ * A pool that was changed through an older version, with what that version has no word for as it was: its writer cannot have meant to
+ * change it, even where the annotation that carries it was left out. Nor does a write of a pool ever change its status.
+ */
+function keptOfOtherVersions({ writtenIn, object, old }: Asked): JsonObject {
+  const version = poolVersions.find((version) => version === writtenIn)
+  if (version === undefined || version === storageVersion) return object
+  const foreign = Object.keys(fieldsOf[storageVersion].spec).filter(
+    (name) => !Object.hasOwn(fieldsOf[version].spec, name),
+  )
+  const kept = foreign.reduce(
+    (sum, name) => withAt(sum, ['spec', name], at(old, 'spec', name)),
+    object,
+  )
+  return withAt(kept, ['status'], at(old, 'status'))
+}
+
+async function poolRules(
+  { operation, object, old }: Asked,
+  rules: AdmissionRules,
+): Promise<Judged> {
+  switch (operation) {
+    case 'CREATE':
+      return { refusal: refusedPool(object), warnings: [] }
+    case 'UPDATE':
+      return { refusal: refusedPoolChange(old, object), warnings: [] }
+    default: {
+      const nodes = await rules.lookup.poolNodes(textAt(old, 'metadata', 'name'))
+      return { refusal: refusedPoolDeletion(old, nodes), warnings: [] }
+    }
+  }
+}
+
+async function nodeDefaults(asked: Asked, { lookup }: AdmissionRules): Promise<Admitted> {
+  const { operation, object, old } = asked
+  if (operation === 'CREATE') {
+    const name = poolOfNew(object)
+    return newNode(object, name === '' ? undefined : await lookup.pool(name))
+  }
+  if (operation !== 'UPDATE') return untouched(asked)
+  const name = poolInChange(old, object)
+  return changedNode(old, object, name === '' ? undefined : await lookup.pool(name))
+}
+
+async function nodeRules(asked: Asked, { lookup, actors }: AdmissionRules): Promise<Judged> {
+  const { operation, object, old, user } = asked
+  // A kubelet that cannot register takes all its pods with it.
+  if (operation !== 'UPDATE') return { refusal: undefined, warnings: [] }
+  const name = poolInChange(old, object)
+  const pool = name === '' ? undefined : await lookup.pool(name)
+  return refusedNodeChange(old, object, { user, actors, pool })
+}
+
+async function podDefaults(asked: Asked, { lookup, propagate }: AdmissionRules): Promise<Admitted> {
+  const { operation, object, namespace } = asked
+  if (operation !== 'CREATE' || isMirror(object)) return untouched(asked)
+  const admitted = await podAsItsPoolHasIt(asked, lookup, propagate)
+  const context = await lookup.context(namespace)
+  const named = { ...admitted.object, metadata: { ...objectAt(object, 'metadata'), namespace } }
+  return { ...admitted, warnings: [...admitted.warnings, ...warningsOf(named, context)] }
+}
+
+const podAsItsPoolHasIt = async (
+  asked: Asked,
+  lookup: Lookup,
+  propagate: boolean,
+): Promise<Admitted> => {
+  const { object } = asked
+  if (isExcluded(object)) return { object: keptOffHostNetwork(object), warnings: [] }
+  return propagate ? onHostNetworkOfPool(object, lookup) : untouched(asked)
+}

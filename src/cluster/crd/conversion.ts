@@ -1,0 +1,184 @@
+import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, objectAt, textAt, withAt } from '../../kube/json-at.ts'
+import { hostNetworkLabel } from '../../kube/node-pool.ts'
+import { fits } from './fits.ts'
+import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
+
+/** On a NodePool: what other versions say of it and its own has no field for. */
+export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'
+
+/** On a NodePool: how a version without the field says that the pool has a host network (openyurt pkg/apis/apps, conversions). */
+const hostNetworkAnnotation = hostNetworkLabel
+
+const sections = ['spec', 'status'] as const
+
+/**
+ * What the annotation says. `hostNetworkAnnotation` is what stood at that annotation in versions that do not read it, where v1alpha1 has
+ * to be shown something else; `null`: nothing stood there.
+ */
+interface Carried {
+  readonly spec: JsonObject
+  readonly status: JsonObject
+  readonly hostNetworkAnnotation?: string | null
+}
+
+/** A pool as all versions together can say it. `annotation` is the host-network annotation. */
+interface Whole {
+  readonly spec: JsonObject
+  readonly status: JsonObject
+  readonly annotation: string | undefined
+}
+
+/**
+ * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: what `to` has no field for goes with the pool in an
+ * annotation, and is a field again in a version that has one. Where a field and the annotation both say something, the field counts: it is
+ * what was written last. Throws an Error for what is no pool.
+ */
+export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
+  const from = versionOf(pool)
+  if (from === to) return pool
+  return projected(pool, wholeOf(pool, from), to)
+}
+
+/** Which version a pool is written in. Throws an Error for what is no pool. */
+function versionOf(pool: JsonObject): PoolVersion {
+  const apiVersion = textAt(pool, 'apiVersion')
+  const version = poolVersions.find((version) => apiVersion === `apps.openyurt.io/${version}`)
+  if (version === undefined || textAt(pool, 'kind') !== 'NodePool')
+    throw new Error(`${apiVersion} ${textAt(pool, 'kind')} is no version of NodePool there is`)
+  return version
+}
+
+function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
+  const carried = carriedBy(pool, version)
+  const own = { spec: objectAt(pool, 'spec'), status: objectAt(pool, 'status') }
+  const annotation = at(pool, 'metadata', 'annotations', hostNetworkAnnotation)
+  const whole: Whole = {
+    spec: { ...carried?.spec, ...own.spec },
+    // Who writes no status speaks for a pool that has none yet: what an exported one carried was another's.
+    status: isObject(at(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
+    annotation: typeof annotation === 'string' ? annotation : undefined,
+  }
+  if (version === 'v1alpha1') return heardOfV1alpha1(whole, carried)
+  const isOldWay =
+    version === 'v1beta1' &&
+    carried === undefined &&
+    !('hostNetwork' in own.spec) &&
+    saysTrue(whole.annotation)
+  return isOldWay ? { ...whole, spec: { ...whole.spec, hostNetwork: true } } : whole
+}
+
+/** v1alpha1 says by the annotation what others say by a field: it counts where it says something else than the pool was shown with. */
+function heardOfV1alpha1(whole: Whole, carried: Carried | undefined): Whole {
+  const shownTrue = carried?.spec['hostNetwork'] === true
+  const said = saysTrue(whole.annotation)
+  if (said !== shownTrue) {
+    const spec = withAt(whole.spec, ['hostNetwork'], said ? true : undefined)
+    return { ...whole, spec }
+  }
+  const before = carried?.hostNetworkAnnotation
+  const isAsShown = whole.annotation === (shownTrue ? 'true' : undefined)
+  return before === undefined || !isAsShown ? whole : { ...whole, annotation: before ?? undefined }
+}
+
+function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject {
+  const shown = to === 'v1alpha1' ? shownToV1alpha1(whole) : whole.annotation
+  const carried = {
+    ...carriedSections(whole, to),
+    ...(shown !== whole.annotation && { hostNetworkAnnotation: whole.annotation ?? null }),
+  }
+  // Empty, it still says that the field counts and the annotation does not.
+  const isNeeded =
+    Object.keys(carried).length > 0 ||
+    (to === 'v1beta1' && saysTrue(whole.annotation) && !('hostNetwork' in whole.spec))
+  const annotated = withAnnotations(pool, {
+    [hostNetworkAnnotation]: shown,
+    [carriedAnnotation]: isNeeded ? JSON.stringify(carried) : undefined,
+  })
+  const version = `apps.openyurt.io/${to}`
+  return sections.reduce<JsonObject>(
+    (sum, section) => {
+      const fields = ownFields(whole[section], section, to)
+      const isThere = at(pool, section) !== undefined || Object.keys(fields).length > 0
+      return isThere ? withAt(sum, [section], fields) : sum
+    },
+    { ...annotated, apiVersion: version },
+  )
+}
+
+const shownToV1alpha1 = ({ spec, annotation }: Whole): string | undefined => {
+  if (spec['hostNetwork'] === true) return saysTrue(annotation) ? annotation : 'true'
+  return saysTrue(annotation) ? undefined : annotation
+}
+
+const saysTrue = (annotation: string | undefined): boolean => annotation?.toLowerCase() === 'true'
+
+/** Unknown fields stay where they are: the API server prunes them. */
+const ownFields = (fields: JsonObject, section: 'spec' | 'status', to: PoolVersion): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([name]) => Object.hasOwn(fieldsOf[to][section], name) || !knownAnywhere(section, name),
+    ),
+  )
+
+const knownAnywhere = (section: 'spec' | 'status', name: string): boolean =>
+  poolVersions.some((version) => Object.hasOwn(fieldsOf[version][section], name))
+
+function carriedSections(whole: Whole, to: PoolVersion): JsonObject {
+  const carried = sections.map((section) => {
+    const own = ownFields(whole[section], section, to)
+    const others = Object.entries(whole[section]).filter(([name]) => !Object.hasOwn(own, name))
+    return [section, Object.fromEntries(others)] as const
+  })
+  return Object.fromEntries(carried.filter(([, fields]) => Object.keys(fields).length > 0))
+}
+
+/** `undefined` where the annotation is missing or says nothing that can be understood: anybody may have written it. */
+function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined {
+  const said = parsed(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
+  if (!isObject(said)) return undefined
+  const before = said['hostNetworkAnnotation']
+  return {
+    spec: understood(objectAt(said, 'spec'), 'spec', version),
+    status: understood(objectAt(said, 'status'), 'status', version),
+    ...((typeof before === 'string' || before === null) && { hostNetworkAnnotation: before }),
+  }
+}
+
+/** Only what `version` has no field for, and what is right for the version that has one: nobody else checks it. */
+const understood = (
+  fields: JsonObject,
+  section: 'spec' | 'status',
+  version: PoolVersion,
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => {
+      if (Object.hasOwn(fieldsOf[version][section], name)) return false
+      const owner = poolVersions.find((other) => Object.hasOwn(fieldsOf[other][section], name))
+      const schema = owner && fieldsOf[owner][section][name]
+      return schema !== undefined && fits(schema, value)
+    }),
+  )
+
+function parsed(text: string): Json | undefined {
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** Annotations set, or taken out where `undefined`; without any left there is no map of them. */
+function withAnnotations(
+  pool: JsonObject,
+  changes: Readonly<Record<string, string | undefined>>,
+): JsonObject {
+  const before = objectAt(pool, 'metadata', 'annotations')
+  const after = Object.entries(changes).reduce(
+    (sum, [name, value]) => withAt(sum, [name], value),
+    before,
+  )
+  const isNone = Object.keys(after).length === 0
+  return withAt(pool, ['metadata', 'annotations'], isNone ? undefined : after)
+}

@@ -1,0 +1,279 @@
+import t from 'tap'
+import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import {
+  reviewed,
+  webhookPaths,
+  type AdmissionRules,
+} from '../../../src/cluster/admission/review.ts'
+import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/kube/json.ts'
+import { at, objectAt, textAt, withAt } from '../../../src/kube/json-at.ts'
+import { jsonPatch } from '../../../src/kube/patch/patch.ts'
+import { lookupOf, poolNamed } from './known-pools.ts'
+
+const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults } = webhookPaths
+
+const rules = (more: Partial<AdmissionRules> = {}): AdmissionRules => ({
+  lookup: lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
+  actors: { controllers: new Set(['controller']), converters: new Set() },
+  propagate: false,
+  ...more,
+})
+
+const review = (kind: string, operation: string, request: JsonObject): JsonObject => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u-1',
+    kind: { group: '', version: 'v1', kind },
+    operation,
+    userInfo: { username: 'admin' },
+    object: null,
+    oldObject: null,
+    ...request,
+  },
+})
+
+interface Outcome {
+  readonly allowed: boolean
+  readonly object: JsonObject
+  readonly warnings: Json
+  readonly status: JsonObject
+}
+
+async function outcome(path: string, asked: JsonObject, by = rules()): Promise<Outcome> {
+  const answer = await reviewed(path, asked, by)
+  const response = objectAt(answer, 'response')
+  const patch = Buffer.from(textAt(response, 'patch'), 'base64').toString()
+  const object = objectAt(asked, 'request', 'object')
+  return {
+    allowed: response['allowed'] === true,
+    object: patch === '' ? object : jsonPatch(object, JSON.parse(patch) as Json),
+    warnings: at(response, 'warnings') ?? [],
+    status: objectAt(response, 'status'),
+  }
+}
+
+const node = (labels: JsonObject = {}): JsonObject => ({
+  kind: 'Node',
+  metadata: { name: 'edge-1', labels },
+})
+const pool = (spec: JsonObject): JsonObject => ({
+  apiVersion: 'apps.openyurt.io/v1beta2',
+  kind: 'NodePool',
+  metadata: { name: 'p' },
+  spec,
+})
+const pod = (annotations: JsonObject = {}, rest: JsonObject = {}): JsonObject => ({
+  kind: 'Pod',
+  metadata: { generateName: 'a-', annotations, ...rest },
+  spec: { containers: [] },
+})
+const excluded = { 'apps.openyurt.io/exclude-host-network-pool': 'true' }
+const terms = [
+  'spec',
+  'affinity',
+  'nodeAffinity',
+  'requiredDuringSchedulingIgnoredDuringExecution',
+  'nodeSelectorTerms',
+]
+
+void t.test('each kind is admitted where it is asked about', async (t) => {
+  const labels = { 'apps.openyurt.io/nodepool': 'host' }
+  const joined = await outcome(nodeDefaults, review('Node', 'CREATE', { object: node(labels) }))
+  t.equal(at(joined.object, 'metadata', 'labels', 'nodepool.openyurt.io/hostnetwork'), 'true')
+  const stray = await outcome(
+    nodeDefaults,
+    review('Node', 'CREATE', { object: node({ 'apps.openyurt.io/nodepool': 'x' }) }),
+  )
+  t.match(stray, { allowed: true, warnings: ['there is no NodePool x'] })
+  const wished = await outcome(
+    nodeDefaults,
+    review('Node', 'UPDATE', {
+      oldObject: node(),
+      object: node({ 'apps.openyurt.io/desired-nodepool': 'standard' }),
+    }),
+  )
+  t.equal(at(wished.object, 'metadata', 'labels', 'apps.openyurt.io/nodepool'), 'standard')
+  const moved = { oldObject: node({ 'nodepool.openyurt.io/hostnetwork': 'true' }), object: node() }
+  t.match(await outcome(nodeRules, review('Node', 'UPDATE', moved)), {
+    allowed: false,
+    status: { code: 422 },
+  })
+  const byController = { ...moved, userInfo: { username: 'controller' } }
+  t.match(await outcome(nodeRules, review('Node', 'UPDATE', byController)), { allowed: true })
+
+  const filled = await outcome(poolDefaults, review('NodePool', 'CREATE', { object: pool({}) }))
+  t.equal(at(filled.object, 'spec', 'type'), 'Edge')
+  const cloud = { object: pool({ type: 'Cloud', hostNetwork: true }) }
+  t.match(await outcome(poolRules, review('NodePool', 'CREATE', cloud)), {
+    allowed: false,
+    status: { code: 422 },
+  })
+  const changed = { oldObject: pool({}), object: pool({ hostNetwork: true }) }
+  t.match(await outcome(poolRules, review('NodePool', 'UPDATE', changed)), {
+    allowed: false,
+    status: { code: 403 },
+  })
+  t.match(await outcome(poolRules, review('NodePool', 'DELETE', { oldObject: pool({}) })), {
+    allowed: true,
+  })
+
+  const kept = await outcome(podDefaults, review('Pod', 'CREATE', { object: pod(excluded) }))
+  t.equal((at(kept.object, ...terms) as Json[] | undefined)?.length, 1)
+})
+
+void t.test('what changes nothing has no patch', async (t) => {
+  const answer = await reviewed(podDefaults, review('Pod', 'CREATE', { object: pod() }), rules())
+  t.strictSame(answer, {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: { uid: 'u-1', allowed: true },
+  })
+})
+
+void t.test('a mirror pod is left alone, annotation or not', async (t) => {
+  const mirror = pod({ ...excluded, 'kubernetes.io/config.mirror': 'x' })
+  const { object } = await outcome(podDefaults, review('Pod', 'CREATE', { object: mirror }))
+  t.equal(at(object, ...terms), undefined)
+})
+
+void t.test(
+  'a pod is put on the network of its pool where that is asked for, and the exclusion wins',
+  async (t) => {
+    const labels = { 'apps.openyurt.io/pool-name': 'host' }
+    const asked = (annotations: JsonObject) =>
+      review('Pod', 'CREATE', { object: pod(annotations, { labels }) })
+    const on = rules({ propagate: true })
+    t.equal(at((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'), true)
+    t.equal(at((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'), undefined)
+    const both = await outcome(podDefaults, asked(excluded), on)
+    t.equal(at(both.object, 'spec', 'hostNetwork'), undefined)
+    t.equal((at(both.object, ...terms) as Json[] | undefined)?.length, 1)
+  },
+)
+
+void t.test('who creates a pod is told what lint says about it', async (t) => {
+  const lookup: Lookup = {
+    ...lookupOf(),
+    context: async (namespace) => ({
+      pools: new Map(),
+      namespaces: new Map([[namespace, { enforce: 'baseline' }]]),
+    }),
+  }
+  const object = withAt(pod(), ['spec', 'hostNetwork'], true)
+  const asked = review('Pod', 'CREATE', { object, namespace: 'shop' })
+  const { warnings } = await outcome(podDefaults, asked, rules({ lookup }))
+  t.match(warnings, [/baseline/])
+})
+
+void t.test(
+  'a pool written through an older version keeps what that version has no word for',
+  async (t) => {
+    const stored = {
+      ...pool({ type: 'Edge', hostNetwork: true, interConnectivity: true, leaderReplicas: 3 }),
+      status: { readyNodeNum: 1, leaderNum: 1 },
+    }
+    for (const version of ['v1alpha1', 'v1beta1'] as const) {
+      const replaced = {
+        ...withAt(convertedPool(stored, version), ['metadata', 'annotations'], undefined),
+        spec: {
+          type: 'Edge',
+          ...(version === 'v1beta1' && { hostNetwork: true }),
+          labels: { a: 'b' },
+        },
+      }
+      const object = convertedPool(replaced, 'v1beta2')
+      const request = { oldObject: stored, object, requestKind: { version } }
+      const { object: kept } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
+      t.strictSame(
+        objectAt(kept, 'spec'),
+        { ...objectAt(stored, 'spec'), labels: { a: 'b' } },
+        version,
+      )
+      t.strictSame(objectAt(kept, 'status'), stored.status, version)
+    }
+    const request = {
+      oldObject: stored,
+      object: pool({ type: 'Edge' }),
+      requestKind: { version: 'v1beta2' },
+    }
+    const { object } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
+    t.strictSame(at(object, 'spec'), { type: 'Edge' }, 'what its own version takes out is meant')
+  },
+)
+
+void t.test('a kubelet that registers is never refused', async (t) => {
+  for (const name of ['host', 'standard', 'gone', 'unread']) {
+    const object = node({
+      'apps.openyurt.io/nodepool': name,
+      'nodepool.openyurt.io/hostnetwork': 'maybe',
+    })
+    for (const path of [nodeDefaults, nodeRules])
+      t.match(await outcome(path, review('Node', 'CREATE', { object })), { allowed: true }, name)
+  }
+})
+
+void t.test(
+  'a review that makes no sense is refused under its uid, or is a bad request',
+  async (t) => {
+    const refused: [string, string, JsonObject][] = [
+      ['another kind', nodeDefaults, review('Pod', 'CREATE', { object: pod() })],
+      ['no object', nodeDefaults, review('Node', 'CREATE', {})],
+      ['a list for an object', nodeDefaults, review('Node', 'CREATE', { object: [] })],
+      ['no old object', nodeRules, review('Node', 'UPDATE', { object: node() })],
+      ['nothing that is deleted', poolRules, review('NodePool', 'DELETE', {})],
+      [
+        'an operation nobody asked for',
+        poolRules,
+        review('NodePool', 'CONNECT', { object: pool({}) }),
+      ],
+      ['a path there is not', '/mutate/services', review('Node', 'CREATE', { object: node() })],
+    ]
+    for (const [what, path, asked] of refused)
+      t.match(
+        await reviewed(path, asked, rules()),
+        { response: { uid: 'u-1', allowed: false, status: { code: 400 } } },
+        what,
+      )
+    const nonsense: Json[] = [
+      null,
+      1,
+      [],
+      {},
+      { apiVersion: 'admission.k8s.io/v1beta1', kind: 'AdmissionReview', request: { uid: 'u' } },
+      { apiVersion: 'admission.k8s.io/v1', kind: 'ConversionReview', request: { uid: 'u' } },
+      { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
+      { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { uid: 7 } },
+      review('Node', 'CREATE', { object: deep(300) }),
+    ]
+    for (const asked of nonsense) {
+      const answer: unknown = await reviewed(nodeDefaults, asked, rules()).catch((cause) => cause)
+      t.match(answer, { status: { code: 400 } }, JSON.stringify(asked).slice(0, 60))
+    }
+  },
+)
+
+const deep = (levels: number): Json => (levels === 0 ? {} : { a: deep(levels - 1) })
+
+void t.test('a part of an object that is of another kind breaks nothing', async (t) => {
+  const odd: Json[] = [null, 1, 'x', [], [null], {}, { a: [] }, true]
+  for (const [path, kind] of [
+    [podDefaults, 'Pod'],
+    [nodeDefaults, 'Node'],
+    [nodeRules, 'Node'],
+    [poolDefaults, 'NodePool'],
+    [poolRules, 'NodePool'],
+  ] as const)
+    for (const metadata of odd)
+      for (const spec of odd) {
+        const object = isObject(metadata)
+          ? { metadata: { annotations: excluded, labels: spec }, spec }
+          : { metadata, spec }
+        for (const operation of ['CREATE', 'UPDATE', 'DELETE']) {
+          const asked = review(kind, operation, { object, oldObject: object })
+          const on = rules({ propagate: true })
+          t.equal(textAt(await reviewed(path, asked, on), 'response', 'uid'), 'u-1')
+        }
+      }
+})

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
+import type { Json } from '../../../src/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
+
+const definition = JSON.parse(
+  JSON.stringify(
+    poolDefinition({ namespace: 'nodehub-system', name: 'nodehub-cluster', port: 443 }),
+  ),
+) as Json
+
+const versions = listAt(definition, 'spec', 'versions')
+const version = (name: string): Json =>
+  versions.find((each) => textAt(each, 'name') === name) ?? null
+const fields = (name: string, section: string): string[] =>
+  Object.keys(
+    objectAt(version(name), 'schema', 'openAPIV3Schema', 'properties', section, 'properties'),
+  ).toSorted()
+
+void t.test('each version has the fields that OpenYurt gives it', async (t) => {
+  const every = ['annotations', 'labels', 'taints', 'type']
+  t.strictSame(fields('v1alpha1', 'spec'), [...every, 'selector'].toSorted())
+  t.strictSame(fields('v1beta1', 'spec'), [...every, 'hostNetwork'].toSorted())
+  const leadership = [
+    'enableLeaderElection',
+    'interConnectivity',
+    'leaderElectionStrategy',
+    'leaderNodeLabelSelector',
+    'leaderReplicas',
+    'poolScopeMetadata',
+  ]
+  t.strictSame(fields('v1beta2', 'spec'), [...every, 'hostNetwork', ...leadership].toSorted())
+  const counts = ['nodes', 'readyNodeNum', 'unreadyNodeNum']
+  t.strictSame(fields('v1alpha1', 'status'), counts)
+  t.strictSame(fields('v1beta1', 'status'), counts)
+  const leaders = ['conditions', 'leaderEndpoints', 'leaderLastElectedTime', 'leaderNum']
+  t.strictSame(fields('v1beta2', 'status'), [...counts, ...leaders].toSorted())
+})
+
+void t.test('all versions are served, one is stored, each has a status of its own', async (t) => {
+  t.strictSame(
+    versions.map((each) => [at(each, 'name'), at(each, 'served'), at(each, 'storage')]),
+    [
+      ['v1alpha1', true, false],
+      ['v1beta1', true, false],
+      ['v1beta2', true, true],
+    ],
+  )
+  for (const each of versions) t.strictSame(at(each, 'subresources'), { status: {} })
+  t.match(textAt(version('v1alpha1'), 'deprecationWarning'), /v1beta2/)
+})
+
+void t.test('kubectl shows the columns that it shows of OpenYurt', async (t) => {
+  const columns = (name: string) =>
+    listAt(version(name), 'additionalPrinterColumns').map((each) => textAt(each, 'name'))
+  t.strictSame(columns('v1beta1'), ['Type', 'ReadyNodes', 'NotReadyNodes', 'Age'])
+  t.strictSame(columns('v1beta2'), [
+    'Type',
+    'ReadyNodes',
+    'NotReadyNodes',
+    'LeaderNodes',
+    'LeaderElectionAge',
+    'Age',
+  ])
+  t.strictSame(listAt(definition, 'spec', 'names', 'shortNames'), ['np'])
+})
+
+void t.test('an authority is named where there is one', async (t) => {
+  const service = { namespace: 'a', name: 'b', port: 1 }
+  const { webhook } = poolDefinition({ ...service, caBundle: 'PEM' }).spec.conversion
+  t.match(webhook.clientConfig, { caBundle: 'UEVN', service: { path: '/convert' } })
+  t.notHas(poolDefinition(service).spec.conversion.webhook.clientConfig, { caBundle: '' })
+})
