@@ -9,7 +9,7 @@ export const nodeName = 'edge-1'
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 export const pods = core('pods')
 export const services = core('services')
-const nodes = core('nodes')
+export const nodes = core('nodes')
 export const configMaps = core('configmaps')
 export const secrets = core('secrets')
 export const serviceAccounts = core('serviceaccounts')

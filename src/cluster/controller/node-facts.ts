@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { isObject, type JsonObject } from '../../kube/json.ts'
+import { listAt, objectAt, textAt } from '../../kube/json-at.ts'
 import type { PoolTaint } from '../../kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 
@@ -27,43 +28,27 @@ export const keptText = (text: string): string =>
 
 /** Reads what is kept of a Node. What is not as the API would have it counts as absent. */
 export function nodeFacts(node: JsonObject): NodeFacts {
-  const metadata = objectAt(node, 'metadata')
-  const annotations = textsAt(metadata, 'annotations')
-  const taints = objectAt(node, 'spec')['taints']
-  const conditions = objectAt(node, 'status')['conditions']
   return {
-    name: textAt(metadata, 'name'),
-    uid: textAt(metadata, 'uid'),
-    resourceVersion: textAt(metadata, 'resourceVersion'),
-    labels: textsAt(metadata, 'labels'),
+    name: textAt(node, 'metadata', 'name'),
+    uid: textAt(node, 'metadata', 'uid'),
+    resourceVersion: textAt(node, 'metadata', 'resourceVersion'),
+    labels: textsAt(node, 'metadata', 'labels'),
     annotations: Object.fromEntries(
-      Object.entries(annotations).map(([key, text]) => [
+      Object.entries(textsAt(node, 'metadata', 'annotations')).map(([key, text]) => [
         key,
         key === previousAttributesAnnotation ? text : keptText(text),
       ]),
     ),
-    taints: isList(taints) ? (taints.filter(isObject) as unknown as readonly PoolTaint[]) : [],
-    ready:
-      isList(conditions) &&
-      conditions.some(
-        (each) => isObject(each) && each['type'] === 'Ready' && each['status'] === 'True',
-      ),
+    taints: listAt(node, 'spec', 'taints').filter(isObject) as unknown as readonly PoolTaint[],
+    ready: listAt(node, 'status', 'conditions').some(
+      (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
+    ),
   }
 }
 
-function objectAt(value: JsonObject, name: string): JsonObject {
-  const found = value[name]
-  return isObject(found) ? found : {}
-}
-
-const textAt = (value: JsonObject, name: string): string => {
-  const found = value[name]
-  return typeof found === 'string' ? found : ''
-}
-
-const textsAt = (value: JsonObject, name: string): Record<string, string> =>
+const textsAt = (value: JsonObject, ...path: readonly string[]): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(objectAt(value, name)).filter(
-      (entry): entry is [string, Json & string] => typeof entry[1] === 'string',
+    Object.entries(objectAt(value, ...path)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
     ),
   )

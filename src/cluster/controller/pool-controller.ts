@@ -1,0 +1,261 @@
+import { nodePoolLabel, type NodePool } from '../../kube/node-pool.ts'
+import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { isConflict, isNotFound } from '../api/failure.ts'
+import { ListWatch } from '../api/list-watch.ts'
+import { sayEvent } from '../events.ts'
+import type { Term } from '../leadership.ts'
+import { followPools, poolsPath } from '../pools.ts'
+import { nodeFacts, type NodeFacts } from './node-facts.ts'
+import { podNetworkPods } from './pods.ts'
+import { reconcileNode, reconcilePool, type NodeEvent, type PodNetworkPods } from './reconcile.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export type WrittenObject = 'node' | 'pool' | 'pool status'
+
+export interface PoolControllerOptions {
+  readonly api: ApiServer
+  /** The time for which this process may write. */
+  readonly term: Pick<Term, 'signal' | 'holds'>
+  /** Nodes that are worked on at a time. */
+  readonly workers: number
+  readonly onWrite?: (what: WrittenObject, name: string) => void
+  readonly onConflict?: (what: WrittenObject) => void
+  readonly onFailure?: (what: string, cause: unknown) => void
+  /** How often a node for which the label is withheld is looked at again. Default: a minute. */
+  readonly withheldMs?: number
+}
+
+class NoLongerWriting extends Error {
+  readonly code = 'NO_LONGER_WRITING'
+  constructor() {
+    super('another process may lead by now: nothing is written')
+  }
+}
+
+/**
+ * Brings nodes and pools to what `reconcileNode` and `reconcilePool` say, for as long as this process leads. A node is written at most once
+ * for a change, and only the version that was looked at; what is as it should be is not written at all.
+ */
+export class PoolController implements AsyncDisposable {
+  readonly #options: PoolControllerOptions
+  readonly #pools: ListWatch<NodePool>
+  readonly #nodes: ListWatch<NodeFacts>
+  readonly #nodeQueue: WorkQueue
+  readonly #poolQueue: WorkQueue
+  /** Names of nodes by the pool that their label names. */
+  readonly #members = new Map<string, Set<string>>()
+  /** Nodes for which the label is withheld, with the pods that it is withheld for. */
+  readonly #withheld = new Map<string, readonly string[]>()
+  #started = false
+
+  constructor(options: PoolControllerOptions) {
+    const { api, workers } = options
+    const onFailure = (what: string, cause: unknown): void => {
+      // Somebody else was first, or leads: nothing failed.
+      if (!isConflict(cause) && options.term.holds()) options.onFailure?.(what, cause)
+    }
+    this.#options = options
+    this.#nodeQueue = new WorkQueue({
+      workers,
+      act: (name) => this.#node(name),
+      onFailure: (name, cause) => onFailure(`node ${name}`, cause),
+    })
+    this.#poolQueue = new WorkQueue({
+      workers: 4,
+      act: (name) => this.#pool(name),
+      onFailure: (name, cause) => onFailure(`pool ${name}`, cause),
+    })
+    this.#pools = followPools(api, {
+      onChange: (name, now, before) => this.#poolChanged(name, now, before),
+      onFailure: (cause) => onFailure('nodepools', cause),
+    })
+    this.#nodes = new ListWatch<NodeFacts>(api, {
+      path: '/api/v1/nodes',
+      keep: (node, before) => sinceBefore(nodeFacts(node), before),
+      onChange: (name, now, before) => this.#nodeChanged(name, now, before),
+      onFailure: (cause) => onFailure('nodes', cause),
+    })
+    void Promise.all([this.#pools.listed, this.#nodes.listed]).then(() => this.#start())
+  }
+
+  /** Whether everything has been listed, so that something is done. */
+  get started(): boolean {
+    return this.#started
+  }
+
+  get nodes(): ReadonlyMap<string, NodeFacts> {
+    return this.#nodes.items
+  }
+
+  get pools(): ReadonlyMap<string, NodePool> {
+    return this.#pools.items
+  }
+
+  /** Nodes for which the label is withheld, with some of the pods that it is withheld for. */
+  get withheld(): ReadonlyMap<string, readonly string[]> {
+    return this.#withheld
+  }
+
+  /** How many nodes and pools wait to be looked at. */
+  get depth(): number {
+    return this.#nodeQueue.depth + this.#poolQueue.depth
+  }
+
+  /** Resolves when everything has been listed, and all that was known is done. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#pools.listed, this.#nodes.listed])
+    while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
+  }
+
+  /** Nothing is decided on half of what there is. */
+  #start(): void {
+    this.#started = true
+    for (const name of this.#nodes.items.keys()) this.#nodeQueue.add(name)
+    for (const name of this.#pools.items.keys()) this.#poolQueue.add(name)
+  }
+
+  #nodeChanged(name: string, now: NodeFacts | undefined, before: NodeFacts | undefined): void {
+    const [is, was] = [poolNameOf(now), poolNameOf(before)]
+    if (is !== was || before === undefined) {
+      if (was !== '') this.#members.get(was)?.delete(name)
+      if (is !== '') this.#members.set(is, (this.#members.get(is) ?? new Set()).add(name))
+    }
+    if (now === undefined) this.#withheld.delete(name)
+    if (!this.#started) return
+    if (now !== undefined && (before === undefined || differs(now, before)))
+      this.#nodeQueue.add(name)
+    if (is === was && now?.ready === before?.ready && now !== undefined && before !== undefined)
+      return
+    for (const pool of new Set([is, was])) if (pool !== '') this.#poolQueue.add(pool)
+  }
+
+  #poolChanged(name: string, now: NodePool | undefined, before: NodePool | undefined): void {
+    if (!this.#started) return
+    this.#poolQueue.add(name)
+    // Its status is our own word: nodes have nothing to do with it.
+    if (now && before && JSON.stringify(now.spec) === JSON.stringify(before.spec)) return
+    for (const node of this.#members.get(name) ?? []) this.#nodeQueue.add(node)
+  }
+
+  async #node(name: string): Promise<number | undefined> {
+    const node = this.#nodes.items.get(name)
+    if (node === undefined) return undefined
+    const pool = this.#pools.items.get(poolNameOf(node))
+    let pods: PodNetworkPods
+    let outcome = reconcileNode(node, pool, pods)
+    if (outcome.awaits === 'pods') {
+      const { api, term } = this.#options
+      pods = await podNetworkPods(api, name, term.signal)
+      outcome = reconcileNode(node, pool, pods)
+    }
+    if (outcome.write !== undefined) {
+      const { metadata, spec } = outcome.write
+      const patch = {
+        metadata: { ...metadata, resourceVersion: node.resourceVersion },
+        ...(spec && { spec }),
+      }
+      const written = await this.#write('node', name, `/api/v1/nodes/${name}`, patch)
+      if (written === undefined) return undefined
+      this.#nodes.told(name, written, isNewer)
+    }
+    const { withheldFor } = outcome
+    if (withheldFor.length === 0) this.#withheld.delete(name)
+    else this.#withheld.set(name, withheldFor)
+    for (const event of outcome.events) await this.#say(node, event)
+    return withheldFor.length > 0 ? (this.#options.withheldMs ?? 60_000) : undefined
+  }
+
+  /** What was done is done, whether or not it could be said. */
+  async #say({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
+    const { api, term, onFailure } = this.#options
+    if (!term.holds()) return
+    const once =
+      event.reason === 'HostNetworkLabelWithheld' || event.reason === 'NodePoolMoveRefused'
+    try {
+      // The kubelet's own events name the node twice, and kubectl describe looks for them that way.
+      await sayEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event, once)
+    } catch (cause) {
+      onFailure?.(`event about node ${name}`, cause)
+    }
+  }
+
+  async #pool(name: string): Promise<number | undefined> {
+    const pool = this.#pools.items.get(name)
+    if (pool === undefined) return undefined
+    const nodes = [...(this.#members.get(name) ?? [])].flatMap(
+      (node) => this.#nodes.items.get(node) ?? [],
+    )
+    const { write, status } = reconcilePool(pool, nodes)
+    let version = pool.metadata.resourceVersion
+    for (const [what, path, patch] of [
+      ['pool status', `${poolsPath}/${name}/status`, status && { status }],
+      ['pool', `${poolsPath}/${name}`, write],
+    ] as const) {
+      if (patch === undefined) continue
+      const metadata = { ...('metadata' in patch && patch.metadata), resourceVersion: version }
+      const written = await this.#write(what, name, path, { ...patch, metadata })
+      if (written === undefined) return undefined
+      version = (written as unknown as NodePool).metadata.resourceVersion
+      this.#pools.told(name, written, (now, before) => isNewer(now.metadata, before.metadata))
+    }
+    return undefined
+  }
+
+  /**
+   * Writes to the version that was looked at. `undefined` where it is gone, or another one by now: then the watch brings that, and it is
+   * looked at again.
+   */
+  async #write(
+    what: WrittenObject,
+    name: string,
+    path: string,
+    patch: object,
+  ): Promise<JsonObject | undefined> {
+    const { api, term, onWrite, onConflict } = this.#options
+    if (!term.holds()) throw new NoLongerWriting()
+    try {
+      const written = await api.patch(path, 'merge', patch as JsonObject, term.signal)
+      onWrite?.(what, name)
+      return written
+    } catch (cause) {
+      if (isNotFound(cause)) return undefined
+      if (isConflict(cause)) onConflict?.(what)
+      throw cause
+    }
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([
+      this.#nodeQueue[Symbol.asyncDispose](),
+      this.#poolQueue[Symbol.asyncDispose](),
+      this.#nodes[Symbol.asyncDispose](),
+      this.#pools[Symbol.asyncDispose](),
+    ])
+  }
+}
+
+const poolNameOf = (node: NodeFacts | undefined): string => node?.labels[nodePoolLabel] ?? ''
+
+/** A heartbeat changes nothing that the controller decides by. */
+const differs = (a: NodeFacts, b: NodeFacts): boolean =>
+  JSON.stringify([a.labels, a.annotations, a.taints]) !==
+  JSON.stringify([b.labels, b.annotations, b.taints])
+
+/** What was seen of a node's way through pools. */
+function sinceBefore(now: NodeFacts, before: NodeFacts | undefined): NodeFacts {
+  if (before === undefined || before.uid !== now.uid) return now
+  const was = poolNameOf(before)
+  if (was !== poolNameOf(now)) return { ...now, movedFrom: was }
+  return before.movedFrom === undefined ? now : { ...now, movedFrom: before.movedFrom }
+}
+
+function isNewer(
+  now: { readonly resourceVersion?: string },
+  before: { readonly resourceVersion?: string },
+): boolean {
+  const [a, b] = [resourceVersion(now.resourceVersion), resourceVersion(before.resourceVersion)]
+  return a !== undefined && b !== undefined && compareVersions(a, b) > 0
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { now } from '../base/clock.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { isConflict } from './api/failure.ts'
+import type { ApiServer } from './api/api-server.ts'
+
+/** What an Event is about. */
+export interface Regarding {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+}
+
+/** What is said of it. */
+export interface Said {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+/** Events of cluster-scoped objects are in this namespace (client-go tools/record). */
+const path = '/api/v1/namespaces/default/events'
+
+/**
+ * Says something of an object in an Event. The same said again is counted on the Event that is there; `once` leaves it as it is, for
+ * what holds on and is looked at again and again. Events keep nobody from anything: callers need not stop where this fails.
+ */
+export async function sayEvent(
+  api: ApiServer,
+  about: Regarding,
+  said: Said,
+  once: boolean,
+): Promise<void> {
+  const time = new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z')
+  const name = `${about.name.slice(0, 220)}.${digestOf(about, said)}`
+  const event: JsonObject = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: 'default' },
+    involvedObject: { ...about },
+    ...said,
+    source: { component: 'nodehub-cluster' },
+    reportingComponent: 'nodehub-cluster',
+    reportingInstance: '',
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  }
+  try {
+    await api.create(path, event)
+  } catch (error) {
+    if (!isConflict(error)) throw error
+    if (once) return
+    const before = await api.get(`${path}/${name}`)
+    const count = Number(before?.['count'] ?? 0) + 1
+    await api.patch(`${path}/${name}`, 'merge', { count, lastTimestamp: time })
+  }
+}
+
+/** The same for the same words about the same object, in every replica and each of its lives. */
+const digestOf = (about: Regarding, said: Said): string =>
+  createHash('sha256')
+    .update(JSON.stringify([about.kind, about.uid, said.reason, said.message]))
+    .digest('hex')
+    .slice(0, 16)

@@ -1,0 +1,26 @@
+import type { NodePool } from '../kube/node-pool.ts'
+import type { ApiServer } from './api/api-server.ts'
+import { ListWatch, type ListWatchOptions } from './api/list-watch.ts'
+
+/** Of the collection of pools, in the version they are stored in. */
+export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
+
+/** Follows all NodePools, whole: there are hundreds where there are thousands of nodes. */
+export const followPools = (
+  api: ApiServer,
+  options: Pick<ListWatchOptions<NodePool>, 'onChange' | 'onFailure'> = {},
+): ListWatch<NodePool> =>
+  new ListWatch(api, {
+    path: poolsPath,
+    // The API server keeps objects of this kind to their schema.
+    keep: (object) => withoutManagers(object as unknown as NodePool),
+    ...options,
+  })
+
+/** Who set what is a large part of a small object, and nobody here asks for it. */
+function withoutManagers(pool: NodePool): NodePool {
+  const { managedFields: _, ...metadata } = pool.metadata as NodePool['metadata'] & {
+    managedFields?: unknown
+  }
+  return { ...pool, metadata }
+}
