@@ -27,7 +27,7 @@ export const servicetopology: FilterDefinition<'nodeName' | 'pool' | 'poolNodes'
     if (!topologies) return undefined
     const onNode = new Set([nodeName])
     // In no pool, a node is all there is near it.
-    const inPool = pool === null ? onNode : poolNodes && new Set(poolNodes)
+    const inPool = pool === null ? onNode : poolNodes ? new Set(poolNodes) : undefined
     return near((service) => {
       if (!Object.hasOwn(topologies, service)) return undefined
       switch (topologies[service]) {

@@ -31,8 +31,11 @@ export interface Inputs {
   readonly node: NodeFacts | undefined
   /** `null`: the node is in no pool. */
   readonly pool: PoolFacts | null | undefined
-  /** The names of the nodes of this node's pool, sorted; empty for a pool without nodes. */
-  readonly poolNodes: readonly string[] | undefined
+  /**
+   * The names of the nodes of this node's pool, sorted; empty for a pool without nodes. `null`: nobody tells, since there is no such pool, or
+   * the API server does not let this node read it.
+   */
+  readonly poolNodes: readonly string[] | null | undefined
   /** What the services that have the annotation `openyurt.io/topologyKeys` say in it, by `namespace/name`. */
   readonly topologies: Readonly<Record<string, string>> | undefined
   /** Where pods reach the hub; `null`: nowhere, as far as is known, or with a certificate that they would not trust. */

@@ -357,7 +357,7 @@ export class FilterInputs implements AsyncDisposable {
     return {
       node: this.#node,
       pool,
-      poolNodes: pool ? (nodesNow ?? lastNodes) : undefined,
+      poolNodes: pool === null ? null : (nodesNow ?? lastNodes ?? this.#untold(way)),
       topologies: this.#topologies,
     }
   }
@@ -367,6 +367,13 @@ export class FilterInputs implements AsyncDisposable {
     // A pool without nodes has no bucket; whether there is such a pool its NodePool tells.
     const hasNone = this.#sources.get('buckets')?.standing.kind === 'known' && this.#poolRead
     return way === 'buckets' ? (this.#bucketNodes ?? (hasNone ? [] : undefined)) : undefined
+  }
+
+  /** `null` where it is settled that nobody tells. */
+  #untold(way: HubConfig['nodePools']): null | undefined {
+    if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
+    const standing = this.#sources.get(way === 'buckets' ? 'buckets' : 'pool')?.standing.kind
+    return standing === 'refused' || standing === 'known' ? null : undefined
   }
 
   #ofPool(): KnownOfPool {

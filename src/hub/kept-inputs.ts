@@ -49,7 +49,7 @@ function readKept(path: string, nodeName: string): LearnedInputs {
     return {
       node,
       pool: pool === null || isPool(pool) ? pool : undefined,
-      poolNodes: isNames(poolNodes) ? poolNodes : undefined,
+      poolNodes: poolNodes === null || isNames(poolNodes) ? poolNodes : undefined,
       topologies: isTexts(topologies) ? topologies : undefined,
     }
   } catch {

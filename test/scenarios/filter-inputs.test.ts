@@ -1,0 +1,292 @@
+import t from 'tap'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+import { at, objectOf, type Client } from '../kit/client.ts'
+import {
+  allServices,
+  nodeName,
+  podsOfNode,
+  service,
+  services,
+  type CloudServer,
+} from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub, type TestHubOptions } from '../kit/hub.ts'
+import {
+  bucketResource,
+  defineBuckets,
+  definePools,
+  nodePool,
+  poolResource,
+  putIntoPool,
+} from '../kit/node-pools.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+const allSlices = '/apis/discovery.k8s.io/v1/endpointslices'
+const pools = poolResource('v1beta2')
+
+const everywhere = ['edge-1', 'edge-2', 'edge-3']
+
+const annotated = (topology: string | undefined): JsonObject => {
+  const plain = service('web', '10.96.0.7') as { metadata: JsonObject }
+  if (topology === undefined) return plain
+  const annotations = { 'openyurt.io/topologyKeys': topology }
+  return { ...plain, metadata: { ...plain.metadata, annotations } }
+}
+
+const slice: JsonObject = {
+  metadata: {
+    name: 'web-1',
+    namespace: 'default',
+    labels: { 'kubernetes.io/service-name': 'web' },
+  },
+  addressType: 'IPv4',
+  ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+  endpoints: everywhere.map((node, at) => ({ addresses: [`10.244.${at}.2`], nodeName: node })),
+}
+
+/** A service whose endpoints are on three nodes, and are wanted of the node's pool. */
+async function cloudWithTopology(t: Teardown, topology = 'openyurt.io/nodepool') {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(services, annotated(topology))
+  cloud.sandbox.create(slices, slice)
+  return cloud
+}
+
+/** The same, with two pools of which the node is in the first. */
+async function cloudWithPools(t: Teardown): Promise<CloudServer> {
+  const cloud = await cloudWithTopology(t)
+  definePools(cloud, 'v1beta2')
+  cloud.sandbox.create(pools, nodePool('hangzhou', ['edge-3', 'edge-1']))
+  cloud.sandbox.create(pools, nodePool('beijing', ['edge-2']))
+  putIntoPool(cloud, 'hangzhou')
+  return cloud
+}
+
+async function started(
+  t: Teardown,
+  cloud: CloudServer,
+  options: Partial<TestHubOptions> = {},
+): Promise<TestHub> {
+  const hub = await startTestHub(t, { upstreams: [cloud], ...options })
+  await hub.online()
+  return hub
+}
+
+/** The nodes of the endpoints that a client is shown. */
+async function shownTo(client: Client): Promise<unknown[]> {
+  const answer = await client.get(allSlices)
+  if (answer.status !== 200) return [answer.status]
+  const endpoints = (at(objectOf(answer), 'items', 0, 'endpoints') ?? []) as readonly JsonObject[]
+  return endpoints.map(({ nodeName: node }) => node)
+}
+
+/** Resolves once a client is shown these; each look is an answer of its own. */
+async function untilShown(client: Client, nodes: readonly string[]): Promise<void> {
+  while (JSON.stringify(await shownTo(client)) !== JSON.stringify(nodes));
+}
+
+const verbose = async (hub: TestHub): Promise<string> =>
+  (await hub.ops.get('/readyz?verbose')).body.toString()
+
+const isOf =
+  (resource: string) =>
+  ({ path }: SeenRequest): boolean =>
+    path.endsWith(`/${resource}`)
+
+const isOwn = ({ headers }: SeenRequest): boolean =>
+  String(headers['user-agent']).startsWith('nodehub/')
+
+void t.test('from its first request on a component is shown what its pool is to see', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'])
+  t.strictSame(await shownTo(hub.as('somebody')), everywhere)
+  t.notMatch(await verbose(hub), /filters/)
+})
+
+void t.test(
+  'the hub reads its own node and its own pool, and of the node only metadata',
+  async (t) => {
+    const cloud = await cloudWithPools(t)
+    const hub = await started(t, cloud)
+    await shownTo(hub.as('kube-proxy'))
+    await cloud.sandbox.untilWatches(1, isOf('nodepools'))
+    await cloud.sandbox.untilWatches(1, isOf('nodes'))
+    const own = cloud.sandbox.requests.filter(isOwn)
+    const selectors = (resource: string): Set<unknown> =>
+      new Set(own.filter(isOf(resource)).map(({ query }) => query.get('fieldSelector')))
+    t.strictSame(selectors('nodepools'), new Set(['metadata.name=hangzhou']))
+    t.strictSame(selectors('nodes'), new Set([`metadata.name=${nodeName}`]))
+    for (const { headers } of own.filter(isOf('nodes'))) {
+      t.match(headers['accept'], /as=PartialObjectMetadata/)
+    }
+  },
+)
+
+void t.test('nothing is read before a filter that needs it acts for somebody', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const kubelet = hub.as('kubelet')
+  await kubelet.list(podsOfNode)
+  await kubelet.list(allServices)
+  await shownTo(hub.as('somebody'))
+  const own = cloud.sandbox.requests.filter(isOwn).filter(({ path }) => path.startsWith('/api'))
+  t.strictSame(
+    own.map(({ path }) => path),
+    [],
+  )
+})
+
+void t.test('what changes in the cloud changes what is shown', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  await untilShown(proxy, ['edge-1', 'edge-3'])
+  cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1', 'edge-2']))
+  await untilShown(proxy, ['edge-1', 'edge-2'])
+  cloud.sandbox.update(pools, nodePool('hangzhou', []))
+  await untilShown(proxy, [])
+  cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
+  await untilShown(proxy, ['edge-1'])
+  cloud.sandbox.update(services, annotated(undefined))
+  await untilShown(proxy, everywhere)
+  cloud.sandbox.update(services, annotated('openyurt.io/nodepool'))
+  await untilShown(proxy, [])
+  putIntoPool(cloud, 'beijing')
+  await untilShown(proxy, ['edge-2'])
+  putIntoPool(cloud, undefined)
+  await untilShown(proxy, ['edge-1'])
+})
+
+void t.test('it is what it was offline, and after a restart without a link', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const proxy = (): Client => hub.as('kube-proxy')
+  await untilShown(proxy(), ['edge-1', 'edge-3'])
+  await cloud.unplug()
+  await hub.offline()
+  t.strictSame(await shownTo(proxy()), ['edge-1', 'edge-3'])
+  cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1']))
+  await hub.restart()
+  t.strictSame(await shownTo(proxy()), ['edge-1', 'edge-3'])
+  await cloud.plug()
+  await hub.online()
+  await untilShown(proxy(), ['edge-1'])
+})
+
+void t.test('services are watched once, for whoever watches them and for the filter', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
+  const { resourceVersion } = await kubelet.list(`${allServices}?resourceVersion=0`)
+  const watch = await kubelet.watch(`${allServices}?allowWatchBookmarks=true`, { resourceVersion })
+  await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
+  cloud.touch(services, 'web', 'default')
+  t.equal((await watch.next())?.type, 'MODIFIED')
+  await untilShown(hub.as('kube-proxy'), everywhere)
+  const isWatch = (request: SeenRequest): boolean =>
+    isOf('services')(request) && request.query.get('watch') === 'true'
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test('where NodePools may not be read nothing is guessed, and that is said', async (t) => {
+  const cloud = await cloudWithPools(t)
+  cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools')
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  await untilShown(proxy, everywhere)
+  t.match(
+    await verbose(hub),
+    /\[ \]filters cannot read nodepools\.apps\.openyurt\.io: .*\(403\), nodehub manifests --part rbac has the right/,
+  )
+  t.equal((await hub.ops.get('/readyz')).status, 200)
+  const missing = 'nodehub_filter_input_missing{resource="nodepools",reason="forbidden"}'
+  t.equal(await hub.metric(missing), 1)
+  const said = hub.lines.filter((line) => line.includes('filters cannot read nodepools'))
+  t.equal(said.length, 1)
+  cloud.sandbox.authorize(() => true)
+  hub.hub.reconfigure(hub.config)
+  await untilShown(proxy, ['edge-1', 'edge-3'])
+  t.notMatch(await verbose(hub), /filters/)
+  t.equal(await hub.metric(missing), 0)
+  cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools')
+  cloud.sandbox.endWatches(isOf('nodepools'))
+  await hub.logs(
+    () => hub.lines.filter((line) => line.includes('filters cannot read nodepools')).length > 1,
+  )
+  t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'], 'what was known last stays')
+})
+
+void t.test('where there are no NodePools they may come later', async (t) => {
+  const cloud = await cloudWithTopology(t)
+  putIntoPool(cloud, 'hangzhou')
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  await untilShown(proxy, everywhere)
+  t.match(
+    await verbose(hub),
+    /\[ \]filters cannot read nodepools\.apps\.openyurt\.io: .*CustomResourceDefinition is missing \(404\)/,
+  )
+  t.equal(await hub.metric('nodehub_filter_input_missing{resource="nodepools",reason="absent"}'), 1)
+  definePools(cloud, 'v1beta2')
+  hub.hub.reconfigure(hub.config)
+  await hub.logged('filters know nothing of NodePool hangzhou: there is none')
+  t.strictSame(await shownTo(proxy), everywhere)
+  cloud.sandbox.create(pools, nodePool('hangzhou', ['edge-3']))
+  await untilShown(proxy, ['edge-3'])
+  t.notMatch(await verbose(hub), /filters/)
+})
+
+void t.test('older versions of NodePools are read where there is no other', async (t) => {
+  for (const version of ['v1beta1', 'v1alpha1']) {
+    const cloud = await cloudWithTopology(t)
+    definePools(cloud, version)
+    cloud.sandbox.create(poolResource(version), nodePool('hangzhou', ['edge-2']))
+    putIntoPool(cloud, 'hangzhou')
+    const hub = await started(t, cloud)
+    await untilShown(hub.as('kube-proxy'), ['edge-2'])
+    t.pass(version)
+    t.notMatch(await verbose(hub), /filters/)
+  }
+})
+
+void t.test(
+  'the pool is the one the operator names, and not one that is only wished for',
+  async (t) => {
+    const cloud = await cloudWithPools(t)
+    const named = await started(t, cloud, { flags: ['--nodepool-name=beijing'] })
+    await untilShown(named.as('kube-proxy'), ['edge-2'])
+    putIntoPool(cloud, undefined, { 'apps.openyurt.io/desired-nodepool': 'beijing' })
+    const wishing = await started(t, cloud)
+    await untilShown(wishing.as('kube-proxy'), ['edge-1'])
+  },
+)
+
+void t.test('the nodes of a pool can be told by its NodeBuckets', async (t) => {
+  const cloud = await cloudWithPools(t)
+  defineBuckets(cloud)
+  const bucket = (name: string, pool: string, ...members: readonly string[]): JsonObject => ({
+    metadata: { name, labels: { 'openyurt.io/pool-name': pool } },
+    numNodes: members.length,
+    nodes: members.map((member) => ({ name: member })),
+  })
+  const hub = await started(t, cloud, { flags: ['--enable-pool-service-topology'] })
+  const proxy = hub.as('kube-proxy')
+  await untilShown(proxy, [])
+  t.pass('a pool without buckets has no nodes')
+  cloud.sandbox.create(bucketResource, bucket('a', 'hangzhou', 'edge-2'))
+  cloud.sandbox.create(bucketResource, bucket('b', 'hangzhou', 'edge-3'))
+  cloud.sandbox.create(bucketResource, bucket('c', 'beijing', 'edge-1'))
+  await untilShown(proxy, ['edge-2', 'edge-3'])
+  cloud.sandbox.delete(bucketResource, 'a')
+  await untilShown(proxy, ['edge-3'])
+})
+
+void t.test('NodePools can be left unread', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud, { flags: ['--enable-node-pool=false'] })
+  await untilShown(hub.as('kube-proxy'), everywhere)
+  t.strictSame(cloud.sandbox.requests.filter(isOf('nodepools')), [])
+})
