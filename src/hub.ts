@@ -4,6 +4,7 @@ import { settledFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig } from './config/hub-config.ts'
+import { Shown } from './filter/shown.ts'
 import { Boot } from './hub/boot.ts'
 import { HubConfigMap } from './hub/config-map.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
@@ -119,6 +120,11 @@ export async function startHub(
   const moduleFollower = unshared.use(
     followedModules(config, own, { filters, health, metrics, log }),
   )
+  const shown = unshared.use(
+    new Shown(join(config.rootDir, 'shown.json'), (err) =>
+      log.error({ err }, 'what clients were shown could not be written'),
+    ),
+  )
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
@@ -147,6 +153,7 @@ export async function startHub(
     keys,
     shared,
     filters,
+    shown,
     stopping: stopping.signal,
     metrics,
     log,

@@ -38,6 +38,7 @@ export class RecordedList implements ListStream {
   #asked: Asked
   #cut: CutEnd | undefined
   #passedOn = false
+  #ended: Promise<ListEnd> | undefined
 
   constructor(parts: RecordedListParts) {
     this.gvk = parts.head.gvk
@@ -114,7 +115,12 @@ export class RecordedList implements ListStream {
     await dropped?.[Symbol.asyncDispose]()
   }
 
-  async end(): Promise<ListEnd> {
+  /** The same whoever asks for it again. */
+  end(): Promise<ListEnd> {
+    return (this.#ended ??= this.#end())
+  }
+
+  async #end(): Promise<ListEnd> {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
     const { meta, extra, gvk } = this.#cut
     const { pages, key, store } = this.#parts

@@ -306,6 +306,7 @@ export class Recorder {
       form: () => watch.form,
       events: watch.events,
       gvk: () => watch.gvk,
+      held: () => this.#store.list(collectionKey(exchange, info, watch.form)),
     }
   }
 }

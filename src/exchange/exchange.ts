@@ -144,6 +144,16 @@ export interface WatchReply extends ReplyHead {
   readonly extra?: string
   /** The same events are given to others: what a layer makes of one is to be made once. */
   readonly isShared?: true
+  /** What is stored of the watched collection now, which may be further than the events that were read; `undefined`: that cannot be told. */
+  readonly held?: () => HeldCollection | undefined
+}
+
+/** The objects of a collection as they were stored at a version, in the form of the watch's events (see `StoredList`). */
+export interface HeldCollection {
+  readonly gvk: GVK
+  readonly resourceVersion: string
+  readonly batches: Iterable<readonly ApiObject[]>
+  readonly isWhole: () => boolean
 }
 
 /**

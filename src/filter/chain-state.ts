@@ -7,15 +7,32 @@ export interface ChainState {
   readonly chain: string
   /** What they were given of what the hub knows, as JSON; what was never known is left out. */
   readonly inputs: string
+  /** Whether any of them had something to do. */
+  readonly acts: boolean
 }
 
+/** What no filter stands for. */
+export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
+
+/** Whether both make the same of every object, as their names tell. */
 export const areSame = (a: ChainState, b: ChainState): boolean =>
   a.chain === b.chain && a.inputs === b.inputs
 
-export function chainState(definitions: readonly FilterDefinition[], inputs: Inputs): ChainState {
+/** What a client that was shown objects under the one is owed now that the other is in force. */
+export function owed(before: ChainState, now: ChainState): 'nothing' | 'difference' | 'list' {
+  if (areSame(before, now) || (!before.acts && !now.acts)) return 'nothing'
+  return before.chain === now.chain ? 'difference' : 'list'
+}
+
+export function chainState(
+  definitions: readonly FilterDefinition[],
+  inputs: Inputs,
+  acts: boolean,
+): ChainState {
   const needs = new Set(definitions.flatMap((definition) => definition.needs))
   const known = [...needs].filter((need) => inputs[need] !== undefined)
   return {
+    acts,
     chain: JSON.stringify(definitions.map(({ name, revision = '' }) => [name, revision])),
     inputs: canonical(Object.fromEntries(known.map((need) => [need, inputs[need]]))),
   }

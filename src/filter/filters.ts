@@ -188,10 +188,8 @@ export class Filters implements FilterChain {
       const made = this.#makings.get(definition.name)?.made
       return made ? [{ definition, made }] : []
     })
-    const { state, unknown: missing } = {
-      state: chainState(standing, this.#inputs),
-      unknown: unknownOf(standing, this.#inputs),
-    }
+    const state = chainState(standing, this.#inputs, acting.length > 0)
+    const missing = unknownOf(standing, this.#inputs)
     return this.#list(acting, state, missing)
   }
 

@@ -4,6 +4,7 @@ import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
+import type { Shown } from '../filter/shown.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Proofs } from '../identity/proofs.ts'
@@ -20,7 +21,7 @@ import { compressing } from '../remote/compression.ts'
 import { forwarder } from '../remote/forward.ts'
 import { upgrader } from '../remote/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
-import type { EnabledFilters } from './filters.ts'
+import { owedHooks, type EnabledFilters } from './filters.ts'
 import { memoryLimit } from './memory.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
@@ -40,6 +41,7 @@ export interface DataPathParts {
   readonly learn: Learn
   /** Components whose answers are recorded besides those of the configuration. */
   readonly cacheAgents: () => ReadonlySet<string>
+  readonly shown: Shown
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
   readonly metrics: HubMetrics
@@ -58,7 +60,7 @@ export interface DataPath {
 
 /** Builds the pipeline of this hub. */
 export function dataPath(parts: DataPathParts): DataPath {
-  const { inForce, proofs, clusterKeys, filters, stopping, metrics, log, onAnswer } = parts
+  const { inForce, proofs, clusterKeys, filters, shown, stopping, metrics, log, onAnswer } = parts
   // Settings that can change while the hub runs are read anew for each request, through `inForce`.
   const config = inForce()
   const dispatch = dispatchParts(parts)
@@ -73,8 +75,8 @@ export function dataPath(parts: DataPathParts): DataPath {
       owners: new SocketOwners(),
     },
     metrics,
-    filters,
     learn: parts.learn,
+    filtering: { filters, shown, hooks: owedHooks(metrics, log) },
     learning: {
       keys: clusterKeys,
       onLearned: () => log.info('the keys of service accounts are known'),

@@ -8,8 +8,9 @@ import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
 import type { InputName, Inputs } from '../filter/inputs.ts'
-import type { GVR } from '../kube/gvk.ts'
+import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import type { OwedHooks } from '../pipeline/filtered-watch.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
@@ -26,6 +27,7 @@ export class EnabledFilters implements FilterChain {
         metrics.filterErrors.add({ filter })
         log.error({ filter, err }, 'a filter failed')
       },
+      onLook: (filter, result) => metrics.filterLooks.add({ filter, result }),
     })
   }
 
@@ -87,6 +89,21 @@ export class EnabledFilters implements FilterChain {
 }
 
 const nothing: ReadonlySet<InputName> = new Set()
+
+/** What watches were owed goes to log and metrics. */
+export const owedHooks = (metrics: HubMetrics, log: Logger): OwedHooks => ({
+  onDifference: ({ component, gvr }, objects) => {
+    metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)
+    log.info(
+      { component, resource: qualifiedResource(gvr), objects },
+      'a watch was told of the objects that its filters show otherwise now',
+    )
+  },
+  onExpired: ({ component, gvr }, why) => {
+    metrics.filterExpired.add({ component, resource: gvr.resource })
+    log.info({ component, resource: qualifiedResource(gvr), why }, 'a watch has to list again')
+  },
+})
 
 const enabled = (
   { filters }: HubConfig,

@@ -53,6 +53,7 @@ export function localWatch(
     form: () => form,
     gvk: () => gvk,
     extra: stored.extra,
+    held: () => storedList(source, store),
     events: events(exchange, info, beginningOf(options, source, store, stored), end),
   }
 }

@@ -206,6 +206,24 @@ export const metricTable = {
     help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
     labels: ['result'],
   },
+  filterLooks: {
+    name: 'nodehub_filter_looks_total',
+    type: 'counter',
+    help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
+    labels: ['filter', 'result'],
+  },
+  filterDifferences: {
+    name: 'nodehub_filter_differences_total',
+    type: 'counter',
+    help: 'Objects that a watch was told of because they look different since what filters know has changed.',
+    labels: ['component', 'resource'],
+  },
+  filterExpired: {
+    name: 'nodehub_filter_expired_total',
+    type: 'counter',
+    help: 'Watches whose clients were made to list again (410), since their filters changed or what they were shown is not known.',
+    labels: ['component', 'resource'],
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

@@ -1,24 +1,16 @@
-import { BrokenAnswer } from '../cache/recorder.ts'
 import { onAbort } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
-import { StatusError, notFound, serviceUnavailable } from '../kube/status.ts'
-import { objectKind, type ListBatch, type ListStream } from '../codec/list.ts'
-import { listHead } from '../codec/render.ts'
-import type { WatchEvent } from '../codec/watch.ts'
-import type {
-  Exchange,
-  Handler,
-  ListReply,
-  ObjectReply,
-  Reply,
-  WatchReply,
-} from '../exchange/exchange.ts'
+import { BrokenAnswer } from '../cache/recorder.ts'
+import type { Exchange, Handler, ListReply, ObjectReply, Reply } from '../exchange/exchange.ts'
 import type { Chain, FilterChain } from '../filter/chain.ts'
-import { judgeEvent } from '../filter/event.ts'
-import type { GVK } from '../kube/gvk.ts'
-import type { ApiObject } from '../kube/object.ts'
-import type { Form } from '../request/form.ts'
+import { StatusError, notFound, serviceUnavailable } from '../kube/status.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
+import { audienceOf } from './audience.ts'
+import { filteredList, notedList } from './filtered-list.ts'
+import type { FilterParts } from './filter-parts.ts'
+import { stateOf } from './filtered-watch.ts'
+import { resumedWatch } from './resumed-watch.ts'
+import { settled } from './settled.ts'
 
 /** How long a request waits for what its filters need to know first: right after the start it is about to come. */
 const patienceMs = 5_000
@@ -26,22 +18,24 @@ const patienceMs = 5_000
 /**
  * Shows each component objects as its filters leave them, whether cloud or cache answers, the objects in replies to writes included. Only
  * whole objects can be judged: metadata and tables pass as they are. While a filter would have to guess, its components get 503, as for
- * what was never listed.
+ * what was never listed. Who was shown a collection as other filters, or others inputs, made it is told of what differs (`FilteredWatch`).
  */
-export function withFilters(filters: FilterChain) {
+export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
     async (exchange) => {
-      if (!exchange.info.isResource) return next(exchange)
-      if (!(await usableChain(filters, exchange, exchange.info))) return next(exchange)
+      const { info } = exchange
+      if (!info.isResource) return next(exchange)
+      const { filters } = parts
+      const chain = await usableChain(filters, exchange, info)
+      if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
+      if (!chain && info.verb !== 'list') return next(exchange)
       const reply = await next(exchange)
-      const chain = chainNow(filters, exchange, exchange.info)
-      if (!chain) return reply
       try {
-        return await filtered(reply, chain, exchange)
+        return await filtered(reply, parts, exchange, info)
       } catch (error) {
         // Nothing was passed on yet, so the request can be made once more; by now the cache may answer it.
         if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
-        return filtered(await next(exchange), chain, exchange)
+        return filtered(await next(exchange), parts, exchange, info)
       }
     }
 }
@@ -78,160 +72,51 @@ async function usableChain(
   )
 }
 
-/** Waits for what filters settle before they judge. Throws a 503 where they cannot. */
-async function settled(
-  chain: Chain,
-  gvk: GVK,
-  { encoding, shape }: Form,
-  objects: readonly ApiObject[],
-): Promise<void> {
-  if (shape !== 'object') return
-  try {
-    await chain.before(gvk, encoding, objects)
-  } catch (cause) {
-    throw new StatusError(serviceUnavailable('a filter cannot say yet what may be shown'), {
-      cause,
-    })
-  }
+async function filtered(
+  reply: Reply,
+  parts: FilterParts,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Reply> {
+  const isJudged =
+    (reply.kind === 'object' || reply.kind === 'list') && reply.form.shape === 'object'
+  if (!isJudged) return reply
+  const chain = chainNow(parts.filters, exchange, info)
+  if (reply.kind === 'list') return shownList(reply, chain, parts, exchange, info)
+  return chain ? filteredObject(reply, chain, info) : reply
 }
 
-async function filtered(reply: Reply, chain: Chain, exchange: Exchange): Promise<Reply> {
-  switch (reply.kind) {
-    case 'object':
-      return isWhole(reply.form) ? filteredObject(reply, chain, exchange) : reply
-    case 'list':
-      return isWhole(reply.form) ? filteredList(reply, chain) : reply
-    case 'watch':
-      return { ...reply, events: filteredEvents(reply, chain) }
-    default:
-      return reply
-  }
+/** What is shown first under a state of the chain is known to have been when it is. */
+async function shownList(
+  reply: ListReply,
+  chain: Chain | undefined,
+  { shown }: FilterParts,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Reply> {
+  const audience = audienceOf(exchange, info)
+  if (!audience || (!chain && !shown.knows(audience))) return reply
+  const state = stateOf(chain)
+  await shown.show(audience, state)
+  const list = chain ? await filteredList(reply, chain) : reply
+  // Pages may have been shown under several states: a further one tells nothing of those before.
+  if (info.query.get('continue')) return list
+  return notedList(list, (version) => shown.listed(audience, state, version))
 }
-
-const isWhole = ({ shape }: Form): boolean => shape === 'object'
 
 async function filteredObject(
   reply: ObjectReply,
   chain: Chain,
-  { info }: Exchange,
+  info: ResourceRequest,
 ): Promise<ObjectReply> {
   await settled(chain, reply.gvk, reply.form, [reply.object])
   const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {
     // Who has written an object knows it, and would take a refusal for a write that failed.
-    if (!info.isResource || info.verb !== 'get') return reply
+    if (info.verb !== 'get') return reply
     throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
   }
   const { body: _unchanged, ...rest } = reply
   return { ...rest, object }
-}
-
-async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
-  if (chain.filters.length === 0) return unfiltered
-  const { asItCame: _unfiltered, ...reply } = unfiltered
-  const { form, list } = reply
-  const gvk = objectKind(list.gvk)
-  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)
-  const headers = reply.headers.without((name) => name === 'content-length')
-  // What may have to be refused yet is not begun.
-  if (form.encoding === 'json' && !chain.settles) {
-    return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
-  }
-  const settle = (batch: ListBatch): Promise<void> => settled(chain, gvk, form, batch.objects)
-  return { ...reply, headers, list: await staged(list, form, settle, look) }
-}
-
-/** What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own bytes. */
-function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, chain: Chain): ListBatch {
-  let changed = false
-  const objects = batch.objects.flatMap((object) => {
-    const shown = chain.look(gvk, encoding, object)
-    changed ||= shown !== object
-    return shown ? [shown] : []
-  })
-  return changed ? { objects } : batch
-}
-
-const streamOf = (list: ListStream): ListStream => ({
-  gvk: list.gvk,
-  head: list.head,
-  batches: list.batches,
-  end: () => list.end(),
-})
-
-async function* each(
-  batches: AsyncIterable<ListBatch>,
-  look: (batch: ListBatch) => ListBatch,
-): AsyncGenerator<ListBatch> {
-  for await (const batch of batches) yield look(batch)
-}
-
-/**
- * The whole list, filtered: in protobuf the length of a list stands before its items, so that it must be known before the first byte is
- * sent. Throws `BrokenAnswer` where the list breaks off.
- */
-async function staged(
-  list: ListStream,
-  { encoding, shape }: Form,
-  settle: (batch: ListBatch) => Promise<void>,
-  look: (batch: ListBatch) => ListBatch,
-): Promise<ListStream> {
-  const batches: ListBatch[] = []
-  let changed = false
-  try {
-    for await (const batch of list.batches) {
-      await settle(batch)
-      const shown = look(batch)
-      changed ||= shown !== batch
-      batches.push(shown)
-    }
-  } catch (cause) {
-    throw cause instanceof StatusError ? cause : new BrokenAnswer(cause)
-  }
-  const end = await list.end()
-  const objects = batches.flatMap((batch) => batch.objects)
-  return {
-    gvk: list.gvk,
-    head:
-      changed && encoding === 'protobuf'
-        ? [listHead(encoding, shape, list.gvk, end.meta, end.extra, objects)]
-        : list.head,
-    batches: inTurn(batches),
-    end: () => Promise.resolve(end),
-  }
-}
-
-async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
-  yield* batches
-}
-
-async function* filteredEvents(
-  { events, form, gvk, isShared }: WatchReply,
-  chain: Chain,
-): AsyncGenerator<readonly WatchEvent[]> {
-  const judge = isShared ? judgeOnce : judgeEvent
-  for await (const group of events) {
-    const kind = gvk()
-    const { encoding } = form()
-    await settled(chain, kind, form(), objectsOf(group))
-    const shown = isWhole(form())
-      ? group.flatMap((event) => judge(chain, kind, encoding, event) ?? [])
-      : group
-    if (shown.length > 0) yield shown
-  }
-}
-
-const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
-  events.flatMap((event) => ('object' in event ? [event.object] : []))
-
-/** What chains have made of events that several watches are given; gone with the event. */
-const judged = new WeakMap<WatchEvent, Map<Chain, WatchEvent | undefined>>()
-
-/** The same as `judgeEvent`, and the same instance for all who are shown the same. */
-const judgeOnce: typeof judgeEvent = (chain, gvk, encoding, event) => {
-  let made = judged.get(event)
-  if (!made) judged.set(event, (made = new Map()))
-  if (!made.has(chain)) made.set(chain, judgeEvent(chain, gvk, encoding, event))
-  return made.get(chain)
 }

@@ -1,6 +1,5 @@
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { stack } from '../exchange/stack.ts'
-import type { FilterChain } from '../filter/chain.ts'
 import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Forward } from '../remote/forward.ts'
@@ -8,6 +7,7 @@ import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
+import type { FilterParts } from './filter-parts.ts'
 import { withFilters } from './filters.ts'
 import { withInputs, type Learn } from './inputs.ts'
 import { withDeadline } from './deadline.ts'
@@ -23,8 +23,8 @@ import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 export interface PipelineParts {
   readonly callers: CallerRules
   readonly metrics: HubMetrics
-  readonly filters: FilterChain
   readonly learn: Learn
+  readonly filtering: FilterParts
   readonly maxRequestsInFlight: number
   /** Roughly how much memory the process may use. */
   readonly memoryLimitBytes: number
@@ -65,7 +65,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
     .through(withInputs(parts.learn)) // has asked for what filters need before they look
-    .through(withFilters(parts.filters)) // over cloud and cache alike, so that both answers are filtered the same
+    .through(withFilters(parts.filtering)) // over cloud and cache alike, so that both answers are filtered the same
     .to(dispatcher({ ...parts.dispatch, forward }))
 }
 

@@ -14,6 +14,7 @@ import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
 import { Proofs } from '../../src/identity/proofs.ts'
 import { SocketOwners } from '../../src/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
+import type { FilterParts } from '../../src/pipeline/filter-parts.ts'
 import { pipeline } from '../../src/pipeline/pipeline.ts'
 import { Cloud } from '../../src/remote/cloud.ts'
 import { forwarder } from '../../src/remote/forward.ts'
@@ -25,6 +26,7 @@ import { openStore } from '../../src/store/sqlite/open.ts'
 import type { ObjectStore } from '../../src/store/store.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { nodeName, services } from './cloud.ts'
+import { filteringOf } from './filtering.ts'
 import { inputsOf } from './inputs.ts'
 import type { Teardown } from './wire/wire.ts'
 
@@ -33,6 +35,10 @@ export interface PartsOptions {
   /** Stands between the hub and its store. */
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
+  /** Instead of `filters`. */
+  readonly filtering?: FilterParts
+  /** Where it keeps what it knows, for the next one; absent: gone with the test. */
+  readonly directory?: string
   readonly maxRequestsInFlight?: number
   /** Services are shared; absent: nothing is. */
   readonly shared?: Partial<Pick<SharedParts, 'bounds' | 'idleMs' | 'scope'>>
@@ -49,17 +55,19 @@ export interface PartsHub {
   readonly readersEnded: string[]
   readonly shared: SharedCollections | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
+  /** Resolves when nothing of it is left but what it has kept. */
+  stop(): Promise<void>
 }
 
 /** The data path of a hub in its own order, put together so that a test can stand between two parts of it. Records everything. */
 export async function startHubParts(
   t: Teardown,
-  { upstream, wrap, filters = [], maxRequestsInFlight = 100, shared }: PartsOptions,
+  { upstream, wrap, filters = [], maxRequestsInFlight = 100, shared, ...rest }: PartsOptions,
 ): Promise<PartsHub> {
-  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
+  const rootDir = rest.directory ?? mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
   const parts = new AsyncDisposableStack()
   t.teardown(() => parts.disposeAsync())
-  parts.defer(() => rmSync(rootDir, { recursive: true, force: true }))
+  if (!rest.directory) parts.defer(() => rmSync(rootDir, { recursive: true, force: true }))
   const connections = parts.use(new Connections({ files: [] }))
   const opened = parts.use(
     await openStore({
@@ -113,10 +121,11 @@ export async function startHubParts(
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),
-    filters: new Filters(filters, inputsOf(), {
-      onFailure: () => undefined,
-      warn: () => undefined,
-    }),
+    filtering:
+      rest.filtering ??
+      filteringOf(
+        new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
+      ),
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch: {
@@ -164,6 +173,7 @@ export async function startHubParts(
     shared: sharing,
     as: (component, options) =>
       new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),
+    stop: () => parts.disposeAsync(),
   }
 }
 

@@ -10,6 +10,7 @@ import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { withEncoding } from '../../src/pipeline/encoding.ts'
 import { withFilters } from '../../src/pipeline/filters.ts'
 import { objectForm } from '../../src/request/form.ts'
+import { filteringOf } from '../kit/filtering.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
@@ -61,14 +62,16 @@ function asked(...replies: Reply[]): {
 
 void t.test('a list that breaks off while it is staged is asked for once more', async (t) => {
   const cloud = asked(list(true), list(false))
-  const reply = await withFilters(filters)(cloud.next)(services)
+  const reply = await withFilters(filteringOf(filters))(cloud.next)(services)
   t.match(reply, { kind: 'list', status: 200 })
   t.equal(cloud.count(), 2)
 })
 
 void t.test('and is a failure that was foreseen when it breaks off again', async (t) => {
   const cloud = asked(list(true), list(true))
-  await t.rejects(withFilters(filters)(cloud.next)(services), { code: 'BROKEN_ANSWER' })
+  await t.rejects(withFilters(filteringOf(filters))(cloud.next)(services), {
+    code: 'BROKEN_ANSWER',
+  })
 })
 
 void t.test('an object that a filter withholds is answered as one that is not there', async (t) => {
@@ -99,7 +102,7 @@ void t.test('an object that a filter withholds is answered as one that is not th
     },
   }
   const request = exchangeOf('/api/v1/namespaces/default/services/hidden')
-  const refused = await withFilters(chain)(asked(service).next)(request).catch(
+  const refused = await withFilters(filteringOf(chain))(asked(service).next)(request).catch(
     (error: unknown) => error,
   )
   t.match(refused, {
@@ -149,7 +152,7 @@ void t.test('what filters and encoding make of an event for several is made once
       })(),
       isShared: true,
     }
-    const handler = withEncoding(withFilters(chain)(asked(reply).next))
+    const handler = withEncoding(withFilters(filteringOf(chain))(asked(reply).next))
     const encoded = await handler(watch)
     if (encoded.kind !== 'bytes') throw new Error('it is no watch')
     for await (const group of new Chunks(encoded.source)) frames.push(...group)

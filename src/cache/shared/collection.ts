@@ -1,9 +1,11 @@
+import { mapBatches } from '../../base/batches.ts'
 import { after, elapsed, sleep } from '../../base/clock.ts'
 import { objectKind } from '../../codec/list.ts'
 import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
 import type { WatchReply } from '../../exchange/exchange.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import { mediaType } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
 import { resourceVersion, type ResourceVersion } from '../../kube/resource-version.ts'
 import type { Form } from '../../request/form.ts'
 import { shared } from '../../request/identity.ts'
@@ -220,7 +222,17 @@ export class SharedCollection implements AsyncDisposable {
   /** `undefined`: what follows the version that it wants to read on from is not known here. */
   read(wants: WantsToRead): WatchReply | undefined {
     const events = this.readOn(wants)
-    return events && this.#reply(events)
+    return events && { ...this.#reply(events), held: () => this.held(wants) }
+  }
+
+  /** What of it one is told of who reads so. */
+  held({ selected }: Pick<WantsToRead, 'selected'>): StoredList | undefined {
+    const stored = this.stored()
+    const { selection } = selected
+    if (!stored || selection.everything) return stored
+    const { encoding } = this.#parts.form
+    const selects = (object: ApiObject): boolean => selection.selects(this.#gvk, encoding, object)
+    return { ...stored, batches: mapBatches(stored.batches, (all) => all.filter(selects)) }
   }
 
   /** A watch that tells these events and is over. */

@@ -265,6 +265,7 @@ export class SharedCollections implements AsyncDisposable {
     const reply = await passThrough()
     if (reply.kind !== 'watch') return reply
     const began = elapsed()
+    let { held } = reply
     const goOn = (version: ResourceVersion) => {
       if (!collection.isLive || reply.form().key !== asked.form.key) return undefined
       const wants = this.#wants(asked, { kind: 'after', version })
@@ -274,8 +275,9 @@ export class SharedCollections implements AsyncDisposable {
     const events = handingOver(reply.events, goOn, () => {
       gone[Symbol.dispose]()
       waiting[Symbol.dispose]()
+      held = () => collection.held({ selected: asked.selected })
     })
-    return { ...reply, events, isShared: true }
+    return { ...reply, events, isShared: true, held: () => held?.() }
   }
 
   #wants(asked: SharedAsk, begins: Exclude<Begins, { kind: 'other' }>): WantsToRead {

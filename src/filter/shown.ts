@@ -1,0 +1,216 @@
+import { LRUCache } from 'lru-cache'
+import { KeptFile, keptEntries } from '../base/kept-file.ts'
+import type { GVR } from '../kube/gvk.ts'
+import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import type { Identity } from '../request/identity.ts'
+import { areSame, type ChainState } from './chain-state.ts'
+
+/** A collection as one program watches it; the form it is given in makes no difference to what it is shown. */
+export interface Audience {
+  readonly identity: Identity
+  readonly component: string
+  readonly gvr: GVR
+  readonly namespace: string | undefined
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
+
+/** What an audience was shown from a version on. */
+interface Era {
+  readonly state: ChainState
+  /** '': not known yet, or never to be: it may have been shown at any version. */
+  from: string
+  /** Whether a client that goes on from `from` itself has been shown all of it under this state. */
+  isSure: boolean
+  /** Whether a client has listed in it: who never lists is told only once that it should. */
+  isListed: boolean
+}
+
+interface Known {
+  readonly eras: Era[]
+  /** Pending until the newest era is on the disk. */
+  written: Promise<void> | undefined
+}
+
+/** More than the programs of a node have collections. */
+const mostAudiences = 4_096
+
+/** As many states as are compared before a client is rather made to list again. */
+const mostEras = 4
+
+/**
+ * Under which states of its chain each audience was shown its collection, and from which version on: from that, and from the version that a
+ * client goes on from, it follows what the client holds. Kept in `file`, on the disk before anything is shown under a state; without a file,
+ * for this process. Disposing waits until all is written.
+ */
+export class Shown implements AsyncDisposable {
+  readonly #file: KeptFile | undefined
+  readonly #onFailure: (cause: unknown) => void
+  readonly #known = new LRUCache<string, Known>({ max: mostAudiences })
+
+  /** `onFailure` is called when the file could not be written. */
+  constructor(file?: string, onFailure: (cause: unknown) => void = () => undefined) {
+    this.#file = file === undefined ? undefined : new KeptFile(file, () => this.#content())
+    this.#onFailure = onFailure
+    // Without it clients are made to list again once.
+    for (const entry of file === undefined ? [] : keptEntries(file, isEntry)) {
+      const eras = entry.eras.map((era) => ({ ...era, state: { ...era.state } }))
+      this.#known.set(entry.audience, { eras, written: undefined })
+    }
+  }
+
+  /** Whether anything is known of an audience. */
+  knows(audience: Audience): boolean {
+    return this.#known.has(keyOf(audience))
+  }
+
+  /**
+   * The states that a client of the audience may have been shown objects under that goes on from `version`; `undefined`: perhaps under others,
+   * of which nothing is known.
+   */
+  under(audience: Audience, version: ResourceVersion | undefined): ChainState[] | undefined {
+    const known = this.#known.get(keyOf(audience))
+    if (!known) return undefined
+    const states: ChainState[] = []
+    for (const { state, from, isSure } of known.eras.toReversed()) {
+      if (!states.some((each) => areSame(each, state))) states.push(state)
+      if (from === '') {
+        if (isSure) return states
+        continue
+      }
+      const begun = resourceVersion(from)
+      if (version === undefined || begun === undefined) continue
+      const order = compareVersions(begun, version)
+      // A version that came later than the state has been shown under it, and so has all before.
+      if (order < 0 || (order === 0 && isSure)) return states
+    }
+    const [oldest] = known.eras
+    return oldest?.from === '' ? states : undefined
+  }
+
+  /**
+   * From now on the audience is shown its collection under `state`: a client at `from`, or at any version. Resolves when that is on the disk,
+   * or could not be written; `undefined`: it is.
+   */
+  show(audience: Audience, state: ChainState, from?: ResourceVersion): Promise<void> | undefined {
+    const known = this.#of(audience)
+    const newest = known.eras.at(-1)
+    if (newest && areSame(newest.state, state)) {
+      // Another client of the audience is at a version of its own.
+      if (from === undefined && !newest.isListed) newest.from = ''
+      return known.written
+    }
+    known.eras.push({ state, from: from ?? '', isSure: false, isListed: false })
+    this.#shorten(known)
+    return this.#write(known)
+  }
+
+  /** The audience has listed at `version`, under `state`. */
+  listed(audience: Audience, state: ChainState, version: string): void {
+    const known = this.#of(audience)
+    const newest = known.eras.at(-1)
+    if (!newest || !areSame(newest.state, state)) {
+      // Meanwhile another client was shown another state: which of the two one at this version has, is not known.
+      known.eras.push({ state, from: version, isSure: false, isListed: true })
+      this.#shorten(known)
+    } else {
+      const [listed, begun] = [resourceVersion(version), resourceVersion(newest.from)]
+      const isFirst = !begun || (listed !== undefined && compareVersions(listed, begun) <= 0)
+      const isKnown = newest.isListed && (!isFirst || (newest.isSure && newest.from === version))
+      if (isKnown) return
+      if (isFirst) newest.from = version
+      newest.isSure ||= isFirst
+      newest.isListed = true
+    }
+    void this.#write(known)
+  }
+
+  /** A client has had the time to take what it was shown at the beginning of `state`. */
+  taken(audience: Audience, state: ChainState): void {
+    const known = this.#known.get(keyOf(audience))
+    const newest = known?.eras.at(-1)
+    if (!known || !newest || newest.isSure || !areSame(newest.state, state)) return
+    if (newest.from === '') return
+    newest.isSure = true
+    void this.#write(known)
+  }
+
+  /** A client of the audience was told to list, and what it holds then is shown under `state`, even if it does not list here. */
+  toldToList(audience: Audience, state: ChainState): void {
+    const known = this.#of(audience)
+    if (known.eras.some(({ isListed }) => isListed)) return
+    known.eras.splice(0, Infinity, { state, from: '', isSure: true, isListed: false })
+    void this.#write(known)
+  }
+
+  #of(audience: Audience): Known {
+    const key = keyOf(audience)
+    const known = this.#known.get(key)
+    if (known) return known
+    const unknown: Known = { eras: [], written: undefined }
+    this.#known.set(key, unknown)
+    return unknown
+  }
+
+  #shorten({ eras }: Known): void {
+    eras.splice(0, Math.max(eras.length - mostEras, 0))
+  }
+
+  #write(known: Known): Promise<void> | undefined {
+    if (!this.#file) return undefined
+    const written = this.#file.write().catch((cause: unknown) => {
+      this.#onFailure(cause)
+    })
+    known.written = written
+    return written.then(() => {
+      if (known.written === written) known.written = undefined
+    })
+  }
+
+  /** Least used first, which is the order in which they are to be set again. */
+  #content(): string {
+    const entries = [...this.#known.rkeys()].map((audience): Entry => {
+      const known = this.#known.peek(audience)
+      return { audience, eras: known?.eras ?? [] }
+    })
+    return JSON.stringify(entries)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file?.[Symbol.asyncDispose]()
+  }
+}
+
+interface Entry {
+  readonly audience: string
+  readonly eras: Era[]
+}
+
+const keyOf = ({ identity, component, gvr, ...within }: Audience): string =>
+  JSON.stringify([
+    identity,
+    component,
+    gvr.group,
+    gvr.version,
+    gvr.resource,
+    within.namespace ?? null,
+    within.labelSelector,
+    within.fieldSelector,
+  ])
+
+function isEntry(entry: unknown): entry is Entry {
+  const { audience, eras } = (entry ?? {}) as Partial<Entry>
+  return typeof audience === 'string' && Array.isArray(eras) && eras.every(isEra)
+}
+
+function isEra(era: unknown): era is Era {
+  const { state, from, isSure, isListed } = (era ?? {}) as Partial<Era>
+  return (
+    typeof state?.chain === 'string' &&
+    typeof state.inputs === 'string' &&
+    typeof state.acts === 'boolean' &&
+    typeof from === 'string' &&
+    typeof isSure === 'boolean' &&
+    typeof isListed === 'boolean'
+  )
+}

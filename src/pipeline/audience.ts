@@ -1,0 +1,26 @@
+import type { Exchange } from '../exchange/exchange.ts'
+import type { Audience } from '../filter/shown.ts'
+import { MalformedSelector } from '../kube/selectors.ts'
+import { nobody } from '../request/identity.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
+import { selectorsOf } from '../store/keys.ts'
+
+/** Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody speaks for whom it has not proved to be. */
+export function audienceOf(
+  { identity, claim, component, forms }: Exchange,
+  info: ResourceRequest,
+): Audience | undefined {
+  if (forms[0]?.shape !== 'object' || info.name !== undefined) return undefined
+  try {
+    return {
+      identity: claim?.holds() === false ? nobody : identity,
+      component,
+      gvr: info.gvr,
+      namespace: info.namespace,
+      ...selectorsOf(info),
+    }
+  } catch (error) {
+    if (error instanceof MalformedSelector) return undefined
+    throw error
+  }
+}

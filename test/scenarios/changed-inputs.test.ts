@@ -1,0 +1,359 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { onAbort } from '../../src/base/abort.ts'
+import type { FilterDefinition } from '../../src/filter/filter.ts'
+import { Filters } from '../../src/filter/filters.ts'
+import type { Inputs } from '../../src/filter/inputs.ts'
+import { Shown } from '../../src/filter/shown.ts'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
+import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
+import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
+import { inputsOf } from '../kit/inputs.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+/** Hides the services that are named like a node of the pool, and tells of others what the annotations say. */
+const hiding = (rest: Partial<FilterDefinition> = {}): FilterDefinition => ({
+  name: 'hiding',
+  rules: [
+    {
+      components: ['kube-proxy'],
+      group: '',
+      resources: ['services'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ],
+  onError: 'pass',
+  needs: ['poolNodes', 'topologies'],
+  create:
+    ({ poolNodes, topologies }) =>
+    ({ namespace, name }) => {
+      if (poolNodes?.includes(name)) return 'withhold'
+      const value = topologies?.[`${namespace}/${name}`]
+      return value === undefined ? 'leave' : [{ op: 'set', path: ['spec', 'externalName'], value }]
+    },
+  ...rest,
+})
+
+interface Hub extends PartsHub {
+  readonly filters: Filters
+  /** Why clients had to list, in turn. */
+  readonly expired: string[]
+}
+
+interface HubOptions {
+  readonly definitions?: readonly FilterDefinition[]
+  readonly inputs?: Partial<Inputs>
+  readonly directory?: string
+  /** Whether what clients were shown is kept. */
+  readonly keeps?: boolean
+  readonly isShared?: boolean
+}
+
+async function startHub(
+  t: Teardown,
+  upstream: CloudServer,
+  { definitions = [hiding()], inputs = {}, directory, keeps = true, isShared }: HubOptions = {},
+): Promise<Hub> {
+  const filters = new Filters(definitions, inputsOf({ poolNodes: [], ...inputs }), {
+    onFailure: () => undefined,
+    warn: () => undefined,
+  })
+  const shown = new Shown(directory && keeps ? join(directory, 'shown.json') : undefined)
+  const expired: string[] = []
+  const hub = await startHubParts(t, {
+    upstream,
+    filtering: {
+      filters,
+      shown,
+      hooks: { onDifference: () => undefined, onExpired: (_, why) => expired.push(why) },
+    },
+    ...(directory !== undefined && { directory }),
+    ...(isShared && { shared: {} }),
+  })
+  return {
+    ...hub,
+    filters,
+    expired,
+    stop: async () => {
+      await hub.stop()
+      await shown[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function folder(t: Teardown): string {
+  const made = mkdtempSync(join(tmpdir(), 'nodehub-inputs-'))
+  t.teardown(() => rmSync(made, { recursive: true, force: true }))
+  return made
+}
+
+async function cloudWith(t: Teardown, ...names: string[]): Promise<CloudServer> {
+  const cloud = await startCloud(t)
+  for (const [at, name] of names.entries()) {
+    cloud.sandbox.create(services, service(name, `10.96.0.${at + 10}`))
+  }
+  return cloud
+}
+
+async function offline({ cloud: link }: PartsHub): Promise<void> {
+  while (link.online !== false) {
+    const changed = Promise.withResolvers<void>()
+    using _changed = onAbort(link.spell, changed.resolve)
+    await changed.promise
+  }
+}
+
+/** A client that has listed all services, and watches them from there on. */
+async function informer(client: Client, query = '&allowWatchBookmarks=true') {
+  const { resourceVersion, names } = await client.list(`${allServices}?resourceVersion=0`)
+  const watch = await client.watch(`${allServices}?x=y${query}`, { resourceVersion })
+  return { resourceVersion, names, watch }
+}
+
+const resume = (client: Client, resourceVersion: string): Promise<Watching> =>
+  client.watch(`${allServices}?allowWatchBookmarks=true`, { resourceVersion })
+
+const text = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+
+/** What the next events say, with the address that the filter has written, and the versions of bookmarks. */
+const told = async (watch: Watching, count: number): Promise<string[]> =>
+  (await watch.take(count)).map(({ type, object }) => {
+    if (type === 'ERROR') return `ERROR ${text(object['code'])}`
+    if (type === 'BOOKMARK') return `BOOKMARK ${text(at(object, 'metadata', 'resourceVersion'))}`
+    return `${type} ${nameOf(object)} ${text(at(object, 'spec', 'externalName'))}`.trim()
+  })
+
+const versionsOf = async (client: Client): Promise<Record<string, string>> => {
+  const answer = await client.get(allServices)
+  const { items } = JSON.parse(answer.body.toString()) as {
+    items: { metadata: { name: string; resourceVersion: string } }[]
+  }
+  return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
+}
+
+const encodings: readonly Encoding[] = ['json', 'protobuf']
+const ways = encodings.flatMap((encoding) =>
+  [false, true].map((isShared) => ({ encoding, isShared })),
+)
+
+for (const { encoding, isShared } of ways) {
+  const how = `${encoding}, ${isShared ? 'shared' : 'own'} watch`
+
+  void t.test(`a running watch is told of what looks different alone: ${how}`, async (t) => {
+    const cloud = await cloudWith(t, 'a', 'b', 'c')
+    const hub = await startHub(t, cloud, { isShared })
+    const client = hub.as('kube-proxy', { encoding })
+    const others = await informer(hub.as('coredns', { encoding }))
+    const { watch, resourceVersion } = await informer(client)
+    const versions = await versionsOf(cloud.as('kubectl'))
+    hub.filters.inform({ poolNodes: ['a'] })
+    const [deleted, bookmark] = await watch.take(2)
+    t.equal(deleted?.type, 'DELETED')
+    t.equal(nameOf(deleted?.object ?? {}), 'default/a')
+    t.equal(at(deleted?.object, 'metadata', 'resourceVersion'), versions['a'], 'with its version')
+    t.equal(at(deleted?.object, 'kind'), 'Service')
+    t.equal(bookmark?.type, 'BOOKMARK')
+    t.equal(at(bookmark?.object, 'metadata', 'resourceVersion'), resourceVersion)
+    hub.filters.inform({ poolNodes: [], topologies: { 'default/b': 'there' } })
+    t.strictSame(await told(watch, 3), [
+      'ADDED default/a',
+      'MODIFIED default/b there',
+      `BOOKMARK ${resourceVersion}`,
+    ])
+    cloud.sandbox.create(services, service('d', '10.96.0.99'))
+    t.strictSame(await told(watch, 1), ['ADDED default/d'], 'and goes on')
+    t.strictSame(await told(others.watch, 1), ['ADDED default/d'], 'others hear nothing of it')
+    t.strictSame(hub.expired, [])
+  })
+
+  void t.test(`so is one offline: ${how}`, async (t) => {
+    const cloud = await cloudWith(t, 'a', 'b')
+    const hub = await startHub(t, cloud, { isShared })
+    const client = hub.as('kube-proxy', { encoding })
+    const { resourceVersion, watch: online } = await informer(client)
+    await cloud.unplug()
+    await offline(hub)
+    online.hangUp()
+    const watch = await resume(client, resourceVersion)
+    hub.filters.inform({ poolNodes: ['b'] })
+    t.strictSame(await told(watch, 2), ['DELETED default/b', `BOOKMARK ${resourceVersion}`])
+    t.strictSame((await client.list(allServices)).names, ['default/a'])
+    t.strictSame(hub.expired, [])
+  })
+}
+
+void t.test('events after a change are judged by what was shown before it', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
+  const { watch } = await informer(hub.as('kube-proxy'))
+  hub.filters.inform({ poolNodes: [] })
+  cloud.sandbox.update(services, service('a', '10.96.0.50'))
+  cloud.sandbox.delete(services, 'b', 'default')
+  const types = new Map<string, string[]>()
+  for (let gone = false; !gone;) {
+    const [event] = await watch.take(1)
+    if (!event || event.type === 'BOOKMARK') continue
+    const name = nameOf(event.object)
+    types.set(name, [...(types.get(name) ?? []), event.type])
+    gone = event.type === 'DELETED'
+  }
+  t.equal(types.get('default/a')?.[0], 'ADDED', 'it is new to this client')
+  t.strictSame(types.get('default/b'), ['DELETED'])
+})
+
+void t.test('who asks for no bookmarks is sent none', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const hub = await startHub(t, cloud)
+  const { watch } = await informer(hub.as('kube-proxy'), '')
+  hub.filters.inform({ poolNodes: ['a'] })
+  t.strictSame(await told(watch, 1), ['DELETED default/a'])
+  cloud.sandbox.delete(services, 'b', 'default')
+  t.strictSame(await told(watch, 1), ['DELETED default/b'])
+})
+
+void t.test('a change of what no filter of a watch needs costs it nothing', async (t) => {
+  const cloud = await cloudWith(t, 'a')
+  const hub = await startHub(t, cloud)
+  const { watch } = await informer(hub.as('kube-proxy'))
+  hub.filters.inform({ propagation: 'on' })
+  hub.filters.inform({ poolNodes: ['somebody'] })
+  cloud.sandbox.delete(services, 'a', 'default')
+  t.strictSame(await told(watch, 1), ['DELETED default/a'])
+})
+
+void t.test('when the filters change, each collection is listed once', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const hub = await startHub(t, cloud)
+  const client = hub.as('kube-proxy')
+  const coredns = await informer(hub.as('coredns'))
+  const first = await informer(client)
+  hub.filters.define([hiding({ revision: '2', create: () => () => 'withhold' })])
+  t.strictSame(await told(first.watch, 1), ['ERROR 410'])
+  t.strictSame(await first.watch.rest(), [], 'and it is over')
+  const again = await informer(client)
+  t.strictSame(again.names, [])
+  cloud.sandbox.create(services, service('c', '10.96.0.99'))
+  t.strictSame(await told(coredns.watch, 1), ['ADDED default/c'])
+  again.watch.hangUp()
+  const later = await resume(client, again.resourceVersion)
+  hub.filters.components(new Map([['hiding', new Set(['coredns'])]]))
+  t.strictSame(await told(coredns.watch, 1), ['ERROR 410'], 'a filter acts for it now')
+  const covered = await informer(hub.as('coredns'))
+  t.strictSame(covered.names, [])
+  hub.filters.components(new Map())
+  t.strictSame(await told(covered.watch, 1), ['ERROR 410'], 'and now none does')
+  t.strictSame((await informer(hub.as('coredns'))).names, ['default/a', 'default/b', 'default/c'])
+  t.equal(hub.expired.length, 3, 'the other is not told again')
+  later.hangUp()
+})
+
+void t.test('a restart with other inputs owes the difference', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b', 'c')
+  const directory = folder(t)
+  const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
+  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
+  watch.hangUp()
+  await before.stop()
+  cloud.sandbox.create(services, service('d', '10.96.0.99'))
+  const after = await startHub(t, cloud, { directory, inputs: { poolNodes: ['b', 'd'] } })
+  const resumed = await resume(after.as('kube-proxy'), resourceVersion)
+  const events = ['ADDED default/a', 'DELETED default/b', `BOOKMARK ${resourceVersion}`]
+  t.strictSame(await told(resumed, 3), events)
+  cloud.sandbox.delete(services, 'c', 'default')
+  t.strictSame(await told(resumed, 1), ['DELETED default/c'], 'the withheld one is never seen')
+  t.strictSame(after.expired, [])
+})
+
+void t.test('a restart with the same filters and inputs owes nothing', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const directory = folder(t)
+  const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
+  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
+  watch.hangUp()
+  await before.stop()
+  const after = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
+  const resumed = await resume(after.as('kube-proxy'), resourceVersion)
+  cloud.sandbox.delete(services, 'b', 'default')
+  t.strictSame(await told(resumed, 1), ['DELETED default/b'])
+  t.strictSame(after.expired, [])
+})
+
+void t.test('a restart with other filters owes a list, once', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const directory = folder(t)
+  const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
+  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
+  watch.hangUp()
+  await before.stop()
+  const definitions = [hiding({ revision: '2' })]
+  const after = await startHub(t, cloud, { directory, definitions, inputs: { poolNodes: ['b'] } })
+  const client = after.as('kube-proxy')
+  t.strictSame(await told(await resume(client, resourceVersion), 1), ['ERROR 410'])
+  const again = await informer(client)
+  t.strictSame(again.names, ['default/a'])
+  t.equal(again.resourceVersion, resourceVersion, 'nothing has happened meanwhile')
+  cloud.sandbox.delete(services, 'a', 'default')
+  t.strictSame(await told(again.watch, 1), ['DELETED default/a'])
+  t.equal(after.expired.length, 1)
+})
+
+void t.test('where it is not known what a client was shown it has to list, once', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const directory = folder(t)
+  const before = await startHub(t, cloud, { directory, keeps: false })
+  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
+  watch.hangUp()
+  await before.stop()
+  const after = await startHub(t, cloud, { directory, inputs: { poolNodes: ['b'] } })
+  const client = after.as('kube-proxy')
+  t.strictSame(await told(await resume(client, resourceVersion), 1), ['ERROR 410'])
+  const again = await resume(client, resourceVersion)
+  cloud.sandbox.delete(services, 'a', 'default')
+  t.strictSame(await told(again, 1), ['DELETED default/a'], 'one that knows better is let go on')
+  t.strictSame(after.expired, ['what its client was shown is not known'])
+})
+
+void t.test('a lost store with other inputs owes a list, too', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const directory = folder(t)
+  const before = await startHub(t, cloud, { directory })
+  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
+  watch.hangUp()
+  await before.stop()
+  rmSync(join(directory, 'cache'), { recursive: true })
+  const after = await startHub(t, cloud, { directory, inputs: { poolNodes: ['b'] } })
+  const client = after.as('kube-proxy')
+  t.strictSame(await told(await resume(client, resourceVersion), 1), ['ERROR 410'])
+  const again = await informer(client)
+  t.strictSame(again.names, ['default/a'])
+  again.watch.hangUp()
+  const resumed = await resume(client, again.resourceVersion)
+  cloud.sandbox.delete(services, 'a', 'default')
+  t.strictSame(await told(resumed, 1), ['DELETED default/a'])
+  t.equal(after.expired.length, 1)
+})
+
+void t.test('who begins with a list in its watch is owed nothing later', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
+  const client = hub.as('kube-proxy')
+  const first = await client.watch(allServices, {
+    sendInitialEvents: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersionMatch: 'NotOlderThan',
+  })
+  const [event, bookmark] = await told(first, 2)
+  t.equal(event, 'ADDED default/b')
+  hub.filters.inform({ poolNodes: ['b'] })
+  t.strictSame(await told(first, 3), ['ADDED default/a', 'DELETED default/b', bookmark])
+  first.hangUp()
+  const resumed = await resume(client, bookmark?.split(' ')[1] ?? '')
+  cloud.sandbox.delete(services, 'a', 'default')
+  const events = await told(resumed, 1)
+  t.ok(events[0] === 'DELETED default/a' || events[0] === 'ADDED default/a')
+  t.strictSame(hub.expired, [])
+})
