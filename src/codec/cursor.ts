@@ -1,4 +1,5 @@
 import type { GVK } from '../kube/gvk.ts'
+import type { Json } from '../kube/json.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { JsonCursor } from './json/cursor.ts'
@@ -34,6 +35,11 @@ export interface Cursor extends Element {
   readonly apiVersion: string
   label(key: string): string | undefined
   annotation(key: string): string | undefined
+  /**
+   * Everything at a path, decoded, which is a field of the object or in one; `undefined` where nothing is, or null. In protobuf what the
+   * schema does not know is left out. Throws a `LargeValue` for more than a megabyte.
+   */
+  json(path: Path): Json | undefined
 }
 
 /** A cursor over one object, of no use after it. `gvk` is that of the object, not of its list. */

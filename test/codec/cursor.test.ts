@@ -1,4 +1,6 @@
 import t from 'tap'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { encoded } from '../kit/encoded.ts'
 import { cursorOf, type Cursor, type Path } from '../../src/codec/cursor.ts'
 import { objectKind } from '../../src/codec/list.ts'
 import { readObject } from '../../src/codec/object.ts'
@@ -205,4 +207,51 @@ void t.test('a message written in pieces is read as one, and of scalars the last
   t.equal(cursor.value(['spec', 'nodeName']), 'n')
   t.equal(cursor.label('app'), 'other')
   t.ok(cursor.value(['spec', 'containers', 0, 'name']))
+})
+
+void t.test('everything at a path comes as JSON has it, in both encodings', async (t) => {
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  const object: JsonObject = {
+    metadata: { name: 'a', labels: { app: 'web' }, finalizers: ['x', 'y'] },
+    spec: {
+      hostNetwork: true,
+      containers: [{ name: 'main', ports: [{ containerPort: 80 }] }],
+      securityContext: { supplementalGroups: [1, 2000] },
+    },
+  }
+  for (const encoding of ['json', 'protobuf'] as const) {
+    const cursor = cursorOf(encoding, gvk, encoded(encoding, gvk, object))
+    const cases: readonly (readonly [(string | number)[], unknown])[] = [
+      [['metadata', 'labels'], { app: 'web' }],
+      [['metadata', 'labels', 'app'], 'web'],
+      [['metadata', 'labels', 'none'], undefined],
+      [['metadata', 'annotations'], undefined],
+      [
+        ['metadata', 'finalizers'],
+        ['x', 'y'],
+      ],
+      [['metadata', 'finalizers', 1], 'y'],
+      [['spec', 'containers', 0, 'ports', 0], { containerPort: 80 }],
+      [['spec', 'containers', 3], undefined],
+      [
+        ['spec', 'securityContext', 'supplementalGroups'],
+        [1, 2000],
+      ],
+      [['spec', 'securityContext', 'supplementalGroups', 1], 2000],
+      [['spec', 'hostNetwork'], true],
+      [['spec', 'hostPID'], undefined],
+    ]
+    for (const [path, expected] of cases)
+      t.match(cursor.json(path), expected, `${encoding} ${path.join('.')}`)
+    t.equal(cursor.has(['metadata', 'labels']), true, 'a map')
+    t.equal(cursor.has(['metadata', 'annotations']), false)
+    t.equal(cursor.value(['metadata', 'labels']), undefined)
+    t.equal(cursor.count(['metadata', 'labels']), 0)
+    const many = { ...object, metadata: { name: 'x'.repeat(1024 * 1024) } }
+    const large = cursorOf(encoding, gvk, encoded(encoding, gvk, many))
+    t.throws(() => large.json(['metadata']), { code: 'LARGE_VALUE' })
+  }
+  t.throws(() => cursorOf('protobuf', gvk, encoded('protobuf', gvk, object)).json(['spec', 'x']), {
+    code: 'PATH_ERROR',
+  })
 })

@@ -1,8 +1,11 @@
 import { asBuffer } from '../../base/bytes.ts'
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
+import type { Json } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { Cursor, Element, Path, Scalar } from '../cursor.ts'
+import { MalformedBody } from '../malformed-body.ts'
 import { PathError } from '../path-error.ts'
+import { checkDecodable } from '../whole-value.ts'
 import { elementsOf, locate, shownObject } from './locate.ts'
 import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 
@@ -49,6 +52,18 @@ export class JsonCursor implements Cursor {
 
   count(path: Path): number {
     return countAt(this.#bytes, this.#locate(path))
+  }
+
+  json(path: Path): Json | undefined {
+    const at = this.#locate(path)
+    if (at < 0) return undefined
+    const end = valueEnd(this.#bytes, at)
+    checkDecodable(end - at)
+    try {
+      return (JSON.parse(this.#bytes.toString('utf8', at, end)) as Json) ?? undefined
+    } catch (cause) {
+      throw new MalformedBody('a value that is no JSON', { cause })
+    }
   }
 
   #locate([first, ...rest]: Path): number {

@@ -1,8 +1,10 @@
 import { asBuffer } from '../../base/bytes.ts'
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
+import type { Json } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { Cursor, Element, Path, Scalar } from '../cursor.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
+import { decodedAt } from './decoded.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { readScalar } from './scalar.ts'
 import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
@@ -14,6 +16,8 @@ interface Found {
   readonly pieces: readonly Occurrence[]
   /** Whether the pieces are all of a list, and not one value. */
   readonly list: boolean
+  /** The pieces are all entries of a map. */
+  readonly map?: true
 }
 
 /** See `Cursor`. */
@@ -59,6 +63,11 @@ export class ProtobufCursor implements Cursor {
     return countOf(this.#find(path))
   }
 
+  json(path: Path): Json | undefined {
+    if (isLeftOut(this.#gvk, path[0])) return undefined
+    return decodedAt(knownSchema(this.#gvk), this.#top, path)
+  }
+
   #find(path: Path): Found | undefined {
     if (isLeftOut(this.#gvk, path[0])) return undefined
     return find(knownSchema(this.#gvk), this.#top, path)
@@ -94,14 +103,15 @@ export class ProtobufElement implements Element {
 }
 
 const scalarOf = (found: Found | undefined): Scalar | undefined =>
-  !found || found.list ? undefined : readScalar(found.field, found.pieces)
+  !found || found.list || found.map ? undefined : readScalar(found.field, found.pieces)
 
 const countOf = (found: Found | undefined): number =>
   found?.list === true ? found.pieces.length : 0
 
 function isThere(found: Found | undefined): boolean {
   if (!found) return false
-  const { field, pieces, list } = found
+  const { field, pieces, list, map } = found
+  if (map) return pieces.length > 0
   if (list || field.type !== 'message')
     return list ? pieces.length > 0 : scalarOf(found) !== undefined
   return pieces.length > 0 || field.shown === true
@@ -119,6 +129,8 @@ function find(
   )
   const [step, ...deeper] = rest
   if (field.map) {
+    if (rest.length === 0)
+      return { field, pieces: occurrences(inside, field), list: false, map: true }
     if (typeof step !== 'string') return undefined
     const value = entriesOf(inside, field).get(step)
     // What a map has, JSON has.

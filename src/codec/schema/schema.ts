@@ -1,4 +1,4 @@
-import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
+import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
 import { tokenRequest, tokenReview } from './authentication.ts'
 import { subjectAccessReview } from './authorization.ts'
 import { persistentVolumeClaim } from './claim.ts'
@@ -61,4 +61,22 @@ export function schemaOf(gvk: GVK): MessageSchema | undefined {
   // Clients write these options in the group and version of what they delete.
   if (gvk.kind === deleteOptions.name) return deleteOptions
   return schemas.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
+}
+
+/** The kinds that are known here of a resource, whichever their versions; none where its fields are not known. */
+export const kindsOf = (group: string, resource: string): readonly GVK[] =>
+  Object.entries(kinds).flatMap(([apiVersion, messages]) => {
+    const groupVersion = parseApiVersion(apiVersion)
+    if (groupVersion.group !== group) return []
+    return messages
+      .filter(({ name, fields }) => 'metadata' in fields && resourceOf(name) === resource)
+      .map(({ name }) => ({ ...groupVersion, kind: name }))
+  })
+
+/** As apimachinery guesses it (pkg/api/meta/restmapper.go, UnsafeGuessKindToResource), which is right for all kinds that are known here. */
+function resourceOf(kind: string): string {
+  const word = kind.toLowerCase()
+  if (word === 'endpoints') return word
+  if (word.endsWith('s')) return `${word}es`
+  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`
 }

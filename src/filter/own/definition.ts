@@ -66,18 +66,22 @@ export function checkedDefinition(
 }
 
 /** Says of each key that has no meaning here which one may have been meant. */
-function checkKeys(value: Fields, known: readonly string[], wrong: (what: string) => void): void {
+export function checkKeys(
+  value: Fields,
+  known: readonly string[],
+  wrong: (what: string) => void,
+): void {
   for (const key of Object.keys(value)) {
     if (!known.includes(key)) wrong(`${key} is not known${didYouMean(key, known)}`)
   }
 }
 
-function checkName(name: unknown, wrong: (what: string) => void): void {
+export function checkName(name: unknown, wrong: (what: string) => void): void {
   if (typeof name !== 'string' || !nameForm.test(name))
     wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${shown(name)}`)
 }
 
-function checkOnError(onError: unknown, wrong: (what: string) => void): void {
+export function checkOnError(onError: unknown, wrong: (what: string) => void): void {
   if (onError !== 'pass' && onError !== 'withhold')
     wrong(`onError must be pass or withhold, not ${shown(onError)}`)
 }
@@ -99,7 +103,10 @@ function checkRules(rules: unknown, where: string, mistakes: Mistakes): void {
 }
 
 /** What a rule is made of, whatever else stands beside it. */
-function checkRule(rule: Fields, wrong: (what: string) => void): rule is Fields & FilterRule {
+export function checkRule(
+  rule: Fields,
+  wrong: (what: string) => void,
+): rule is Fields & FilterRule {
   const lists = [
     checkWords('components', rule['components'], componentForm, wrong),
     checkWords('resources', rule['resources'], resourceForm, wrong),

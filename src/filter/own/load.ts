@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { FilterDefinition } from '../filter.ts'
+import { filtersDeclaredIn } from './declared.ts'
 import { reasonOf, Mistakes } from './mistakes.ts'
 import { filtersOfModule } from './module.ts'
 import { whyUntrusted } from './ownership.ts'
@@ -41,12 +42,11 @@ async function filtersOf(file: string, mistakes: Mistakes): Promise<readonly Fil
   const path = resolve(file)
   const found = contentOf(path, mistakes)
   if (found === undefined) return []
-  if (!/\.[cm]?[jt]s$/.test(path)) {
-    mistakes.say('', 'is no module: its name must end in .mjs, .mts, .js or .ts')
-    return []
-  }
   const hash = createHash('sha256').update(found).digest('hex').slice(0, 16)
-  return filtersOfModule(path, hash, mistakes)
+  if (/\.(ya?ml|json)$/.test(path)) return filtersDeclaredIn(found, hash, mistakes)
+  if (/\.[cm]?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
+  mistakes.say('', 'is neither a module (.mjs, .mts, .js, .ts) nor declares filters (.yaml, .json)')
+  return []
 }
 
 function contentOf(path: string, mistakes: Mistakes): string | undefined {

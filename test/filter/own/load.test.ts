@@ -88,7 +88,7 @@ void t.test('a module that cannot be loaded says why', async (t) => {
   t.match(await mistakesIn(folder.write('missing.mjs', 'import "./other.mjs"')), [
     /^cannot be loaded: Error: Cannot find module/,
   ])
-  t.match(await mistakesIn(folder.write('filter.sh', '')), [/must end in/])
+  t.match(await mistakesIn(folder.write('filter.sh', '')), [/is neither a module/])
 })
 
 void t.test('a name is a filter’s alone', async (t) => {
@@ -148,5 +148,5 @@ void t.test('what cannot be a filter’s file is not read', async (t) => {
   const large = folder.write('large.mjs', '')
   writeFileSync(large, Buffer.alloc(1024 * 1024 + 1, ' '))
   t.strictSame(await mistakesIn(large), ['is larger than 1 MiB'])
-  t.match(await mistakesIn(folder.path), [/cannot be read|no module/])
+  t.match(await mistakesIn(folder.path), [/cannot be read|neither a module/])
 })

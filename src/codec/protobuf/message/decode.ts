@@ -28,6 +28,12 @@ export class MessageReader {
     )
   }
 
+  /** What JSON has for a field of which these are the values, in their order; `undefined` where it leaves the field out. */
+  field(field: Field, values: readonly WireValue[]): Json | undefined {
+    if (field.repeated) return this.#list(field, values)
+    return field.map ? this.#map(field, values) : this.#single(field, values)
+  }
+
   #found(bytes: Buffer): Map<number, WireValue[]> {
     const found = new Map<number, WireValue[]>()
     for (const { number, value } of readFields(bytes)) {
@@ -42,11 +48,7 @@ export class MessageReader {
   /** What a field adds to the JSON of its message: nothing, itself, or for an embedded struct its own fields. */
   #members(name: string, field: Field, values: readonly WireValue[]): (readonly [string, Json])[] {
     if (field.inline) return Object.entries(this.message(schemaOfField(field), merged(values)))
-    const value = field.repeated
-      ? this.#list(field, values)
-      : field.map
-        ? this.#map(field, values)
-        : this.#single(field, values)
+    const value = this.field(field, values)
     return value === undefined ? [] : [[name, value]]
   }
 

@@ -1,0 +1,49 @@
+import type { Json } from '../../kube/json.ts'
+import type { Path } from '../cursor.ts'
+import type { Field, MessageSchema } from '../schema/schema.ts'
+import { checkDecodable } from '../whole-value.ts'
+import { fieldNamed, messageOf } from './field-path.ts'
+import { MessageReader } from './message/decode.ts'
+import { readPacked } from './message/reader.ts'
+import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
+import { varintType } from './wire.ts'
+
+/** What JSON has at a path, all of it; `undefined` where it has nothing, or null. See `Cursor`. */
+export function decodedAt(
+  schema: MessageSchema,
+  pieces: readonly Occurrence[],
+  [name, ...rest]: Path,
+): Json | undefined {
+  const { through, field } = fieldNamed(schema, name)
+  const inside = through.reduce<readonly Occurrence[]>(
+    (outer, embedded) => occurrences(outer, embedded),
+    pieces,
+  )
+  const values = occurrences(inside, field)
+  if (rest.length === 0) return decoded(field, values)
+  if (!field.map && !field.repeated) return further(field, values, rest)
+  const [step, ...deeper] = rest
+  const one = field.map ? entriesOf(inside, field).get(String(step)) : elementOf(values, step)
+  return one && further(elementIn(field), [one], deeper)
+}
+
+function further(field: Field, pieces: readonly Occurrence[], path: Path): Json | undefined {
+  if (path.length === 0) return decoded(field, pieces)
+  const found = decodedAt(messageOf(field), pieces, path)
+  return pieces.length === 0 ? undefined : found
+}
+
+/** The field as one value of a list or map has it, which JSON always shows. */
+function elementIn({ number, type, message }: Field): Field {
+  return { number, type, ...(message && { message }), always: true, shown: true }
+}
+
+function decoded(field: Field, values: readonly Occurrence[]): Json | undefined {
+  checkDecodable(values.reduce((sum, { start, end }) => sum + end - start, 0))
+  return new MessageReader().field(field, values.map(wireValue)) ?? undefined
+}
+
+function wireValue({ bytes, type, start, end }: Occurrence): number | Buffer {
+  const value = bytes.subarray(start, end)
+  return type === varintType ? (readPacked(value).next().value ?? 0) : value
+}
