@@ -1,24 +1,10 @@
+import { clientConfig, type WebhookTarget } from '../target.ts'
 import { poolVersions, schemaOf, storageVersion, type PoolVersion } from './schema.ts'
-
-/** Where the API server finds the webhooks. */
-export interface WebhookService {
-  readonly namespace: string
-  readonly name: string
-  readonly port: number
-  /** PEM of the authorities behind the serving certificate; absent until `nodehub cluster` writes it. */
-  readonly caBundle?: string
-}
-
-/** `clientConfig` of a webhook at `path`. */
-const clientConfig = ({ namespace, name, port, caBundle }: WebhookService, path: string) => ({
-  service: { namespace, name, port, path },
-  ...(caBundle !== undefined && { caBundle: Buffer.from(caBundle).toString('base64') }),
-})
 
 export const conversionPath = '/convert'
 
 /** The CustomResourceDefinition of pools, in OpenYurt's three versions, converted by the webhook. */
-export const poolDefinition = (service: WebhookService) => ({
+export const poolDefinition = (target: WebhookTarget) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: 'nodepools.apps.openyurt.io' },
@@ -38,7 +24,7 @@ export const poolDefinition = (service: WebhookService) => ({
       strategy: 'Webhook',
       webhook: {
         conversionReviewVersions: ['v1'],
-        clientConfig: clientConfig(service, conversionPath),
+        clientConfig: clientConfig(target, conversionPath),
       },
     },
   },

@@ -5,7 +5,7 @@ import { at, listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
 
 const definition = JSON.parse(
   JSON.stringify(
-    poolDefinition({ namespace: 'nodehub-system', name: 'nodehub-cluster', port: 443 }),
+    poolDefinition({ at: { namespace: 'nodehub-system', name: 'nodehub-cluster', port: 443 } }),
   ),
 ) as Json
 
@@ -66,7 +66,7 @@ void t.test('kubectl shows the columns that it shows of OpenYurt', async (t) => 
 })
 
 void t.test('an authority is named where there is one', async (t) => {
-  const service = { namespace: 'a', name: 'b', port: 1 }
+  const service = { at: { namespace: 'a', name: 'b', port: 1 } }
   const { webhook } = poolDefinition({ ...service, caBundle: 'PEM' }).spec.conversion
   t.match(webhook.clientConfig, { caBundle: 'UEVN', service: { path: '/convert' } })
   t.notHas(poolDefinition(service).spec.conversion.webhook.clientConfig, { caBundle: '' })

@@ -1,0 +1,60 @@
+import {
+  desiredNodePoolLabel,
+  excludeAnnotation,
+  hostNetworkLabel,
+  isEdgeWorkerLabel,
+  nodePoolLabel,
+} from '../../kube/node-pool.ts'
+import { previousAttributesAnnotation } from '../previous-attributes.ts'
+import { annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
+import type { Actors } from './node.ts'
+
+/** One of the conditions under which the API server asks at all. */
+export interface MatchCondition {
+  readonly name: string
+  readonly expression: string
+}
+
+const changed = (of: (self: string, name: string) => string, name: string): string =>
+  `${of('object', name)} != ${of('oldObject', name)}`
+
+/** Of a node only these matter. A kubelet's status, which comes every few seconds, changes none of them. */
+const nodeChanges = any(
+  ...[nodePoolLabel, desiredNodePoolLabel, hostNetworkLabel, isEdgeWorkerLabel].map((name) =>
+    changed(labelOf, name),
+  ),
+  changed(annotationOf, previousAttributesAnnotation),
+)
+
+/** Requests about nodes that mean something to pools. What the controller does it has thought about itself. */
+export const nodeConditions = ({ controllers }: Actors): readonly MatchCondition[] => [
+  { name: 'concerns-its-pool', expression: any(isCreate, nodeChanges) },
+  { name: 'is-not-our-own', expression: `!(${isOneOf(user, controllers)})` },
+]
+
+const isExcluded = `${annotationOf('object', excludeAnnotation)} == "true"`
+
+const isNoMirror = `!(${quoted('kubernetes.io/config.mirror')} in object.metadata.?annotations.orValue({}))`
+
+/** Pods that may be changed. In kube-system only those are looked at that ask for it. */
+export const podConditions: readonly MatchCondition[] = [
+  { name: 'is-no-mirror-pod', expression: isNoMirror },
+  {
+    name: 'is-no-part-of-the-cluster',
+    expression: any('request.namespace != "kube-system"', isExcluded),
+  },
+]
+
+/** Pods that the annotation keeps off host-network pools. */
+export const excludedPodConditions: readonly MatchCondition[] = [
+  { name: 'is-no-mirror-pod', expression: isNoMirror },
+  { name: 'is-excluded', expression: isExcluded },
+]
+
+/** New pools, and those that were written in a version that lacks fields. */
+export const poolDefaultConditions: readonly MatchCondition[] = [
+  {
+    name: 'lacks-something',
+    expression: any(isCreate, 'request.requestKind.version != "v1beta2"'),
+  },
+]

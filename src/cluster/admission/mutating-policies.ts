@@ -1,0 +1,310 @@
+import {
+  desiredNodePoolLabel,
+  hostNetworkLabel,
+  nodePoolLabel,
+  poolTypeLabel,
+} from '../../kube/node-pool.ts'
+import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
+import { previousAttributesAnnotation } from '../previous-attributes.ts'
+import { all, any, isCreate, labelOf, quoted } from './cel.ts'
+import { excludedPodConditions, nodeConditions, poolDefaultConditions } from './conditions.ts'
+import type { Actors } from './node.ts'
+import { isHostNetwork, nodeUpdates, poolWrites } from './policies.ts'
+import { mutating, validating, type Matched } from './policy.ts'
+
+const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
+
+/**
+ * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy (Kubernetes 1.36). What the cluster knows besides a
+ * request is its NodePools, each of which a policy is asked about; whether nodes are in a pool is what the pool's status says. Nobody is
+ * warned, and no pod is put on the host network of its pool.
+ */
+export const webhooksAsPolicies = (actors: Actors): readonly object[] => [
+  ...poolPolicies,
+  ...nodePolicies(actors),
+  ...podPolicies,
+]
+
+// One patch each. A JSONPatch's value is of any type, lists and maps in CEL are of one: hence `dyn`.
+
+const put = (path: string, value: string): string =>
+  `JSONPatch{op: "add", path: ${path}, value: ${value}}`
+
+const drop = (path: string): string => `JSONPatch{op: "remove", path: ${path}}`
+
+const label = (name: string): string => quoted(`/metadata/labels/${pointer(name)}`)
+
+const pointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+const either = (condition: string, then: string, otherwise: string): string =>
+  `(${condition}) ? (${then}) : (${otherwise})`
+
+const list = (...items: readonly string[]): string => `[${items.join(', ')}]`
+
+/** Puts `value` at the name in a map that may not be there yet. */
+const putInMap = (parent: string, map: string, name: string, value: string): string =>
+  either(
+    `has(${parent}.${map})`,
+    list(put(quoted(`/metadata/${map}/${pointer(name)}`), value)),
+    list(put(quoted(`/metadata/${map}`), `{${quoted(name)}: ${value}}`)),
+  )
+
+const spec = 'object.?spec'
+const typeOfPool = `${spec}.?type.orValue("") == "" ? "Edge" : object.spec.type`
+const shared = `${spec}.?poolScopeMetadata.orValue([])`
+
+const alwaysShared = [
+  ['', 'v1', 'services'],
+  ['discovery.k8s.io', 'v1', 'endpointslices'],
+] as const
+
+/** Fields that a version has no word for are as they were. */
+const keptForOlder = Object.keys(fieldsOf[storageVersion].spec).map((field) => {
+  const lacking = poolVersions.filter((version) => !Object.hasOwn(fieldsOf[version].spec, field))
+  const isLacking = `request.requestKind.version in [${lacking.map(quoted).join(', ')}]`
+  const before = `oldObject.?spec.?${field}`
+  return (
+    lacking.length > 0 &&
+    either(
+      all(`!(${isCreate})`, isLacking),
+      either(
+        `${before}.hasValue()`,
+        list(put(quoted(`/spec/${field}`), `${before}.value()`)),
+        either(`${spec}.?${field}.hasValue()`, list(drop(quoted(`/spec/${field}`))), '[]'),
+      ),
+      '[]',
+    )
+  )
+})
+
+const poolPolicies = [
+  ...mutating(
+    {
+      name: 'pool-defaults',
+      matched: poolWrites,
+      conditions: poolDefaultConditions,
+      variables: [
+        ['type', typeOfPool],
+        ['replicas', `${spec}.?leaderReplicas.orValue(0)`],
+        ['strategy', `${spec}.?leaderElectionStrategy.orValue("")`],
+      ],
+    },
+    [
+      // What follows is put into a spec that is there.
+      either('has(object.spec)', '[]', list(put(quoted('/spec'), '{"type": "Edge"}'))),
+      ...[
+        list(put(quoted('/spec/type'), 'variables.type')),
+        putInMap('object.metadata', 'labels', poolTypeLabel, 'variables.type.lowerAscii()'),
+        either(
+          'variables.strategy == ""',
+          list(put(quoted('/spec/leaderElectionStrategy'), '"random"')),
+          '[]',
+        ),
+        either('variables.replicas > 0', '[]', list(put(quoted('/spec/leaderReplicas'), '1'))),
+        either(
+          `has(object.spec.poolScopeMetadata)`,
+          '[]',
+          list(put(quoted('/spec/poolScopeMetadata'), '[]')),
+        ),
+        ...alwaysShared.map(([group, version, resource]) =>
+          either(
+            `${shared}.exists(each, each.group == ${quoted(group)} && each.version == ${quoted(version)} && each.resource == ${quoted(resource)})`,
+            '[]',
+            list(
+              put(
+                quoted('/spec/poolScopeMetadata/-'),
+                `{"group": ${quoted(group)}, "version": ${quoted(version)}, "resource": ${quoted(resource)}}`,
+              ),
+            ),
+          ),
+        ),
+      ].map((patch) => either(isCreate, patch, '[]')),
+      ...keptForOlder.filter((patch) => patch !== false),
+      either(
+        isCreate,
+        '[]',
+        either(
+          'has(oldObject.status)',
+          list(put(quoted('/status'), 'oldObject.status')),
+          either('has(object.status)', list(drop(quoted('/status'))), '[]'),
+        ),
+      ),
+    ],
+  ),
+  ...validating({ name: 'pool-deletion', matched: { ...poolWrites, operations: ['DELETE'] } }, [
+    {
+      expression: 'oldObject.?status.?nodes.orValue([]).size() == 0',
+      message: 'nodes are in the pool: take them out of it or delete them first',
+      reason: 'Forbidden',
+    },
+  ]),
+]
+
+/** The pool that a new node is to be in. */
+const poolOfNew = either(
+  `${labelOf('object', nodePoolLabel)} != ""`,
+  labelOf('object', nodePoolLabel),
+  labelOf('object', desiredNodePoolLabel),
+)
+
+/** A wish counts when it is uttered. */
+const wish = either(
+  all(
+    `${labelOf('object', desiredNodePoolLabel)} != ${labelOf('oldObject', desiredNodePoolLabel)}`,
+    `${labelOf('oldObject', nodePoolLabel)} == ""`,
+  ),
+  labelOf('object', desiredNodePoolLabel),
+  '""',
+)
+
+/** As the controller writes it (see `writePrevious`). */
+const memory = (labelled: string): string =>
+  `"{\\"nodePool\\":\\"" + params.metadata.name + "\\",\\"hostNetwork\\":" + string(${isHostNetwork}) + ${labelled} + "}"`
+
+const nodePolicies = (actors: Actors): readonly object[] => [
+  ...mutating(
+    {
+      name: 'node-wish',
+      matched: { ...nodeUpdates, operations: ['CREATE', 'UPDATE'] },
+      conditions: nodeConditions(actors),
+      variables: [['wish', either(isCreate, labelOf('object', desiredNodePoolLabel), wish)]],
+    },
+    [
+      either(
+        all(`${labelOf('object', nodePoolLabel)} == ""`, 'variables.wish != ""'),
+        list(put(label(nodePoolLabel), 'variables.wish')),
+        '[]',
+      ),
+    ],
+  ),
+  ...mutating(
+    {
+      name: 'node-without-pool',
+      matched: nodeCreates,
+      conditions: [
+        { name: 'is-in-no-pool', expression: `(${poolOfNew}) == ""` },
+        {
+          name: 'has-the-label',
+          expression: `${labelOf('object', hostNetworkLabel)} != ""`,
+        },
+      ],
+    },
+    [list(drop(label(hostNetworkLabel)))],
+  ),
+  ...mutating(
+    {
+      name: 'node-in-pool',
+      matched: nodeCreates,
+      withPools: true,
+      conditions: [{ name: 'is-its-pool', expression: `(${poolOfNew}) == params.metadata.name` }],
+    },
+    [
+      either(
+        isHostNetwork,
+        list(put(label(hostNetworkLabel), '"true"')),
+        either(
+          `${quoted(hostNetworkLabel)} in object.metadata.?labels.orValue({})`,
+          list(drop(label(hostNetworkLabel))),
+          '[]',
+        ),
+      ),
+      putInMap(
+        'object.metadata',
+        'annotations',
+        previousAttributesAnnotation,
+        memory(`(${isHostNetwork} ? ",\\"labelled\\":true" : "")`),
+      ),
+    ],
+  ),
+  ...mutating(
+    {
+      name: 'node-memory',
+      matched: nodeUpdates,
+      withPools: true,
+      conditions: [
+        ...nodeConditions(actors),
+        { name: 'concerns-this-pool', expression: concernsThisPool },
+        { name: 'remembers-nothing', expression: remembersNothing },
+      ],
+    },
+    [putInMap('object.metadata', 'annotations', previousAttributesAnnotation, memory('""'))],
+  ),
+]
+
+/** The pool that a change leaves the node in: its label's or, since policies come in no order, the one it has just wished for. */
+const poolAfter = `(${either(
+  `${labelOf('object', nodePoolLabel)} != ""`,
+  labelOf('object', nodePoolLabel),
+  wish,
+)})`
+
+/** The pool that the node leaves or, if it was in none, enters. */
+const concernsThisPool = all(
+  `${poolAfter} != ${labelOf('oldObject', nodePoolLabel)}`,
+  `params.metadata.name == (${either(
+    `${labelOf('oldObject', nodePoolLabel)} != ""`,
+    labelOf('oldObject', nodePoolLabel),
+    poolAfter,
+  )})`,
+)
+
+/** An annotation that is there without a memory of the kind is yurt-manager's, and the controller's to complete. */
+const remembersNothing = `!(${quoted(previousAttributesAnnotation)} in object.metadata.?annotations.orValue({}))`
+
+const required = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution'
+
+const condition = `{"key": dyn(${quoted(hostNetworkLabel)}), "operator": dyn("NotIn"), "values": dyn(["true"])}`
+const selector = `{"nodeSelectorTerms": [{"matchExpressions": [${condition}]}]}`
+
+const podPolicies = mutating(
+  {
+    name: 'excluded-pods',
+    matched: { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
+    conditions: excludedPodConditions,
+  },
+  [
+    either(
+      'has(object.spec.affinity)',
+      either(
+        'has(object.spec.affinity.nodeAffinity)',
+        either(
+          'has(object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution)',
+          inEachTerm(),
+          list(put(quoted(required), selector)),
+        ),
+        list(
+          put(
+            quoted('/spec/affinity/nodeAffinity'),
+            `{"requiredDuringSchedulingIgnoredDuringExecution": ${selector}}`,
+          ),
+        ),
+      ),
+      list(
+        put(
+          quoted('/spec/affinity'),
+          `{"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ${selector}}}`,
+        ),
+      ),
+    ),
+  ],
+)
+
+function inEachTerm(): string {
+  const says = all(
+    `e.key == ${quoted(hostNetworkLabel)}`,
+    'e.operator == "NotIn"',
+    'e.?values.orValue([]) == ["true"]',
+  )
+  const expressions = 't.?matchExpressions.orValue([])'
+  const isToSay = all(
+    any(`${expressions}.size() > 0`, 't.?matchFields.orValue([]).size() > 0'),
+    `!${expressions}.exists(e, ${says})`,
+  )
+  const path = `${quoted(`${required}/nodeSelectorTerms/`)} + string(i)`
+  const patch = either(
+    `${expressions}.size() > 0`,
+    put(`${path} + "/matchExpressions/-"`, `dyn(${condition})`),
+    put(`${path} + "/matchExpressions"`, `dyn([${condition}])`),
+  )
+  return `object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.transformList(i, t, ${isToSay}, ${patch})`
+}

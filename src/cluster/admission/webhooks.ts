@@ -1,0 +1,122 @@
+import { clientConfig, type WebhookTarget } from '../target.ts'
+import {
+  nodeConditions,
+  podConditions,
+  poolDefaultConditions,
+  type MatchCondition,
+} from './conditions.ts'
+import type { Actors } from './node.ts'
+import { webhookPaths } from './review.ts'
+
+/** The name of both configurations. */
+const configurationName = 'nodehub-cluster'
+
+interface Rule {
+  readonly operations: readonly string[]
+  readonly resources: readonly string[]
+}
+
+interface Wanted {
+  readonly name: string
+  readonly path: string
+  readonly group: string
+  readonly version: string
+  readonly rules: readonly Rule[]
+  readonly conditions?: readonly MatchCondition[]
+  /** Whether the request is refused where no webhook answers. */
+  readonly failurePolicy: 'Fail' | 'Ignore'
+  readonly more?: object
+}
+
+const pools = { group: 'apps.openyurt.io', version: 'v1beta2', failurePolicy: 'Fail' } as const
+const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
+
+/** A status patch may change labels too (k/k pkg/registry/core/node/strategy.go resets only the spec). */
+const nodeUpdates: Rule = { operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }
+
+/**
+ * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes and pods go on without. `namespace`: the
+ * webhooks' own, whose pods do not wait for themselves.
+ */
+export const webhookConfigurations = (
+  target: WebhookTarget,
+  actors: Actors,
+  namespace: string,
+): readonly object[] => [
+  configuration('MutatingWebhookConfiguration', [
+    webhook(target, {
+      ...pools,
+      name: 'defaults.nodepools.apps.openyurt.io',
+      path: webhookPaths.poolDefaults,
+      rules: [{ operations: ['CREATE', 'UPDATE'], resources: ['nodepools'] }],
+      conditions: poolDefaultConditions,
+    }),
+    webhook(target, {
+      ...core,
+      name: 'defaults.nodes.apps.openyurt.io',
+      path: webhookPaths.nodeDefaults,
+      rules: [{ operations: ['CREATE'], resources: ['nodes'] }, nodeUpdates],
+      conditions: nodeConditions(actors),
+    }),
+    webhook(target, {
+      ...core,
+      name: 'defaults.pods.apps.openyurt.io',
+      path: webhookPaths.podDefaults,
+      rules: [{ operations: ['CREATE'], resources: ['pods'] }],
+      conditions: podConditions,
+      more: {
+        // Another webhook may add terms of its own.
+        reinvocationPolicy: 'IfNeeded',
+        namespaceSelector: {
+          matchExpressions: [
+            { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace] },
+          ],
+        },
+      },
+    }),
+  ]),
+  configuration('ValidatingWebhookConfiguration', [
+    webhook(target, {
+      ...pools,
+      name: 'rules.nodepools.apps.openyurt.io',
+      path: webhookPaths.poolRules,
+      rules: [{ operations: ['CREATE', 'UPDATE', 'DELETE'], resources: ['nodepools'] }],
+    }),
+    webhook(target, {
+      ...core,
+      name: 'rules.nodes.apps.openyurt.io',
+      path: webhookPaths.nodeRules,
+      rules: [nodeUpdates],
+      conditions: nodeConditions(actors),
+    }),
+  ]),
+]
+
+const configuration = (kind: string, webhooks: readonly object[]) => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind,
+  metadata: { name: configurationName },
+  webhooks,
+})
+
+/** Who waits here is a kubelet that registers or a controller that makes pods: not for long. */
+const timeoutSeconds = 5
+
+const webhook = (target: WebhookTarget, wanted: Wanted) => ({
+  name: wanted.name,
+  admissionReviewVersions: ['v1'],
+  clientConfig: clientConfig(target, wanted.path),
+  failurePolicy: wanted.failurePolicy,
+  matchPolicy: 'Equivalent',
+  sideEffects: 'None',
+  timeoutSeconds,
+  rules: wanted.rules.map(({ operations, resources }) => ({
+    apiGroups: [wanted.group],
+    apiVersions: [wanted.version],
+    operations,
+    resources,
+    scope: wanted.name.includes('.pods.') ? 'Namespaced' : 'Cluster',
+  })),
+  ...(wanted.conditions && { matchConditions: wanted.conditions }),
+  ...wanted.more,
+})

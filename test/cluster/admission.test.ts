@@ -1,0 +1,157 @@
+import t, { type Test } from 'tap'
+import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policies.ts'
+import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
+import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
+import { at, textAt } from '../../src/kube/json-at.ts'
+import { isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
+import type { ApiClient } from '../kit/cluster/api-client.ts'
+import { until } from '../kit/cluster/until.ts'
+import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
+import {
+  nodeCases,
+  podCases,
+  poolCases,
+  world,
+  type Carrier,
+  type Case,
+} from './admission/cases.ts'
+import {
+  actors,
+  bodyOf,
+  controller,
+  install,
+  installPools,
+  uninstall,
+  webhooksFor,
+} from './admission/cluster.ts'
+
+const skip = noControlPlane() ?? false
+const everyCase = [...poolCases, ...nodeCases, ...podCases]
+
+void t.test(
+  'a real API server admits pools, nodes and pods as the rules say, whatever carries them',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const { admin } = plane
+    const webhooks = await webhooksFor(t, admin)
+    await webhooks.start()
+    await installPools(admin, webhooks.target)
+    await install(admin, rulesAsPolicies(actors))
+    const configurations = webhookConfigurations(webhooks.target, actors, 'nodehub-system')
+    await install(admin, configurations)
+    await makeWorld(t, plane)
+
+    await t.test('webhooks', (t) => tryAll(t, plane, 'webhooks'))
+
+    await webhooks.stop()
+    await t.test('while no webhook answers', (t) =>
+      tryAll(t, plane, 'nothing but policies that always hold'),
+    )
+
+    await webhooks.start()
+    await uninstall(admin, configurations)
+    await install(admin, webhooksAsPolicies(actors))
+    await t.test('policies in their place', (t) => tryAll(t, plane, 'policies'))
+  },
+)
+
+async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
+  await admin.post('/api/v1/namespaces/default/serviceaccounts', {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default' },
+  })
+  const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+  // Configurations and policies are obeyed a moment after they were written.
+  await until('webhooks to be asked', async () => {
+    const answer = await admin.send('POST', `${pools}?dryRun=All`, JSON.stringify(world.pools[0]))
+    return at(bodyOf(answer), 'spec', 'leaderReplicas') === 1
+  })
+  for (const pool of world.pools) t.equal((await admin.post(pools, pool)).status, 201)
+  for (const node of world.nodes) t.equal((await admin.post('/api/v1/nodes', node)).status, 201)
+  for (const name of ['left-host', 'left-standard'])
+    t.match(
+      await merge(admin, `/api/v1/nodes/${name}`, {
+        metadata: { labels: { 'apps.openyurt.io/nodepool': null } },
+      }),
+      { status: 200 },
+    )
+  const status = { status: { readyNodeNum: 1, unreadyNodeNum: 0, nodes: ['in-host'] } }
+  t.match(await merge(admin, `${pools}/host/status`, status), { status: 200 })
+}
+
+const merge = (client: ApiClient, path: string, body: JsonObject) =>
+  client.send('PATCH', path, JSON.stringify(body), 'application/merge-patch+json')
+
+async function tryAll(t: Test, plane: ControlPlane, carrier: Carrier): Promise<void> {
+  for (const each of everyCase) {
+    const wanted = carrier === 'nothing but policies that always hold' ? (each.down ?? each) : each
+    if (wanted === 'any') continue
+    // A policy is obeyed, and a pool known to it, a moment after it was written: only what stays wrong is wrong.
+    let answer = await send(plane, each)
+    const isRight = () => differences(wanted, answer).length === 0
+    await until(
+      each.what,
+      async () => {
+        answer = await send(plane, each)
+        return isRight()
+      },
+      { seconds: 30 },
+    ).catch(() => undefined)
+    t.strictSame(differences(wanted, answer), [], each.what)
+  }
+}
+
+interface Seen {
+  readonly status: number
+  readonly body: JsonObject
+}
+
+async function send(plane: ControlPlane, { method, path, body, as }: Case): Promise<Seen> {
+  const client = as === undefined ? plane.admin : clientOf(plane, as)
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+  const answer = await client.send(method, `${path}?dryRun=All`, body && JSON.stringify(body), type)
+  return { status: answer.status, body: bodyOf(answer) }
+}
+
+const clients = new Map<string, ApiClient>()
+
+function clientOf(plane: ControlPlane, as: string): ApiClient {
+  const known = clients.get(as)
+  if (known) return known
+  const client = plane.client(
+    as === 'controller'
+      ? { commonName: controller, organizations: ['system:masters'] }
+      : { commonName: as, organizations: ['system:nodes'] },
+  )
+  clients.set(as, client)
+  return client
+}
+
+function differences(
+  wanted: Pick<Case, 'status' | 'said' | 'shown'>,
+  { status, body }: Seen,
+): unknown[] {
+  const message = textAt(body, 'message')
+  const shown = (wanted.shown ?? []).flatMap(([path, value]) => {
+    const found = at(body, ...path) ?? null
+    return JSON.stringify(sorted(found)) === JSON.stringify(sorted(value))
+      ? []
+      : [{ path, value, found }]
+  })
+  return [
+    ...(status === wanted.status ? [] : [{ wanted: wanted.status, status, message }]),
+    ...((wanted.said?.test(message) ?? true) ? [] : [{ wanted: String(wanted.said), message }]),
+    ...shown,
+  ]
+}
+
+/** The order of members says nothing; a text of JSON is compared as what it says. */
+function sorted(value: Json): Json {
+  if (typeof value === 'string' && value.startsWith('{')) return sorted(JSON.parse(value) as Json)
+  if (Array.isArray(value)) return (value as readonly Json[]).map(sorted)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]))
+}

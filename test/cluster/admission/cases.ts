@@ -1,0 +1,624 @@
+import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
+import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import { at } from '../../../src/kube/json-at.ts'
+
+/** How admission is carried: by webhooks, by those while none answers, or by policies in their place. */
+export type Carrier = 'webhooks' | 'nothing but policies that always hold' | 'policies'
+
+/** One request to a cluster with the pools and nodes of `world`, sent as a dry run, and what comes of it. */
+export interface Case {
+  readonly what: string
+  readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  readonly path: string
+  readonly body?: JsonObject
+  /** Who asks, in place of the administrator. */
+  readonly as?: string
+  readonly status: number
+  /** In the message of a refusal. */
+  readonly said?: RegExp
+  /** What of the answer is looked at, and what it says: members that are not there are `null`. */
+  readonly shown?: readonly (readonly [path: readonly string[], value: Json])[]
+  /** What comes of it while no webhook answers; absent: the same. `any`: nothing that the test is about. */
+  readonly down?: { readonly status: number; readonly said?: RegExp } | 'any'
+}
+
+const nodepool = 'apps.openyurt.io/nodepool'
+const desired = 'apps.openyurt.io/desired-nodepool'
+const hostnetwork = 'nodepool.openyurt.io/hostnetwork'
+const edgeWorker = 'openyurt.io/is-edge-worker'
+const previous = 'nodepool.openyurt.io/previous-attributes'
+const carried = 'nodepool.openyurt.io/fields-of-other-versions'
+
+const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+const nodes = '/api/v1/nodes'
+
+const poolOf = (name: string, spec: JsonObject, version = 'v1beta2'): JsonObject => ({
+  apiVersion: `apps.openyurt.io/${version}`,
+  kind: 'NodePool',
+  metadata: { name },
+  spec,
+})
+
+const nodeOf = (
+  name: string,
+  labels: JsonObject = {},
+  annotations: JsonObject = {},
+): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels, annotations },
+})
+
+const full = {
+  type: 'Edge',
+  interConnectivity: true,
+  enableLeaderElection: true,
+  leaderElectionStrategy: 'mark',
+  leaderReplicas: 3,
+  leaderNodeLabelSelector: { a: 'b' },
+}
+
+/** What is there before the cases, made while webhooks answer. */
+export const world = {
+  pools: [
+    poolOf('host', { hostNetwork: true }),
+    poolOf('host-too', { hostNetwork: true }),
+    poolOf('standard', {}),
+    poolOf('full', full),
+    poolOf('empty', {}),
+  ],
+  nodes: [
+    nodeOf('in-host', { [nodepool]: 'host' }),
+    nodeOf('in-standard', { [nodepool]: 'standard' }),
+    nodeOf('orphan'),
+    nodeOf('left-host', { [nodepool]: 'host' }),
+    nodeOf('left-standard', { [nodepool]: 'standard' }),
+  ],
+}
+
+const memory = (nodePool: string, hostNetwork: boolean): Json =>
+  `{"nodePool":"${nodePool}","hostNetwork":${hostNetwork}${hostNetwork ? ',"labelled":true' : ''}}`
+
+const label = (name: string): string[] => ['metadata', 'labels', name]
+const annotation = (name: string): string[] => ['metadata', 'annotations', name]
+
+/** A webhook with the policy Fail that does not answer. */
+const unanswered = { status: 500, said: /failed calling webhook/ }
+
+const create = (path: string, what: string, body: JsonObject, status = 201): Case => ({
+  what,
+  method: 'POST',
+  path,
+  body,
+  status,
+})
+
+const patch = (path: string, what: string, body: JsonObject, status = 200): Case => ({
+  what,
+  method: 'PATCH',
+  path,
+  body,
+  status,
+})
+
+const labels = (...entries: [string, Json][]): JsonObject => ({
+  metadata: { labels: Object.fromEntries(entries) },
+})
+
+export const poolCases: readonly Case[] = [
+  {
+    ...create(pools, 'a new pool has its defaults', { ...poolOf('new', {}) }),
+    shown: [
+      [['spec', 'type'], 'Edge'],
+      [['spec', 'leaderElectionStrategy'], 'random'],
+      [['spec', 'leaderReplicas'], 1],
+      [
+        ['spec', 'poolScopeMetadata'],
+        [
+          { group: '', version: 'v1', resource: 'services' },
+          { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
+        ],
+      ],
+      [label('nodepool.openyurt.io/type'), 'edge'],
+    ],
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'a pool of type Cloud, too',
+      poolOf('new', { type: 'Cloud', leaderReplicas: 2 }),
+    ),
+    shown: [
+      [label('nodepool.openyurt.io/type'), 'cloud'],
+      [['spec', 'leaderReplicas'], 2],
+    ],
+    down: unanswered,
+  },
+  {
+    ...create(pools, 'what is shared already is not shared twice', {
+      ...poolOf('new', {
+        poolScopeMetadata: [
+          { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
+        ],
+      }),
+    }),
+    shown: [
+      [
+        ['spec', 'poolScopeMetadata'],
+        [
+          { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
+          { group: '', version: 'v1', resource: 'services' },
+        ],
+      ],
+    ],
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'a Cloud pool has no host network',
+      poolOf('new', { type: 'Cloud', hostNetwork: true }),
+      422,
+    ),
+    said: /use type: Edge/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      '/apis/apps.openyurt.io/v1alpha1/nodepools',
+      'nor has it in the words of v1alpha1',
+      {
+        ...poolOf('new', { type: 'Cloud' }, 'v1alpha1'),
+        metadata: { name: 'new', annotations: { [hostnetwork]: 'true' } },
+      },
+      422,
+    ),
+    said: /use type: Edge/,
+    down: { status: 500, said: /conversion webhook/ },
+  },
+  {
+    ...create(pools, 'there is no type Fog', poolOf('new', { type: 'Fog' }), 422),
+    said: /Fog/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'there is no strategy dice',
+      poolOf('new', { leaderElectionStrategy: 'dice' }),
+      422,
+    ),
+    said: /dice/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'an annotation needs a name',
+      poolOf('new', { annotations: { '-&#foo': '' } }),
+      422,
+    ),
+    said: /spec\.annotations/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'a label needs a value that can be',
+      poolOf('new', { labels: { a: 'not ok!' } }),
+      422,
+    ),
+    said: /spec\.labels/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'a pool does not label its nodes as another',
+      poolOf('new', { labels: { [nodepool]: 'b' } }),
+      422,
+    ),
+    said: /spec\.labels.*follow/,
+    down: unanswered,
+  },
+  {
+    ...create(
+      pools,
+      'a taint needs a name',
+      poolOf('new', { taints: [{ key: '-', effect: 'NoSchedule' }] }),
+      422,
+    ),
+    said: /spec\.taints/,
+    down: unanswered,
+  },
+  {
+    ...patch(`${pools}/standard`, 'a pool keeps its network', { spec: { hostNetwork: true } }, 422),
+    said: /keeps its hostNetwork/,
+  },
+  {
+    ...patch(`${pools}/host`, 'also where it is taken out', { spec: { hostNetwork: null } }, 422),
+    said: /keeps its hostNetwork/,
+  },
+  {
+    ...patch(`${pools}/standard`, 'a pool keeps its type', { spec: { type: 'Cloud' } }, 422),
+    said: /keeps its type/,
+  },
+  {
+    ...patch(
+      `${pools}/full`,
+      'a pool keeps its connectivity',
+      { spec: { interConnectivity: false } },
+      422,
+    ),
+    said: /keeps its interConnectivity/,
+  },
+  {
+    ...patch(`${pools}/host`, 'labels are changed', { spec: { labels: { a: 'b' } } }),
+    shown: [[['spec', 'labels', 'a'], 'b']],
+    down: unanswered,
+  },
+  {
+    ...patch(
+      '/apis/apps.openyurt.io/v1beta1/nodepools/full',
+      'a patch through an older version changes that alone',
+      { spec: { labels: { a: 'b' } } },
+    ),
+    shown: [
+      [
+        annotation(carried),
+        JSON.stringify({
+          spec: {
+            ...full,
+            type: undefined,
+            poolScopeMetadata: [
+              { group: '', resource: 'services', version: 'v1' },
+              { group: 'discovery.k8s.io', resource: 'endpointslices', version: 'v1' },
+            ],
+          },
+        }),
+      ],
+    ],
+    down: 'any',
+  },
+  {
+    ...patch(
+      '/apis/apps.openyurt.io/v1beta1/nodepools/full',
+      'also where its writer drops what is carried',
+      {
+        metadata: { annotations: { [carried]: null } },
+        spec: { labels: { a: 'b' } },
+      },
+    ),
+    shown: [
+      [['spec', 'labels', 'a'], 'b'],
+      [['metadata', 'name'], 'full'],
+    ],
+    down: 'any',
+  },
+  {
+    ...patch(
+      '/apis/apps.openyurt.io/v1alpha1/nodepools/standard',
+      'v1alpha1 does not change the network',
+      {
+        metadata: { annotations: { [hostnetwork]: 'true' } },
+        spec: { labels: { a: 'b' } },
+      },
+    ),
+    shown: [
+      [annotation(hostnetwork), null],
+      [['spec', 'labels', 'a'], 'b'],
+    ],
+    down: 'any',
+  },
+  {
+    what: 'a pool with nodes stays',
+    method: 'DELETE',
+    path: `${pools}/host`,
+    status: 403,
+    said: /in the pool: take them out/,
+    down: unanswered,
+  },
+  {
+    what: 'a pool without nodes goes',
+    method: 'DELETE',
+    path: `${pools}/empty`,
+    status: 200,
+    down: unanswered,
+  },
+]
+
+export const nodeCases: readonly Case[] = [
+  {
+    ...create(nodes, 'a new node of a host-network pool', nodeOf('new', { [nodepool]: 'host' })),
+    shown: [
+      [label(hostnetwork), 'true'],
+      [annotation(previous), memory('host', true)],
+    ],
+    down: { status: 201 },
+  },
+  {
+    ...create(
+      nodes,
+      'of a standard pool, with a label that is wrong',
+      nodeOf('new', { [nodepool]: 'standard', [hostnetwork]: 'true' }),
+    ),
+    shown: [
+      [label(hostnetwork), null],
+      [annotation(previous), memory('standard', false)],
+    ],
+    down: { status: 201 },
+  },
+  {
+    ...create(nodes, 'with a wish', nodeOf('new', { [desired]: 'host' })),
+    shown: [
+      [label(nodepool), 'host'],
+      [label(hostnetwork), 'true'],
+    ],
+    down: { status: 201 },
+  },
+  {
+    ...create(
+      nodes,
+      'with a wish and a pool',
+      nodeOf('new', { [desired]: 'host', [nodepool]: 'standard' }),
+    ),
+    shown: [
+      [label(nodepool), 'standard'],
+      [label(hostnetwork), null],
+    ],
+    down: { status: 201 },
+  },
+  {
+    ...create(
+      nodes,
+      'of a pool that is not there',
+      nodeOf('new', { [nodepool]: 'gone', [hostnetwork]: 'true' }),
+    ),
+    shown: [
+      [label(nodepool), 'gone'],
+      [label(hostnetwork), 'true'],
+      [annotation(previous), null],
+    ],
+  },
+  {
+    ...create(
+      nodes,
+      'of no pool, with a label that is wrong',
+      nodeOf('new', { [hostnetwork]: 'true' }),
+    ),
+    shown: [[label(hostnetwork), null]],
+    down: { status: 201 },
+  },
+  {
+    ...create(nodes, 'without anything', {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'new' },
+    }),
+    shown: [[annotation(previous), null]],
+  },
+  {
+    ...create(
+      nodes,
+      'of a kubelet that registers',
+      nodeOf('edge-9', { [nodepool]: 'host', [hostnetwork]: 'true' }),
+    ),
+    as: 'system:node:edge-9',
+    shown: [[label(hostnetwork), 'true']],
+  },
+  {
+    ...patch(`${nodes}/in-standard`, 'a node is not moved', labels([nodepool, 'host']), 422),
+    said: /take this label off before another/,
+  },
+  {
+    ...patch(
+      `${nodes}/in-host/status`,
+      'nor by way of its status',
+      labels([nodepool, 'standard']),
+      422,
+    ),
+    said: /take this label off before another/,
+  },
+  {
+    ...patch(`${nodes}/in-host`, 'a node leaves its pool', labels([nodepool, null])),
+    shown: [
+      [label(nodepool), null],
+      [label(hostnetwork), 'true'],
+    ],
+  },
+  {
+    ...patch(
+      `${nodes}/in-host`,
+      'it keeps the label',
+      labels([nodepool, null], [hostnetwork, null]),
+      422,
+    ),
+    said: /only the controller/,
+  },
+  {
+    ...patch(
+      `${nodes}/in-host/status`,
+      'also by way of its status',
+      labels([hostnetwork, null]),
+      422,
+    ),
+    said: /only the controller/,
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'nobody puts the label on', labels([hostnetwork, 'true']), 422),
+    said: /only the controller/,
+  },
+  {
+    ...patch(`${nodes}/orphan/status`, 'nor does its kubelet', labels([hostnetwork, 'true']), 422),
+    as: 'system:node:orphan',
+    said: /only the controller/,
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'the controller does', labels([hostnetwork, 'true'])),
+    as: 'controller',
+    shown: [[label(hostnetwork), 'true']],
+  },
+  {
+    ...patch(
+      `${nodes}/left-standard`,
+      'a standard node enters no host-network pool',
+      labels([nodepool, 'host']),
+      422,
+    ),
+    said: /was in a standard pool and .* is a host-network pool: delete the Node/,
+  },
+  {
+    ...patch(`${nodes}/left-standard`, 'nor by a wish', labels([desired, 'host']), 422),
+    said: /was in a standard pool/,
+    down: { status: 200 },
+  },
+  {
+    ...patch(
+      `${nodes}/left-host`,
+      'a host-network node enters no standard pool',
+      labels([nodepool, 'standard']),
+      422,
+    ),
+    said: /was in a host-network pool and .* is a standard pool: delete the Node/,
+  },
+  {
+    ...patch(`${nodes}/left-host`, 'it enters another of its kind', labels([nodepool, 'host-too'])),
+    shown: [[annotation(previous), memory('host', true)]],
+  },
+  {
+    ...patch(
+      `${nodes}/left-host`,
+      'what it was is not forgotten',
+      { metadata: { annotations: { [previous]: null } } },
+      422,
+    ),
+    said: /stays remembered/,
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'an orphan enters a pool', labels([nodepool, 'host'])),
+    shown: [
+      [annotation(previous), '{"nodePool":"host","hostNetwork":true}'],
+      [label(hostnetwork), null],
+    ],
+    down: { status: 200 },
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'or wishes to', labels([desired, 'standard'])),
+    shown: [
+      [label(nodepool), 'standard'],
+      [annotation(previous), '{"nodePool":"standard","hostNetwork":false}'],
+    ],
+    down: { status: 200 },
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'or enters one that is not there', labels([nodepool, 'gone'])),
+    shown: [
+      [label(nodepool), 'gone'],
+      [annotation(previous), null],
+    ],
+  },
+  {
+    ...patch(
+      `${nodes}/orphan`,
+      'it is not made an edge worker by anybody',
+      labels([edgeWorker, 'true']),
+      422,
+    ),
+    said: /only nodes themselves/,
+  },
+  {
+    ...patch(`${nodes}/orphan`, 'but by itself', labels([edgeWorker, 'true'])),
+    as: 'system:node:orphan',
+    shown: [[label(edgeWorker), 'true']],
+  },
+  {
+    ...patch(`${nodes}/in-host`, 'what is no matter of pools is changed', {
+      metadata: { labels: { x: 'y' } },
+      spec: { unschedulable: true },
+    }),
+    shown: [[label('x'), 'y']],
+  },
+]
+
+const zone = { key: 'zone', operator: 'In', values: ['a'] }
+const off = { key: hostnetwork, operator: 'NotIn', values: ['true'] }
+const byName = { key: 'metadata.name', operator: 'In', values: ['edge-1'] }
+const required = (...nodeSelectorTerms: Json[]): JsonObject => ({
+  nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+})
+const preferred = {
+  preferredDuringSchedulingIgnoredDuringExecution: [
+    { weight: 1, preference: { matchExpressions: [zone] } },
+  ],
+}
+
+const affinities: readonly (readonly [string, JsonObject | undefined])[] = [
+  ['no affinity', undefined],
+  ['no node affinity', { podAntiAffinity: {} }],
+  ['a preferred one only', { nodeAffinity: preferred }],
+  ['a term', required({ matchExpressions: [zone] })],
+  [
+    'terms, one of which says so',
+    required({ matchExpressions: [zone, off] }, { matchExpressions: [zone] }),
+  ],
+  ['all of which say so', required({ matchExpressions: [off] }, { matchExpressions: [zone, off] })],
+  ['a term of fields', required({ matchFields: [byName] })],
+  ['a term that matches nothing', required({})],
+  ['one of them beside another', required({}, { matchExpressions: [zone], matchFields: [byName] })],
+  [
+    'a term that nearly says so',
+    required({ matchExpressions: [{ ...off, values: ['true', 'x'] }] }),
+  ],
+]
+
+const podOf = (affinity: JsonObject | undefined, annotations: JsonObject): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'new', namespace: 'default', annotations },
+  spec: { containers: [{ name: 'a', image: 'a' }], ...(affinity && { affinity }) },
+})
+
+const exclude = 'apps.openyurt.io/exclude-host-network-pool'
+const mirror = { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': 'file' }
+const pods = '/api/v1/namespaces/default/pods'
+
+export const podCases: readonly Case[] = [
+  ...affinities.map(([what, affinity]): Case => {
+    const pod = podOf(affinity, { [exclude]: 'true' })
+    const kept = at(keptOffHostNetwork(pod), 'spec', 'affinity') ?? null
+    return {
+      ...create(pods, `an excluded pod with ${what}`, pod),
+      shown: [[['spec', 'affinity'], kept]],
+      down: { status: 201 },
+    }
+  }),
+  ...['True', '', 'false'].map((value): Case => ({
+    ...create(
+      pods,
+      `a pod that says ${JSON.stringify(value)}`,
+      podOf(undefined, { [exclude]: value }),
+    ),
+    shown: [[['spec', 'affinity'], null]],
+  })),
+  {
+    ...create(pods, 'a pod that says nothing', podOf(required({ matchExpressions: [zone] }), {})),
+    shown: [[['spec', 'affinity'], required({ matchExpressions: [zone] })]],
+  },
+  {
+    ...create(pods, 'a mirror pod', {
+      ...podOf(undefined, { [exclude]: 'true', ...mirror }),
+      spec: { nodeName: 'in-host', containers: [{ name: 'a', image: 'a' }] },
+    }),
+    shown: [[['spec', 'affinity'], null]],
+  },
+  {
+    ...create(
+      pods,
+      'an excluded pod with no terms, which the API server refuses',
+      podOf(required(), { [exclude]: 'true' }),
+      422,
+    ),
+    said: /at least one node selector term/,
+  },
+]
