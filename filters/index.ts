@@ -1,7 +1,10 @@
 import type { FilterDefinition } from '../src/filter/filter.ts'
+import type { NetworkVerdicts } from '../src/filter/host-network/verdicts.ts'
+import type { Inputs } from '../src/filter/inputs.ts'
 import { discardcloudservice } from './discardcloudservice.ts'
 import { forwardkubesvctraffic } from './forwardkubesvctraffic.ts'
 import { inclusterconfig } from './inclusterconfig.ts'
+import { hostnetworkpropagation } from './hostnetworkpropagation.ts'
 import { masterservice } from './masterservice.ts'
 import { nodeportisolation } from './nodeportisolation.ts'
 import { serviceenvupdater } from './serviceenvupdater.ts'
@@ -18,3 +21,9 @@ export const builtInFilters: readonly FilterDefinition[] = [
   inclusterconfig,
   serviceenvupdater,
 ]
+
+/** These and, after them, the one that keeps verdicts: it changes nothing that they look at. `propagation` is its mode. */
+export const allFilters = (
+  verdicts: NetworkVerdicts,
+  propagation: Inputs['propagation'],
+): readonly FilterDefinition[] => [...builtInFilters, hostnetworkpropagation(verdicts, propagation)]

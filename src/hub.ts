@@ -15,6 +15,7 @@ import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
+import { HostNetwork, verdictsOf } from './hub/host-network.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
@@ -115,7 +116,8 @@ export async function startHub(
   const store = unshared.use(
     await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted, needed }),
   )
-  const filters = new EnabledFilters(config, metrics, log)
+  const verdicts = unshared.use(verdictsOf(config, store, { onKept: () => filters.remake(), log }))
+  const filters: EnabledFilters = new EnabledFilters(config, verdicts, metrics, log)
   filters.modules(own)
   const moduleFollower = unshared.use(
     followedModules(config, own, { filters, health, metrics, log }),
@@ -124,6 +126,9 @@ export async function startHub(
     new Shown(join(config.rootDir, 'shown.json'), (err) =>
       log.error({ err }, 'what clients were shown could not be written'),
     ),
+  )
+  const hostNetwork = unshared.use(
+    new HostNetwork({ inForce, inputs: () => filters.inputs, store, verdicts, metrics, log }),
   )
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
@@ -165,7 +170,10 @@ export async function startHub(
   learn = (exchange) => inputs.learn(filters.needsOf(exchange))
   cacheAgents = () => configMap.cacheAgents
   const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
-  stir = () => boot.stir()
+  stir = () => {
+    boot.stir()
+    hostNetwork.stir()
+  }
   tellNeeded = () => boot.needed()
   const ops = await listenOps({
     ...placeOf(config, 'ops'),
@@ -178,7 +186,7 @@ export async function startHub(
       ...inputs.remarks(),
       boot.remark(),
     ],
-    inspections: { boot: () => boot.verdict() },
+    inspections: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
@@ -201,6 +209,8 @@ export async function startHub(
     online: () => cloud.online,
     reconfigure: (next) => {
       current = next
+      // Before anything is shown in another mode.
+      if (next.hostNetworkPropagation !== 'off') verdicts.keep()
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()

@@ -49,6 +49,7 @@ export interface HubConfig {
     readonly disabled: ReadonlySet<string>
     readonly modules: readonly string[]
   }
+  /** 'off' too where the filter is among those that are left out. */
   readonly hostNetworkPropagation: Values['host-network-propagation']
   /** How pods can reach the hub, as far as is known. All absent or false: they cannot. */
   readonly pods: {
@@ -142,9 +143,12 @@ export function configOf(
       disabled,
       modules: values['filter-module'],
     },
-    hostNetworkPropagation: disabled.has('hostnetworkpropagation')
-      ? 'off'
-      : values['host-network-propagation'],
+    hostNetworkPropagation:
+      values['enable-resource-filter'] &&
+      !disabled.has('*') &&
+      !disabled.has('hostnetworkpropagation')
+        ? values['host-network-propagation']
+        : 'off',
     pods: {
       dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
       hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },

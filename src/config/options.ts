@@ -361,10 +361,11 @@ export const options = {
   'host-network-propagation': option({
     type: is.oneOf(['off', 'on', 'guarded', 'observe']),
     group: 'Filters',
-    help: 'Whether pods of a host-network pool are shown on the host network.',
+    live: true,
+    help: 'Whether the kubelet is shown pods of a host-network pool on the host network, as in OpenYurt 1.4: on; or what that would do is only told: observe. How a pod was first shown it stays, in any mode.',
     default: 'off',
     remark: laterUnless(
-      (mode) => mode === 'off',
+      (mode) => mode !== 'guarded',
       'pods are shown as they are; all it does is that the plain proxy has to be asked for',
     ),
   }),

@@ -60,6 +60,10 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly needs: readonly Needs[]
   /** Those of `needs` without which the filter would guess: while one has never been known, its components get 503, as for what was never listed. */
   readonly awaits?: readonly Needs[]
+  /**
+   * It stands even where it is switched off, because it has to keep to what it has shown; that it is switched off is then among its inputs.
+   */
+  readonly lasting?: true
   /** `undefined`: the filter has nothing to do here; `warn` says why, where somebody could be surprised. */
   create(
     inputs: Pick<Inputs, Needs>,

@@ -58,6 +58,11 @@ export class Filters implements FilterChain {
     this.#make()
   }
 
+  /** As they were told last. */
+  get inputs(): Inputs {
+    return this.#inputs
+  }
+
   chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
     const standing = this.#standing(component, gvr, verb)
     if (standing.length === 0) return undefined

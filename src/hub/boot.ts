@@ -250,7 +250,7 @@ const lookEvery = (refreshMs: number): number =>
   refreshMs === 0 ? lookMs : Math.min(lookMs, Math.max(refreshMs / 10, leastLookMs))
 
 /** Differs after every change of the pods. Reads no object. */
-function podsVersion(store: ObjectStore, nodeName: string): string {
+export function podsVersion(store: ObjectStore, nodeName: string): string {
   const { gvr, fieldSelector = '' } = podsOf(nodeName)
   const versions = (['protobuf', 'json'] as const).map((encoding) =>
     store.version({

@@ -67,7 +67,11 @@ export function dataPath(parts: DataPathParts): DataPath {
   const handler = pipeline({
     callers: {
       nodeName: config.nodeName,
-      plainServed: config.proxy.plain === 'served',
+      get plainServed() {
+        // Whether it listens at all is the start's to say.
+        const { plain } = inForce().proxy
+        return (plain === 'off' ? config.proxy.plain : plain) === 'served'
+      },
       get anonymousLoopback() {
         return inForce().anonymousLoopback
       },

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
-import { builtInFilters } from '../../filters/index.ts'
+import { allFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Chain, FilterChain } from '../filter/chain.ts'
 import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
+import type { NetworkVerdicts } from '../filter/host-network/verdicts.ts'
 import type { InputName, Inputs } from '../filter/inputs.ts'
 import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
@@ -16,12 +17,16 @@ import type { ResourceVerb } from '../request/request-info.ts'
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
 export class EnabledFilters implements FilterChain {
   readonly #filters: Filters
+  readonly #verdicts: NetworkVerdicts
+  #builtIn: readonly FilterDefinition[]
   #config: HubConfig
   #own: readonly FilterDefinition[] = []
 
-  constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
+  constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
     this.#config = config
-    this.#filters = new Filters(enabled(config, []), inputsOf(config), {
+    this.#verdicts = verdicts
+    this.#builtIn = allFilters(verdicts, propagationOf(config))
+    this.#filters = new Filters(enabled(config, this.#builtIn), inputsOf(config), {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
@@ -41,6 +46,11 @@ export class EnabledFilters implements FilterChain {
 
   onChange(act: () => void): Disposable {
     return this.#filters.onChange(act)
+  }
+
+  /** What filters know now. */
+  get inputs(): Inputs {
+    return this.#filters.inputs
   }
 
   /** Whether the answer to an exchange may be changed, now or while it lasts. */
@@ -73,17 +83,26 @@ export class EnabledFilters implements FilterChain {
    * changes nothing then.
    */
   modules(definitions: readonly FilterDefinition[]): void {
-    const names = [...builtInFilters, ...definitions].map(({ name }) => name)
+    const names = [...this.#builtIn, ...definitions].map(({ name }) => name)
     const twice = names.find((name, at) => names.indexOf(name) !== at)
     if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
-    this.#filters.define(enabled(this.#config, definitions))
+    this.#filters.define(enabled(this.#config, [...this.#builtIn, ...definitions]))
+  }
+
+  /** Makes those filters anew that depend on whether verdicts are written. */
+  remake(): void {
+    this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#config))
+    this.#filters.define(enabled(this.#config, [...this.#builtIn, ...this.#own]))
   }
 
   reconfigure(next: HubConfig): void {
     const before = inputsOf(this.#config)
     this.#config = next
-    this.#filters.define(enabled(next, this.#own))
+    if (propagationOf(next) !== before.propagation) {
+      this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
+    }
+    this.#filters.define(enabled(next, [...this.#builtIn, ...this.#own]))
     if (!isDeepStrictEqual(inputsOf(next), before)) this.#filters.inform(configured(next))
   }
 }
@@ -105,20 +124,28 @@ export const owedHooks = (metrics: HubMetrics, log: Logger): OwedHooks => ({
   },
 })
 
+/** Those that have to keep to what they have shown stand in any case. */
 const enabled = (
   { filters }: HubConfig,
-  own: readonly FilterDefinition[],
+  all: readonly FilterDefinition[],
 ): readonly FilterDefinition[] =>
-  filters.enabled && !filters.disabled.has('*')
-    ? [...builtInFilters, ...own].filter(({ name }) => !filters.disabled.has(name))
-    : []
+  all.filter(
+    ({ name, lasting }) =>
+      lasting ?? (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
+  )
 
 /** What the configuration alone tells. */
-const configured = ({ nodeName, pods }: HubConfig): Pick<Inputs, 'nodeName' | 'hubAddress'> => ({
-  nodeName,
+const configured = (
+  config: HubConfig,
+): Pick<Inputs, 'nodeName' | 'hubAddress' | 'propagation'> => ({
+  nodeName: config.nodeName,
   // By default the hub listens on loopback, with a certificate that pods do not trust: the operator says so where it is otherwise.
-  hubAddress: pods.hubAddress ?? null,
+  hubAddress: config.pods.hubAddress ?? null,
+  propagation: propagationOf(config),
 })
+
+const propagationOf = ({ hostNetworkPropagation }: HubConfig): Inputs['propagation'] =>
+  hostNetworkPropagation === 'guarded' ? 'off' : hostNetworkPropagation
 
 const inputsOf = (config: HubConfig): Inputs => ({
   ...configured(config),
@@ -126,5 +153,4 @@ const inputsOf = (config: HubConfig): Inputs => ({
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
-  propagation: 'off',
 })

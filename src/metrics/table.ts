@@ -224,6 +224,18 @@ export const metricTable = {
     help: 'Watches whose clients were made to list again (410), since their filters changed or what they were shown is not known.',
     labels: ['component', 'resource'],
   },
+  hostNetworkPods: {
+    name: 'nodehub_host_network_pods',
+    type: 'gauge',
+    help: 'Pods of this node by the network on which the kubelet is shown them: host, they ask for it; propagated, they do not; pod. would: those of pod that --host-network-propagation=on would propagate if they were new. All 0 where the mode was never other than off and nothing is propagated.',
+    labels: ['kind'],
+  },
+  hostNetworkPortClashes: {
+    name: 'nodehub_host_network_port_clashes',
+    type: 'gauge',
+    help: 'Ports that pods which are propagated, or would be, share with other pods or with what a node usually has there (`nodehub inspect host-network` names them).',
+    labels: [],
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

@@ -49,10 +49,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
         upstreams: [cloud],
         flags: [unfiltered],
       })
-      const kubelet = hub.as('kubelet', { encoding })
+      const kubelet = hub.as('flanneld', { encoding })
       const plain = new Map<string, Buffer>()
       for (const path of [podsOfNode, big]) {
-        const direct = await gzipped(cloud.as('kubelet', { encoding }), path)
+        const direct = await gzipped(cloud.as('flanneld', { encoding }), path)
         const through = await gzipped(kubelet, path)
         t.equal(direct.headers['content-encoding'], 'gzip', path)
         t.strictSame(lastingHeaders(through), lastingHeaders(direct))
@@ -113,8 +113,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
         upstreams: [cloud],
         flags: ['--upstream-compression', unfiltered],
       })
-      const direct = await cloud.as('kubelet', { encoding }).get(podsOfNode)
-      for (const component of ['kubelet', 'unrecorded']) {
+      const direct = await cloud.as('flanneld', { encoding }).get(podsOfNode)
+      for (const component of ['flanneld', 'unrecorded']) {
         const plain = await hub.as(component, { encoding }).get(podsOfNode)
         t.ok(plain.body.equals(direct.body), component)
         t.equal(plain.headers['content-encoding'], undefined)
@@ -122,7 +122,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.equal(compressed.headers['content-encoding'], 'gzip')
         t.ok(gunzipSync(compressed.body).equals(direct.body))
       }
-      await hub.as('kubelet', { encoding }).get(big)
+      await hub.as('flanneld', { encoding }).get(big)
       t.strictSame(acceptEncodings(cloud, podsOfNode), [undefined, 'gzip', 'gzip', 'gzip', 'gzip'])
       t.strictSame(acceptEncodings(cloud, big), [undefined], 'lists and watches only')
       const [packed, inflated] = await Promise.all([
@@ -219,7 +219,7 @@ void t.test(
     const hub = await startTestHub(t, { upstreams: [teller], flags: [unfiltered] })
     const bomb = gzipSync(`{"kind":"Pod","data":"${'x'.repeat(17 * 1024 * 1024)}"}`)
     teller.answer = (response) => response.writeHead(200, packedFields).end(bomb)
-    const answer = await gzipped(hub.as('kubelet'), '/api/v1/namespaces/default/pods/a')
+    const answer = await gzipped(hub.as('flanneld'), '/api/v1/namespaces/default/pods/a')
     t.ok(answer.body.equals(bomb))
     t.equal(await hub.metric('nodehub_recorded_total{kind="object"}'), 0)
   },

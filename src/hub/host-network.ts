@@ -1,0 +1,212 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { after, elapsed } from '../base/clock.ts'
+import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
+import { pods } from '../boot/resources.ts'
+import { cursorOf, type Cursor } from '../codec/cursor.ts'
+import { objectKind } from '../codec/list.ts'
+import type { HubConfig } from '../config/hub-config.ts'
+import {
+  hostNetworkReport,
+  type HostNetworkReport,
+  type PodOnNode,
+} from '../filter/host-network/report.ts'
+import { mayBePropagated, shownByStatus } from '../filter/host-network/rule.ts'
+import { KeptVerdicts, type Judged } from '../filter/host-network/verdicts.ts'
+import type { Inputs } from '../filter/inputs.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { Encoding } from '../kube/media-type.ts'
+import type { ReservedPort } from '../kube/node-ports.ts'
+import type { ApiObject } from '../kube/object.ts'
+import type { HubMetrics } from '../metrics/metrics.ts'
+import { objectForm } from '../request/form.ts'
+import { node } from '../request/identity.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { podsVersion } from './boot.ts'
+
+/** How pods of this node were shown; beside the cache, which somebody may throw away. */
+export function verdictsOf(
+  { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
+  store: ObjectStore,
+  { onKept, log }: { readonly onKept: () => void; readonly log: Logger },
+): KeptVerdicts {
+  const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
+    shownBefore: () => shownBefore(store, nodeName, log),
+    onKept,
+    onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
+  })
+  if (hostNetworkPropagation !== 'off') verdicts.keep()
+  return verdicts
+}
+
+/** All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each before that. */
+function shownBefore(store: ObjectStore, nodeName: string, log: Logger): readonly Judged[] {
+  const judged: Judged[] = []
+  try {
+    for (const { cursor, uid } of podsIn(store)) {
+      if (!mayBePropagated(cursor, nodeName)) continue
+      judged.push([uid, shownByStatus(cursor) ?? 'unchanged'])
+    }
+  } catch (err) {
+    // What is left out is judged by its status when it is shown next.
+    log.error({ err }, 'how pods were shown before could not be read from the cache')
+  }
+  return judged
+}
+
+/** Every pod that the node was given, in each form that is kept: several times, it may be, and of several ages. */
+function* podsIn(store: ObjectStore): Generator<OnePod> {
+  for (const encoding of ['protobuf', 'json'] as const) {
+    const audience = { identity: node, form: objectForm(encoding).key }
+    for (const { key } of store.collections(audience, pods, undefined)) {
+      const list = store.list(key)
+      if (!list) continue
+      for (const batch of list.batches) yield* each(encoding, objectKind(list.gvk), batch)
+    }
+  }
+}
+
+interface OnePod {
+  readonly cursor: Cursor
+  readonly uid: string
+}
+
+function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Generator<OnePod> {
+  for (const object of objects) {
+    yield { cursor: cursorOf(encoding, gvk, object), uid: object.uid }
+  }
+}
+
+export interface HostNetworkParts {
+  readonly inForce: () => HubConfig
+  readonly inputs: () => Inputs
+  readonly store: ObjectStore
+  readonly verdicts: KeptVerdicts
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** Changes of pods within this time are looked at together; and looking takes no more than this part of the time. */
+const leastLookMs = 1000
+const lookingPart = 0.1
+
+/** Follows the node's pods: forgets the verdicts of those that are gone, and tells of those that are, or would be, propagated. */
+export class HostNetwork implements Disposable {
+  readonly #parts: HostNetworkParts
+  readonly #versionAtStart: string
+  #version: string | undefined
+  #next: Disposable | undefined
+  #pauseMs = leastLookMs
+  #told: ReadonlySet<string> = new Set()
+  #closed = false
+
+  constructor(parts: HostNetworkParts) {
+    this.#parts = parts
+    this.#versionAtStart = this.#podsVersion()
+    parts.metrics.onRead(() => this.#show())
+    this.stir()
+  }
+
+  /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
+  report(): HostNetworkReport {
+    const { inForce, inputs, verdicts, log } = this.#parts
+    const about = {
+      inputs: inputs(),
+      verdictOf: (uid: string) => verdicts.of(uid),
+      reserved: portsOfHub(inForce()),
+    }
+    try {
+      return hostNetworkReport({ ...about, pods: this.#pods() })
+    } catch (err) {
+      log.error({ err }, 'the pods of the node could not be gone through')
+      return hostNetworkReport({ ...about, pods: undefined })
+    }
+  }
+
+  /** Something was written to the store. */
+  stir(): void {
+    if (this.#closed) return
+    this.#next ??= after(this.#pauseMs, () => {
+      this.#next = undefined
+      this.#look()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    this.#next?.[Symbol.dispose]()
+  }
+
+  /** As the kubelet asks for them; `undefined`: it never did. */
+  #pods(): Iterable<OnePod> | undefined {
+    const { inForce, store } = this.#parts
+    const { nodeName } = inForce()
+    const known = knowledgeIn(store, nodeName, () => false).collection(podsOf(nodeName))
+    return known && each(known.encoding, known.gvk, known.objects)
+  }
+
+  #podsVersion(): string {
+    const { inForce, store } = this.#parts
+    return podsVersion(store, inForce().nodeName)
+  }
+
+  #look(): void {
+    const { store, verdicts, log } = this.#parts
+    // Where nothing was ever propagated, and could not be, nobody asks.
+    if (!verdicts.areKept) return
+    const version = this.#podsVersion()
+    if (version === this.#version) return
+    const began = elapsed()
+    try {
+      if (this.#pods() === undefined) return
+      const present = new Set([...podsIn(store)].map(({ uid }) => uid))
+      verdicts.retain(present, version !== this.#versionAtStart)
+      this.#tell()
+      this.#version = version
+    } catch (err) {
+      log.error({ err }, 'which pods are gone could not be told')
+    }
+    this.#pauseMs = Math.max(leastLookMs, (elapsed() - began) / lookingPart)
+  }
+
+  /** Once for each pod and mode. */
+  #tell(): void {
+    const { log } = this.#parts
+    const { mode, pods: all = [] } = this.report()
+    const concerned = all.filter(({ network, anew }) =>
+      mode === 'on' ? network === 'propagated' : network === 'pod' && anew === 'propagated',
+    )
+    const keyOf = ({ uid }: PodOnNode): string => `${mode} ${uid}`
+    if (mode !== 'off') {
+      for (const pod of concerned) {
+        if (this.#told.has(keyOf(pod))) continue
+        const { namespace, name, clashes } = pod
+        const level = clashes.length > 0 ? 'warn' : 'info'
+        const what = mode === 'on' ? 'is shown' : 'would be shown'
+        log[level]({ pod: `${namespace}/${name}`, clashes }, `a pod ${what} on the host network`)
+      }
+    }
+    this.#told = new Set(concerned.map(keyOf))
+  }
+
+  #show(): void {
+    const { metrics, verdicts } = this.#parts
+    metrics.hostNetworkPods.clear()
+    const { pods: all = [] } = verdicts.areKept ? this.report() : {}
+    for (const kind of ['host', 'propagated', 'pod'] as const) {
+      const shown = all.filter(({ network }) => network === kind)
+      metrics.hostNetworkPods.set({ kind }, shown.length)
+    }
+    const would = all.filter(({ network, anew }) => network === 'pod' && anew === 'propagated')
+    metrics.hostNetworkPods.set({ kind: 'would' }, would.length)
+    const clashes = all.reduce((sum, pod) => sum + pod.clashes.length, 0)
+    metrics.hostNetworkPortClashes.set(clashes)
+  }
+}
+
+/** As they are configured. */
+const portsOfHub = ({ ops, proxy }: HubConfig): readonly ReservedPort[] => [
+  { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
+  { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },
+  { port: proxy.securePort, protocol: 'TCP', use: 'the hub' },
+]

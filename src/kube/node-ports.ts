@@ -1,0 +1,38 @@
+/** A port that something on a node itself is likely to have, and what that is. */
+export interface ReservedPort {
+  readonly port: number
+  readonly protocol: string
+  readonly use: string
+}
+
+const tcp = (port: number, use: string): ReservedPort => ({ port, protocol: 'TCP', use })
+
+/** Ports of a node that are taken, or soon may be, whatever pods declare: the hub's own are the configuration's to tell. */
+const reserved: readonly ReservedPort[] = [
+  tcp(22, 'ssh'),
+  tcp(53, 'DNS'),
+  { port: 53, protocol: 'UDP', use: 'DNS' },
+  tcp(80, 'HTTP'),
+  tcp(443, 'HTTPS'),
+  tcp(6443, 'an API server'),
+  tcp(9099, 'the health of a network plugin'),
+  tcp(9890, 'a network plugin'),
+  tcp(10248, 'the health of the kubelet'),
+  tcp(10249, 'metrics of kube-proxy'),
+  tcp(10250, 'the kubelet'),
+  tcp(10256, 'the health of kube-proxy'),
+]
+
+/** Services of type NodePort (kube-apiserver --service-node-port-range). */
+const nodePorts = { first: 30_000, last: 32_767, use: 'services of type NodePort' }
+
+/** What on the node is likely to have a port; `undefined`: nothing that is known. `more`: those of the hub itself. */
+export function reservedFor(
+  port: number,
+  protocol: string,
+  more: readonly ReservedPort[],
+): string | undefined {
+  if (port >= nodePorts.first && port <= nodePorts.last) return nodePorts.use
+  const all = [...more, ...reserved]
+  return all.find((each) => each.port === port && each.protocol === protocol)?.use
+}

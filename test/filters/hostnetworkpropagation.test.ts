@@ -1,0 +1,243 @@
+import t from 'tap'
+import { hostnetworkpropagation } from '../../filters/hostnetworkpropagation.ts'
+import { Filters } from '../../src/filter/filters.ts'
+import type { Judged, NetworkVerdict } from '../../src/filter/host-network/verdicts.ts'
+import type { Inputs, PoolFacts } from '../../src/filter/inputs.ts'
+import type { ApiObject } from '../../src/kube/object.ts'
+import type { StatusError } from '../../src/kube/status.ts'
+import { inputsOf } from '../kit/inputs.ts'
+import { podCursor, podKind, podObject, statuses, type PodParts } from '../kit/pods.ts'
+
+const pods = { group: '', version: 'v1', resource: 'pods' }
+
+const pool = (hostNetwork: boolean | undefined): PoolFacts => ({
+  name: 'pool-1',
+  type: 'Edge',
+  hostNetwork,
+  labels: {},
+  annotations: {},
+})
+
+/** Verdicts that last as long as the test. */
+function verdictsInMemory(known: readonly Judged[] = []) {
+  const verdicts = new Map<string, NetworkVerdict>(known)
+  return {
+    verdicts,
+    areKept: true,
+    of: (uid: string) => verdicts.get(uid),
+    settle(judged: readonly Judged[]) {
+      for (const [uid, verdict] of judged) {
+        if (!verdicts.has(uid)) verdicts.set(uid, verdict)
+      }
+      return undefined
+    },
+  }
+}
+
+type Known = Partial<Pick<Inputs, 'propagation' | 'pool'>>
+
+/** The filter as a hub has it, which settles before it judges. */
+function filterOf(known: Known, kept = verdictsInMemory()) {
+  const filters = new Filters(
+    [hostnetworkpropagation(kept, known.propagation ?? 'off')],
+    inputsOf(known),
+    {
+      warn: () => undefined,
+      onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
+    },
+  )
+  const chain = filters.chainFor('kubelet', pods, 'list')
+  if (!chain) throw new Error('it stands for nothing')
+  return { chain, filters, kept }
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  const isPropagated = (object: ApiObject | undefined): boolean =>
+    object !== undefined && podCursor(encoding, object).value(['spec', 'hostNetwork']) === true
+
+  const shown = async (known: Known, parts: PodParts = {}, judged: readonly Judged[] = []) => {
+    const { chain } = filterOf(known, verdictsInMemory(judged))
+    const object = podObject(encoding, 'a', parts)
+    await chain.before(podKind, encoding, [object])
+    const look = chain.look(podKind, encoding, object)
+    return { look, object, propagated: isPropagated(look) }
+  }
+
+  void t.test(`the cases of OpenYurt 1.4: ${encoding}`, async (t) => {
+    const hostPool = { propagation: 'on', pool: pool(true) } as const
+    const podPool = { propagation: 'on', pool: pool(false) } as const
+
+    await t.test('a pod that asks for the host network is left alone', async (t) => {
+      const { look, object } = await shown(hostPool, { spec: { hostNetwork: true } })
+      t.equal(look, object)
+    })
+
+    await t.test('what is no pod is left alone', async (t) => {
+      const { chain } = filterOf(hostPool)
+      const object = podObject(encoding, 'a')
+      const kind = { group: '', version: 'v1', kind: 'PodTemplate' }
+      await chain.before(kind, encoding, [object])
+      t.equal(chain.look(kind, encoding, object), object)
+    })
+
+    await t.test('in a pool with hostNetwork a pod is shown on the host network', async (t) => {
+      t.ok((await shown(hostPool)).propagated)
+    })
+
+    await t.test('in a pool without hostNetwork it is left alone', async (t) => {
+      const { look, object } = await shown(podPool)
+      t.equal(look, object)
+    })
+
+    await t.test('on a node in no pool it is left alone', async (t) => {
+      const { look, object } = await shown({ propagation: 'on', pool: null })
+      t.equal(look, object)
+    })
+
+    await t.test('a pod of another node is left alone', async (t) => {
+      const { look, object } = await shown(hostPool, { spec: { nodeName: 'node-2' } })
+      t.equal(look, object)
+    })
+
+    for (const [known, propagated] of [
+      [hostPool, true],
+      [podPool, false],
+    ] as const) {
+      await t.test(`two pods in such a pool are shown alike: ${propagated}`, async (t) => {
+        const { chain } = filterOf(known)
+        const both = ['a', 'b'].map((name) => podObject(encoding, name))
+        await chain.before(podKind, encoding, both)
+        const looks = both.map((object) => isPropagated(chain.look(podKind, encoding, object)))
+        t.strictSame(looks, [propagated, propagated])
+      })
+    }
+
+    await t.test('while the kind of the pool was never known nothing is shown', async (t) => {
+      for (const unknown of [undefined, pool(undefined)]) {
+        const refused = shown({ propagation: 'on', pool: unknown })
+        const { status } = (await refused.catch((error: unknown) => error)) as StatusError
+        t.match(status, { code: 503, message: /^hostnetworkpropagation: / })
+      }
+    })
+  })
+
+  void t.test(`nothing but hostNetwork is written: ${encoding}`, async (t) => {
+    const ports = [{ containerPort: 80, protocol: 'TCP' }]
+    const parts = {
+      spec: { dnsPolicy: 'ClusterFirst', containers: [{ name: 'main', image: 'main', ports }] },
+    }
+    const { look } = await shown({ propagation: 'on', pool: pool(true) }, parts)
+    const asked = podObject(encoding, 'a', { spec: { ...parts.spec, hostNetwork: true } })
+    t.ok(look)
+    if (!look) return
+    const [made, wanted] = [look, asked].map((object) => podCursor(encoding, object))
+    for (const path of [
+      ['spec', 'dnsPolicy'],
+      ['spec', 'hostNetwork'],
+      ['spec', 'nodeName'],
+      ['spec', 'containers', 0, 'ports', 0, 'containerPort'],
+      ['spec', 'containers', 0, 'ports', 0, 'hostPort'],
+      ['status', 'phase'],
+    ]) {
+      t.equal(made?.value(path), wanted?.value(path), path.join('.'))
+    }
+    t.match(look, { uid: 'a', resourceVersion: '7', namespace: 'default', name: 'a' })
+  })
+
+  void t.test(`mirrors of static pods are left alone: ${encoding}`, async (t) => {
+    const annotations = { 'kubernetes.io/config.mirror': 'x' }
+    const { look, object } = await shown(
+      { propagation: 'on', pool: pool(true) },
+      { metadata: { annotations } },
+    )
+    t.equal(look, object)
+  })
+
+  void t.test(`without a verdict the status decides, in every mode: ${encoding}`, async (t) => {
+    for (const propagation of ['off', 'on', 'observe'] as const) {
+      for (const kind of [pool(true), pool(false), null, undefined]) {
+        const known = { propagation, pool: kind }
+        const onHost = await shown(known, { status: statuses.onHost })
+        t.ok(onHost.propagated, 'its address is the host’s')
+        const elsewhere = await shown(known, { status: statuses.onPodNetwork })
+        t.equal(elsewhere.look, elsewhere.object, 'it has an address of its own')
+        const early = await shown(known, { status: statuses.beingMade })
+        t.equal(early.look, early.object, 'the host is named, and it has no address yet')
+      }
+    }
+    const second = {
+      ...statuses.onHost,
+      hostIP: '10.0.0.9',
+      hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
+    }
+    t.ok((await shown({}, { status: second })).propagated, 'any of the host’s addresses')
+  })
+
+  void t.test(`a verdict holds, whatever mode, pool and status say: ${encoding}`, async (t) => {
+    for (const propagation of ['off', 'on', 'observe'] as const) {
+      for (const kind of [pool(true), pool(false), pool(undefined), null, undefined]) {
+        for (const status of [{}, ...Object.values(statuses)]) {
+          const known = { propagation, pool: kind }
+          const kept = await shown(known, { status }, [['a', 'propagated']])
+          t.ok(kept.propagated)
+          const left = await shown(known, { status }, [['a', 'unchanged']])
+          t.equal(left.look, left.object)
+        }
+      }
+    }
+  })
+
+  void t.test(`off and observe show pods as they are: ${encoding}`, async (t) => {
+    for (const propagation of ['off', 'observe'] as const) {
+      const { look, object } = await shown({ propagation, pool: pool(true) })
+      t.equal(look, object)
+    }
+  })
+
+  void t.test(`what is shown first is settled before it is shown: ${encoding}`, async (t) => {
+    const { chain, kept, filters } = filterOf({ propagation: 'on', pool: pool(true) })
+    const [a, b, own] = [
+      podObject(encoding, 'a'),
+      podObject(encoding, 'b', { status: statuses.onPodNetwork }),
+      podObject(encoding, 'own', { spec: { hostNetwork: true } }),
+    ]
+    await chain.before(podKind, encoding, [a, b, own])
+    t.strictSame(
+      [...kept.verdicts],
+      [
+        ['a', 'propagated'],
+        ['b', 'unchanged'],
+      ],
+    )
+    filters.define([hostnetworkpropagation(kept, 'off')])
+    filters.inform({ propagation: 'off', pool: pool(false) })
+    const later = filters.chainFor('kubelet', pods, 'watch')
+    t.ok(isPropagated(later?.look(podKind, encoding, a)), 'and kept')
+  })
+
+  void t.test(`a pod that cannot be read settles nothing: ${encoding}`, async (t) => {
+    const failures: string[] = []
+    const kept = verdictsInMemory()
+    const known = inputsOf({ propagation: 'on', pool: pool(true) })
+    const filters = new Filters([hostnetworkpropagation(kept, 'on')], known, {
+      warn: () => undefined,
+      onFailure: (name) => failures.push(name),
+    })
+    const chain = filters.chainFor('kubelet', pods, 'list')
+    const whole = podObject(encoding, 'a')
+    const torn = { ...whole, bytes: whole.bytes.subarray(0, whole.bytes.length - 9) }
+    await chain?.before(podKind, encoding, [torn])
+    t.equal(kept.verdicts.size, 0)
+    t.equal(chain?.look(podKind, encoding, torn), torn)
+    t.strictSame(failures, ['hostnetworkpropagation'])
+  })
+}
+
+void t.test('it stands for the kubelet’s pods, read and written, and nothing else', async (t) => {
+  const { filters } = filterOf({})
+  for (const verb of ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as const) {
+    t.ok(filters.chainFor('kubelet', pods, verb), verb)
+  }
+  t.notOk(filters.chainFor('kubelet', { ...pods, resource: 'services' }, 'list'))
+  t.notOk(filters.chainFor('kube-proxy', pods, 'list'))
+})
