@@ -3,6 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { understood } from '../src/cli/inspect.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
+import { joinFlags } from '../src/cli/join-command.ts'
+import { leaveFlags } from '../src/cli/leave-command.ts'
 import { lintFlags } from '../src/cli/lint-command.ts'
 import { manifests } from '../src/cli/manifests.ts'
 import { readConfig } from '../src/config/config.ts'
@@ -54,6 +56,8 @@ void t.test('every command that a document shows is understood', async (t) => {
   for (const line of commands) {
     const [, command, ...argv] = line.split(' ')
     if (command === 'inspect') t.strictSame(understood(argv).mistakes, [], line)
+    else if (command === 'join') t.strictSame(readFlags(joinFlags, argv).mistakes, [], line)
+    else if (command === 'leave') t.strictSame(readFlags(leaveFlags, argv).mistakes, [], line)
     else if (command === 'lint') t.strictSame(readFlags(lintFlags, argv).mistakes, [], line)
     else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
     else if (command === 'check-config') {

@@ -13,7 +13,7 @@ export const floors: readonly (readonly string[])[] = [
   ['exchange'],
   ['client', 'store'],
   ['filter', 'identity', 'boot', 'lint', 'cache', 'local', 'remote', 'server'],
-  ['pipeline', 'cluster'],
+  ['pipeline', 'cluster', 'join'],
   ['hub', 'sandbox'],
   ['cli'],
   ['main.ts'],

@@ -41,6 +41,9 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
 }
 
+/** Resolves after `ms`; unlike `sleep` it keeps the process alive: for a command that has nothing else to wait for. */
+export const pause = (ms: number): Promise<void> => wait(ms)
+
 /** Resolves when everything that waits for the loop has had its turn. */
 export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 

@@ -24,6 +24,14 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'ask the hub of this node whether the node would come back without a link',
     load: async () => (await import('./inspect.ts')).inspect,
   },
+  join: {
+    summary: "write a node's files, so that its kubelet goes through the hub and it is in its pool",
+    load: async () => (await import('./join-command.ts')).join,
+  },
+  leave: {
+    summary: 'take back what join has written',
+    load: async () => (await import('./leave-command.ts')).leave,
+  },
   lint: {
     summary: 'say what the guidance for host-network pools finds in manifests and node files',
     load: async () => (await import('./lint-command.ts')).lint,

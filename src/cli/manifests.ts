@@ -6,14 +6,14 @@ import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '.
 import type { GVR } from '../kube/gvk.ts'
 import { nodeBuckets, nodePools } from '../kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
-import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
-import { staticPod } from './static-pod.ts'
+import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubelet-kubeconfig.ts'
+import { staticPod } from '../join/static-pod.ts'
 import { ownVersion } from '../base/own-version.ts'
 
 const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap'] as const
 
 /** Where the kubelet's rotation keeps its certificate and key, in one file. */
-const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
 
 type Part = (typeof parts)[number]
 

@@ -34,6 +34,8 @@ void t.test('every command has help that names its flags', async (t) => {
     'demo',
     'check-config',
     'inspect',
+    'join',
+    'leave',
     'lint',
     'manifests',
     'version',

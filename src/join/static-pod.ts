@@ -8,6 +8,10 @@ export interface StaticPodOptions {
   readonly rootDir: string
   /** A kubeconfig under /etc/kubernetes; absent: the kubelet's own certificate. */
   readonly kubeconfig: string | undefined
+  /** The NodePool of the node; absent: from the node's label. */
+  readonly nodePool?: string
+  /** Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy stays closed then. */
+  readonly hostNetwork?: boolean
 }
 
 const opsPort = 10267
@@ -74,13 +78,16 @@ export function staticPod(options: StaticPodOptions): object {
   }
 }
 
-function argsOf({ serverAddresses, namespace, rootDir, kubeconfig }: StaticPodOptions): string[] {
+function argsOf(options: StaticPodOptions): string[] {
+  const { serverAddresses, namespace, rootDir, kubeconfig, nodePool, hostNetwork = false } = options
   return [
     'start',
     `--server-addr=${serverAddresses}`,
     `--root-dir=${rootDir}`,
     ...(namespace === 'kube-system' ? [] : [`--namespace=${namespace}`]),
     kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
+    ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
+    ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
   ]
 }
 

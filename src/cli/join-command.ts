@@ -1,0 +1,309 @@
+import { ownVersion } from '../base/own-version.ts'
+import {
+  atLeastOne,
+  boolean,
+  listOf,
+  objectName,
+  optional,
+  port,
+  serverAddress,
+  text,
+} from '../config/value.ts'
+import { ApiServer } from '../join/api-server.ts'
+import { kindOfPool, labelNode, membershipOf } from '../join/cluster.ts'
+import { CannotJoin, carryOut, changingKind, planJoin, type JoinSettings } from '../join/join.ts'
+import { UnreadableFlags } from '../join/kubelet-flags.ts'
+import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
+import { NodeFiles } from '../join/node-files.ts'
+import { runtimeNetwork } from '../join/runtime-network.ts'
+import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { absolutePath, nodeNameFlag, placeFlags } from './join-flags.ts'
+import { kubeletPair } from './manifests.ts'
+import { printChanges } from './printed-changes.ts'
+
+/** What `nodehub join` takes. */
+export const joinFlags = {
+  'nodepool-name': commandFlag({
+    type: optional(objectName),
+    default: undefined,
+    defaultShown: 'required',
+    help: 'The NodePool that the node is to be in.',
+  }),
+  'host-network-pool': commandFlag({
+    type: optional(boolean),
+    default: undefined,
+    defaultShown: 'the API server is asked',
+    help: 'Whether that is a host-network pool.',
+  }),
+  'server-addr': commandFlag({
+    type: optional(atLeastOne(listOf(serverAddress))),
+    default: undefined,
+    defaultShown: "that of the kubelet's kubeconfig",
+    help: 'API servers of the hub.',
+  }),
+  image: commandFlag({
+    type: text('IMAGE'),
+    default: `nodehub:${ownVersion()}`,
+    help: "The hub's image.",
+  }),
+  namespace: commandFlag({
+    type: objectName,
+    default: 'kube-system',
+    help: "Of the hub's static pod.",
+  }),
+  'node-name': nodeNameFlag,
+  kubeconfig: commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: "the kubelet's own certificate",
+    help: "The hub's credentials, under /etc/kubernetes.",
+  }),
+  'kubelet-kubeconfig': commandFlag({
+    type: absolutePath,
+    default: '/etc/kubernetes/kubelet.conf',
+    help: "The kubelet's kubeconfig as it is now: tells how to ask an API server. It is left alone.",
+  }),
+  'hub-kubeconfig': commandFlag({
+    type: absolutePath,
+    default: '/etc/kubernetes/kubelet-nodehub.conf',
+    help: 'Where the kubeconfig that leads the kubelet to the hub is written.',
+  }),
+  'kubelet-flags': commandFlag({
+    type: absolutePath,
+    default: '/var/lib/kubelet/kubeadm-flags.env',
+    help: 'The environment file with KUBELET_KUBEADM_ARGS.',
+  }),
+  'manifest-dir': commandFlag({
+    type: absolutePath,
+    default: '/etc/kubernetes/manifests',
+    help: 'Where the kubelet looks for static pods.',
+  }),
+  'proxy-secure-port': commandFlag({
+    type: port,
+    default: 10268,
+    help: 'Of the hub.',
+  }),
+  'certificate-authority': commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: "the hub's own, which is made in pki/ of --root-dir",
+    help: 'Who vouches for the hub.',
+  }),
+  'client-certificate': commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: "what the kubelet's kubeconfig names",
+    help: "The kubelet's certificate.",
+  }),
+  'client-key': commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: 'the file of the certificate',
+    help: 'Its key.',
+  }),
+  'label-node': commandFlag({
+    type: boolean,
+    default: true,
+    help: 'Whether a Node that is there already is labelled with its pool; a kubelet labels only one that it makes. Default: true.',
+  }),
+  overwrite: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Write anew what was changed since the last join.',
+  }),
+  ...placeFlags,
+}
+
+type Values = FlagValues<typeof joinFlags>
+
+/** Writes the files that put a node's kubelet behind the hub, and the node into its pool. */
+export const join: Command = {
+  help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
+
+Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
+that leads to the hub, the hub's static pod, and in the kubelet's flags the labels of the pool and
+that kubeconfig. For a host-network pool also the network of loopback alone, and the hub's plain
+port stays closed. Joining again changes nothing, or what has changed; nodehub leave restores every
+byte. The kubelet goes on as it is until it is restarted. docs/run-on-a-node.md goes through it.
+
+Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
+
+${helpOfFlags(joinFlags)}`,
+  async run(argv, terminal) {
+    const { values, words, mistakes } = readFlags(joinFlags, argv)
+    const wrong = [
+      ...mistakes,
+      ...words.map((word) => `${JSON.stringify(word)} is not a flag`),
+      ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
+      ...(values.restart && values.root !== '/'
+        ? ['--restart is for this node, and --root is not']
+        : []),
+    ]
+    if (wrong.length > 0) return refuse(terminal, 'join', wrong)
+    try {
+      return await joined(values, values['nodepool-name'] ?? '', terminal)
+    } catch (cause) {
+      const understood = cause instanceof CannotJoin || cause instanceof UnreadableFlags
+      const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
+      const why = cause instanceof Error ? cause.message : String(cause)
+      terminal.err(`nodehub join: ${where}${why}\n`)
+      if (understood) terminal.err('Nothing was changed.\n')
+      return 1
+    }
+  },
+}
+
+async function joined(values: Values, nodePool: string, terminal: Terminal): Promise<ExitCode> {
+  const files = new NodeFiles(values.root)
+  const api = new ApiServer(files, values['kubelet-kubeconfig'])
+  const node = values['node-name'] ?? api.nodeName
+  const hostNetwork = await hostNetworkOf(values, api, nodePool)
+  const membership = node === undefined ? undefined : await membershipOf(api, node)
+  if (membership && 'registered' in membership && membership.registered) {
+    if (membership.hostNetwork && !hostNetwork) {
+      throw new CannotJoin(
+        `the node is one of a host-network pool, and ${nodePool} is none: ${changingKind}`,
+      )
+    }
+    if (membership.nodePool !== undefined && membership.nodePool !== nodePool) {
+      throw new CannotJoin(
+        `the node is in ${membership.nodePool}: nodes do not change their pool; delete the Node object first`,
+      )
+    }
+  }
+  const plan = planJoin(files, settingsOf(values, { files, api, nodePool, hostNetwork }))
+  for (const note of plan.notes) terminal.err(`note: ${note}\n`)
+  for (const note of shadowedBy(files)) terminal.err(`note: ${note}\n`)
+  const network = runtimeNetwork(files)
+  if (hostNetwork && values['cni-conf-dir'] === undefined)
+    terminal.err(`note: the network goes to ${network.folder} (${network.saidBy})\n`)
+  if (values['dry-run']) {
+    printChanges(terminal, plan.changes)
+    return 0
+  }
+  carryOut(files, settingsOf(values, { files, api, nodePool, hostNetwork }), plan)
+  for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
+  if (plan.changes.length === 0) terminal.out('nothing to change\n')
+  await labelled(values, terminal, { api, node, nodePool, membership })
+  return restarted(values, terminal)
+}
+
+async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
+  const said = values['host-network-pool']
+  if (said !== undefined) return said
+  const asked = await kindOfPool(api, nodePool)
+  if ('hostNetwork' in asked) return asked.hostNetwork
+  throw new CannotJoin(
+    `${asked.unknown}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
+  )
+}
+
+interface Found {
+  readonly files: NodeFiles
+  readonly api: ApiServer
+  readonly nodePool: string
+  readonly hostNetwork: boolean
+}
+
+function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found): JoinSettings {
+  const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
+  const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined
+  const rootDir = values['root-dir']
+  const servers = values['server-addr']?.map(({ origin }) => origin) ?? [api.address]
+  return {
+    nodePool,
+    hostNetwork,
+    rootDir,
+    pod: {
+      image: values.image,
+      serverAddresses: servers.join(','),
+      nodeName: values['node-name'],
+      namespace: values.namespace,
+      kubeconfig: values.kubeconfig,
+    },
+    kubelet: {
+      port: values['proxy-secure-port'],
+      certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,
+      clientCertificate: certificate,
+      clientKey: values['client-key'] ?? ownKey ?? certificate,
+    },
+    ownAuthority: values['certificate-authority'] === undefined,
+    paths: {
+      kubeletFlags: values['kubelet-flags'],
+      staticPod: `${values['manifest-dir']}/nodehub.yaml`,
+      kubeconfig: values['hub-kubeconfig'],
+      kubeletKubeconfig: values['kubelet-kubeconfig'],
+      networkFolder: values['cni-conf-dir'] ?? runtimeNetwork(files).folder,
+    },
+    overwrite: values.overwrite,
+  }
+}
+
+/** Flags of these files come after kubeadm's, and win. */
+const later = ['/etc/default/kubelet', '/etc/sysconfig/kubelet']
+
+function shadowedBy(files: NodeFiles): readonly string[] {
+  return later.flatMap((path) => {
+    const found = /--(?:bootstrap-)?kubeconfig\b/.exec(files.read(path)?.content.toString() ?? '')
+    return found
+      ? [`${path} has ${found[0]}, which wins over what is written here: take it out`]
+      : []
+  })
+}
+
+interface Membership {
+  readonly api: ApiServer
+  readonly node: string | undefined
+  readonly nodePool: string
+  readonly membership: Awaited<ReturnType<typeof membershipOf>> | undefined
+}
+
+async function labelled(
+  values: Values,
+  terminal: Terminal,
+  { api, node, nodePool, membership }: Membership,
+): Promise<void> {
+  const byHand = `kubectl label node ${node ?? 'NAME'} apps.openyurt.io/nodepool=${nodePool}`
+  if (node === undefined || membership === undefined || 'unknown' in membership) {
+    const why = membership && 'unknown' in membership ? membership.unknown : 'its name is not known'
+    terminal.err(
+      `note: whether there is a Node object is not known (${why}); if there is: ${byHand}\n`,
+    )
+    return
+  }
+  // A kubelet puts its labels on the Node that it makes.
+  if (!membership.registered || membership.nodePool === nodePool) return
+  if (!values['label-node']) {
+    terminal.err(
+      `note: the Node object is there already, and its kubelet will not label it: ${byHand}\n`,
+    )
+    return
+  }
+  const failed = await labelNode(api, node, nodePool)
+  if (failed) terminal.err(`note: the Node could not be labelled (${failed.unknown}): ${byHand}\n`)
+  else terminal.out(`labelled node ${node} with apps.openyurt.io/nodepool=${nodePool}\n`)
+}
+
+/** As long as an image that has to be pulled over a thin link may take. */
+const patienceMs = 300_000
+const opsPort = 10267
+
+async function restarted({ restart }: Values, terminal: Terminal): Promise<ExitCode> {
+  if (!restart) {
+    terminal.out(
+      'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
+    )
+    return 0
+  }
+  if (!(await hubIsReady(opsPort, patienceMs))) {
+    terminal.err(
+      'nodehub join: the hub is not ready, and the kubelet was not restarted: crictl ps -a; crictl logs\n',
+    )
+    return 1
+  }
+  const failed = await restartKubelet()
+  if (failed === undefined) return 0
+  terminal.err(`nodehub join: the kubelet was not restarted: ${failed}\n`)
+  return 1
+}

@@ -1,0 +1,46 @@
+import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
+import { commandFlag } from './command-flags.ts'
+
+/** A path from the root of the node. */
+export const absolutePath: ValueType<string> = {
+  placeholder: 'PATH',
+  parse: (path) => (path.startsWith('/') ? { value: path } : { wrong: 'is no absolute path' }),
+}
+
+/** Where the files of a node are; the same for join and leave. */
+export const placeFlags = {
+  'root-dir': commandFlag({
+    type: absolutePath,
+    default: '/var/lib/nodehub',
+    help: "The hub's state on the node. What stood in the files of the node is kept in joined/ there.",
+  }),
+  'cni-conf-dir': commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: "what the container runtime's configuration says",
+    help: 'Where the container runtime looks for its network.',
+  }),
+  root: commandFlag({
+    type: text('FOLDER'),
+    default: '/',
+    help: 'Where the root of the node is, for an image of one: all other paths are below it, as the node sees them.',
+  }),
+  restart: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Restart the kubelet with systemctl; without it, the kubelet goes on as it is until somebody does.',
+  }),
+  'dry-run': commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Change nothing, and print what would change.',
+  }),
+}
+
+/** The name of the node, for both. */
+export const nodeNameFlag = commandFlag({
+  type: optional(objectName),
+  default: undefined,
+  defaultShown: "the one in the kubelet's certificate",
+  help: 'The name of the node.',
+})

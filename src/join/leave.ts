@@ -1,0 +1,99 @@
+import { withoutFlags } from './kubelet-flags.ts'
+import { isEdited, type Change } from './join.ts'
+import { loopbackName, loopbackNetwork } from './loopback.ts'
+import type { NodeFiles } from './node-files.ts'
+import { Joined, type JoinRecord } from './record.ts'
+
+export interface LeavePlan {
+  /** The kubelet's flags and the network: what a kubelet reads when it starts. */
+  readonly first: readonly Change[]
+  /** What a kubelet needs until it was started again. */
+  readonly last: readonly Change[]
+  /** Copies of what others have changed, and is removed. */
+  readonly copies: readonly Change[]
+  readonly notes: readonly string[]
+}
+
+/** What leaving would change now, without changing anything. Throws where an original is damaged. */
+export function planLeave(
+  files: NodeFiles,
+  rootDir: string,
+  networkFolder: string,
+  record: JoinRecord | undefined,
+): LeavePlan {
+  const joined = new Joined(files, rootDir)
+  const notes: string[] = []
+  const copies: Change[] = []
+  const changes = (record?.files ?? []).flatMap((known): Change[] => {
+    const { path } = known
+    const before = files.read(path)
+    let after = known.original === null ? undefined : joined.original(known.original)
+    if (record && before && isEdited(known, before)) {
+      if (path === record.kubeletFlags) {
+        const text = withoutFlags(before.content.toString(), record.kubeconfig, record.taken)
+        after = { ...before, content: Buffer.from(text) }
+        notes.push(`${path} was changed since: what join wrote is taken out of it, the rest stays`)
+      } else {
+        const copy = `${rootDir}/left/${path.split('/').at(-1)}`
+        copies.push({ path: copy, before: undefined, after: { ...before, mode: 0o600 } })
+        notes.push(`${path} was changed since: a copy is in ${copy}`)
+      }
+    }
+    const same = before && after ? before.content.equals(after.content) : before === after
+    return same ? [] : [{ path, before, after }]
+  })
+  changes.push(...leftover(files, networkFolder, record))
+  const late = new Set([record?.staticPod, record?.kubeconfig])
+  // The flags first of all: with them taken back, a kubelet starts without the hub.
+  const ordered = changes.toReversed()
+  return {
+    first: ordered.filter(({ path }) => !late.has(path)),
+    last: ordered.filter(({ path }) => late.has(path)),
+    copies,
+    notes,
+  }
+}
+
+/** A loopback network that no record tells of, as somebody wrote it by hand or an image brought it: without it a pod network can be used again. */
+function leftover(
+  files: NodeFiles,
+  networkFolder: string,
+  record: JoinRecord | undefined,
+): readonly Change[] {
+  const path = `${networkFolder}/${loopbackName}`
+  const before = files.read(path)
+  const known = record?.files.some((file) => file.path === path) === true
+  if (known || before === undefined || !isLoopbackNetwork(before.content)) return []
+  return [{ path, before, after: undefined }]
+}
+
+function isLoopbackNetwork(content: Buffer): boolean {
+  try {
+    const [found, own] = [content.toString(), loopbackNetwork].map(
+      (text) => JSON.parse(text) as Record<string, unknown>,
+    )
+    return found?.['type'] === own?.['type'] && found?.['name'] === own?.['name']
+  } catch {
+    return false
+  }
+}
+
+/** Does one part of what was planned; repeating it does nothing more. */
+export function takeBack(files: NodeFiles, changes: readonly Change[]): void {
+  for (const { path, after } of changes) {
+    if (after) files.write(path, after)
+    else files.remove(path)
+  }
+}
+
+/** The end of leaving: folders that joining made go if they are empty, and the record does. */
+export function forgetJoin(
+  files: NodeFiles,
+  rootDir: string,
+  record: JoinRecord | undefined,
+): void {
+  const folders = record?.folders.toReversed() ?? []
+  for (const { path } of record?.files ?? []) files.sweep(path)
+  for (const folder of folders) files.removeFolder(folder)
+  new Joined(files, rootDir).forget()
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import type { TakenFlags } from './kubelet-flags.ts'
+import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
+
+/** What stood where `join` has written. */
+export interface RecordedFile {
+  readonly path: string
+  /** The original, kept under its checksum; `null`: there was none. */
+  readonly original: (Rights & { readonly sha256: string }) | null
+  /** Checksums of what `join` has written there, or was about to. */
+  readonly written: readonly string[]
+}
+
+/** What it takes to take a join back. */
+export interface JoinRecord {
+  readonly version: 1
+  readonly nodePool: string
+  readonly hostNetwork: boolean
+  readonly files: readonly RecordedFile[]
+  /** Folders that `join` made, the innermost last. */
+  readonly folders: readonly string[]
+  readonly taken: TakenFlags
+  /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
+  readonly kubeconfig: string
+  readonly kubeletFlags: string
+  readonly staticPod: string
+  /** Of the kubelet as it was: how to ask an API server without the hub. */
+  readonly kubeletKubeconfig: string
+}
+
+export const sha256 = (content: Uint8Array): string =>
+  createHash('sha256').update(content).digest('hex')
+
+const ownersAlone = (): Rights => ({
+  mode: 0o600,
+  uid: process.getuid?.() ?? 0,
+  gid: process.getgid?.() ?? 0,
+})
+
+/** The record of a join and the originals, in `joined/` of the hub's folder. */
+export class Joined {
+  readonly #files: NodeFiles
+  readonly #folder: string
+
+  constructor(files: NodeFiles, rootDir: string) {
+    this.#files = files
+    this.#folder = `${rootDir}/joined`
+  }
+
+  get #record(): string {
+    return `${this.#folder}/record.json`
+  }
+
+  #originalOf(sha256: string): string {
+    return `${this.#folder}/originals/${sha256}`
+  }
+
+  /** `undefined` where the node has not joined. Throws where the record cannot be understood: it is never taken for none. */
+  read(): JoinRecord | undefined {
+    const file = this.#files.read(this.#record)
+    if (file === undefined) return undefined
+    const record = JSON.parse(file.content.toString()) as JoinRecord
+    if (record.version !== 1) throw new Error(`${this.#record} is of another release of nodehub`)
+    return record
+  }
+
+  /** Keeps an original; it is there before any record names it. */
+  keep(content: Buffer): void {
+    const path = this.#originalOf(sha256(content))
+    const kept = this.#files.read(path)
+    if (kept !== undefined && kept.content.equals(content)) return
+    this.#files.write(path, { content, ...ownersAlone() })
+  }
+
+  /** A kept original. Throws where it is damaged: what is not what stood there is not put there. */
+  original({ sha256: sum, mode, uid, gid }: Rights & { readonly sha256: string }): NodeFile {
+    const kept = this.#files.read(this.#originalOf(sum))
+    if (kept === undefined || sha256(kept.content) !== sum) {
+      throw new Error(`${this.#originalOf(sum)} is not what was kept there: restore it by hand`)
+    }
+    return { content: kept.content, mode, uid, gid }
+  }
+
+  write(record: JoinRecord): void {
+    const content = Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`)
+    this.#files.write(this.#record, { content, ...ownersAlone() })
+  }
+
+  /** Forgets the join: first the record, so that what is left of the rest is nothing to go by. */
+  forget(): void {
+    this.#files.remove(this.#record)
+    for (const name of this.#files.names(`${this.#folder}/originals`))
+      this.#files.remove(`${this.#folder}/originals/${name}`)
+    this.#files.removeFolder(`${this.#folder}/originals`)
+    this.#files.removeFolder(this.#folder)
+  }
+}

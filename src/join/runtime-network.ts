@@ -1,0 +1,42 @@
+import type { NodeFiles } from './node-files.ts'
+
+/** Where the container runtime looks for its network. */
+export interface RuntimeNetwork {
+  readonly folder: string
+  /** Where that was said, as a message names it. */
+  readonly saidBy: string
+}
+
+const usual = '/etc/cni/net.d'
+
+/** Each with the member that names the folder, in a section that ends so. */
+const configurations = [
+  { file: '/etc/containerd/config.toml', key: 'conf_dir', section: /\.cni["'\]]*$/ },
+  { file: '/etc/crio/crio.conf', key: 'network_dir', section: /\.network["'\]]*$/ },
+] as const
+
+/** As the runtime's own configuration says; else the folder that all have by default. Files that it imports are not read. */
+export function runtimeNetwork(files: NodeFiles): RuntimeNetwork {
+  for (const { file, key, section } of configurations) {
+    const content = files.read(file)?.content.toString()
+    const folder = content === undefined ? undefined : settingIn(content, key, section)
+    if (folder !== undefined) return { folder, saidBy: file }
+  }
+  return { folder: usual, saidBy: 'default of container runtimes' }
+}
+
+/** A text of a TOML file, in the last section whose heading matches. */
+function settingIn(content: string, key: string, section: RegExp): string | undefined {
+  let inside = false
+  let found: string | undefined
+  for (const line of content.split('\n').map((each) => each.trim())) {
+    if (line.startsWith('[')) inside = section.test(line.replace(/\s*#.*$/, ''))
+    if (!inside || !line.startsWith(key)) continue
+    found = /^\w+\s*=\s*["']([^"']+)["']/.exec(line)?.[1] ?? found
+  }
+  return found
+}
+
+/** What a runtime takes for the configuration of a network. It uses the first by name. */
+export const networksIn = (files: NodeFiles, folder: string): readonly string[] =>
+  files.names(folder).filter((name) => /^[^.].*\.(conf|conflist|json)$/.test(name))

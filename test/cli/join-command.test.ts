@@ -1,0 +1,415 @@
+import t from 'tap'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join as joinPath } from 'node:path'
+import { parse } from 'yaml'
+import { join } from '../../src/cli/join-command.ts'
+import { leave } from '../../src/cli/leave-command.ts'
+import { nodeRoot, treeOf } from '../join/node-root.ts'
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function run(command: typeof join, argv: readonly string[]): Promise<Said> {
+  const said = { out: '', err: '' }
+  const code = await command.run(argv, {
+    out: (text) => (said.out += text),
+    err: (text) => (said.err += text),
+  })
+  return { code, ...said }
+}
+
+const joining = (root: string, ...flags: string[]): Promise<Said> =>
+  run(join, ['--nodepool-name=hn', '--host-network-pool', `--root=${root}`, ...flags])
+const leaving = (root: string, ...flags: string[]): Promise<Said> =>
+  run(leave, [`--root=${root}`, ...flags])
+
+/** What the hub keeps to itself. */
+const state = '/var/lib/nodehub'
+const read = (root: string, path: string): string => fs.readFileSync(joinPath(root, path), 'utf8')
+
+void t.test(
+  'join writes all that a host-network node needs, and leave restores every byte',
+  async (t) => {
+    const root = nodeRoot(t.testdir())
+    const before = treeOf(root, state, '/var/lib/nodehub')
+    t.equal((await joining(root, '--image=hub:1')).code, 0)
+
+    t.equal(
+      read(root, '/srv/kubelet/flags.env'),
+      'KUBELET_KUBEADM_ARGS="--v=2 --node-labels=apps.openyurt.io/nodepool=hn,nodepool.openyurt.io/hostnetwork=true --kubeconfig=/etc/kubernetes/kubelet-nodehub.conf --bootstrap-kubeconfig="\n',
+    )
+    t.equal(fs.statSync(joinPath(root, '/srv/kubelet/flags.env')).mode & 0o777, 0o640)
+    t.ok(fs.lstatSync(joinPath(root, '/var/lib/kubelet/kubeadm-flags.env')).isSymbolicLink())
+    t.strictSame(JSON.parse(read(root, '/etc/cni/net.d/0-loopback.conf')), {
+      cniVersion: '0.3.0',
+      name: 'lo',
+      type: 'loopback',
+    })
+    t.match(parse(read(root, '/etc/kubernetes/kubelet-nodehub.conf')), {
+      clusters: [
+        {
+          cluster: {
+            server: 'https://127.0.0.1:10268',
+            'certificate-authority': '/var/lib/nodehub/pki/ca.crt',
+          },
+        },
+      ],
+      users: [
+        { user: { 'client-certificate': '/var/lib/kubelet/pki/kubelet-client-current.pem' } },
+      ],
+    })
+    t.match(read(root, '/var/lib/nodehub/pki/ca.crt'), 'BEGIN CERTIFICATE')
+    const { spec } = parse(read(root, '/etc/kubernetes/manifests/nodehub.yaml')) as {
+      spec: { containers: { image: string; args: string[] }[] }
+    }
+    t.strictSame(spec.containers[0]?.args, [
+      'start',
+      '--server-addr=https://127.0.0.1:1',
+      '--root-dir=/var/lib/nodehub',
+      '--bootstrap-mode=kubeletcertificate',
+      '--nodepool-name=hn',
+      '--host-network-node',
+      '--plain-proxy=false',
+    ])
+    t.equal(fs.statSync(joinPath(root, state)).mode & 0o777, 0o700)
+
+    t.equal((await leaving(root)).code, 0)
+    t.strictSame(treeOf(root, state), before)
+    t.notOk(fs.existsSync(joinPath(root, '/var/lib/nodehub/joined')))
+  },
+)
+
+void t.test('join twice is once, and leave, join again is the same', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  const once = treeOf(root)
+  const again = await joining(root)
+  t.match(again, { code: 0, out: /^nothing to change\n/ })
+  t.strictSame(treeOf(root), once)
+  await leaving(root)
+  t.match(await leaving(root), { code: 0, out: 'nothing to take back\n' })
+  await joining(root)
+  t.strictSame(treeOf(root), once)
+})
+
+void t.test('a standard pool gets no network of loopback, and keeps the plain port', async (t) => {
+  const root = nodeRoot(t.testdir())
+  t.equal((await joining(root, '--host-network-pool=false')).code, 0)
+  t.notOk(fs.existsSync(joinPath(root, '/etc/cni')))
+  t.notMatch(read(root, '/srv/kubelet/flags.env'), 'hostnetwork')
+  t.notMatch(read(root, '/etc/kubernetes/manifests/nodehub.yaml'), 'plain-proxy')
+})
+
+void t.test('flags that left the kubelet are said, and are back after leave', async (t) => {
+  const root = nodeRoot(t.testdir())
+  const { err } = await joining(root)
+  t.match(err, /note: --network-plugin left the kubelet in 1\.24 and is taken out/)
+  await leaving(root)
+  t.match(read(root, '/srv/kubelet/flags.env'), '--network-plugin=cni')
+})
+
+void t.test('a dry run prints what would change, and changes nothing', async (t) => {
+  const root = nodeRoot(t.testdir())
+  const before = treeOf(root)
+  const { code, out } = await joining(root, '--dry-run')
+  t.equal(code, 0)
+  t.match(out, '--- /dev/null\n+++ /etc/cni/net.d/0-loopback.conf\n+{\n')
+  t.match(
+    out,
+    '\n-KUBELET_KUBEADM_ARGS="--network-plugin=cni --v=2"\n+KUBELET_KUBEADM_ARGS="--v=2 ',
+  )
+  t.strictSame(treeOf(root), before)
+  await joining(root)
+  const joined = treeOf(root)
+  t.match(await leaving(root, '--dry-run'), {
+    code: 0,
+    out: '--- /etc/cni/net.d/0-loopback.conf\n+++ /dev/null\n-{\n',
+  })
+  t.strictSame(treeOf(root), joined)
+})
+
+void t.test('wherever join or leave is killed, either of them can finish', async (t) => {
+  t.testdir()
+  const base = nodeRoot(joinPath(t.testdirName, 'base'))
+  const before = treeOf(base, state)
+  // Joined before, its authority is there already, which is not made for nothing each time.
+  await joining(base)
+  const joined = treeOf(base, `${state}/pki`)
+  const left = copyOf(t, base)
+  await leaving(left)
+
+  let points = 0
+  for (const [killed, from] of [
+    ['join', left],
+    ['leave', base],
+  ] as const) {
+    for (let at = 1; ; at++) {
+      const root = copyOf(t, from)
+      const act = killed === 'join' ? joining : leaving
+      if (await killedAt(at, () => act(root))) break
+      points += 1
+      const where = `${killed}, killed at its step ${at}`
+      const other = copyOf(t, root)
+      t.equal((await joining(other)).code, 0, where)
+      t.strictSame(treeOf(other, `${state}/pki`), joined, `${where}: joined`)
+      t.equal((await leaving(root)).code, 0, where)
+      t.strictSame(treeOf(root, state), before, `${where}: left`)
+      t.notOk(fs.existsSync(joinPath(root, state, 'joined')), where)
+    }
+  }
+  t.ok(points > 40, `${points} steps`)
+})
+
+let copies = 0
+
+function copyOf(t: { testdirName: string }, root: string): string {
+  const copy = joinPath(t.testdirName, `copy-${++copies}`)
+  fs.cpSync(root, copy, { recursive: true, verbatimSymlinks: true })
+  return copy
+}
+
+/** What changes what others find after a kill. */
+const writing = [
+  'openSync',
+  'writeSync',
+  'renameSync',
+  'rmSync',
+  'rmdirSync',
+  'mkdirSync',
+  'fchmodSync',
+  'fchownSync',
+] as const
+
+/** Runs with every such call failing from the one of this number on. Whether there were fewer. */
+async function killedAt(number: number, act: () => Promise<Said>): Promise<boolean> {
+  let calls = 0
+  const real = fs as unknown as Record<string, (...args: unknown[]) => unknown>
+  const kept = writing.map((name) => [name, real[name]!] as const)
+  for (const [name, call] of kept) {
+    real[name] = (...args) => {
+      calls += 1
+      if (calls >= number) throw new Error('killed')
+      return call(...args)
+    }
+  }
+  syncBuiltinESMExports()
+  try {
+    await act()
+  } finally {
+    for (const [name, call] of kept) real[name] = call
+    syncBuiltinESMExports()
+  }
+  return calls < number
+}
+
+void t.test('what others have changed since is kept', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
+  fs.appendFileSync(manifest, '# by hand\n')
+  const flags = joinPath(root, '/srv/kubelet/flags.env')
+  fs.writeFileSync(flags, read(root, '/srv/kubelet/flags.env').replace('--v=2', '--v=4'))
+
+  t.match(await joining(root, '--image=hub:2'), { code: 0, err: 'stays as it is (--overwrite)' })
+  t.match(fs.readFileSync(manifest, 'utf8'), /nodehub:[^]*# by hand/)
+  t.match(await leaving(root), { code: 0, err: 'a copy is in /var/lib/nodehub/left/nodehub.yaml' })
+  t.notOk(fs.existsSync(manifest))
+  t.match(read(root, '/var/lib/nodehub/left/nodehub.yaml'), '# by hand')
+  t.equal(
+    read(root, '/srv/kubelet/flags.env'),
+    'KUBELET_KUBEADM_ARGS="--v=4 --network-plugin=cni"\n',
+  )
+})
+
+void t.test('with --overwrite it is written anew', async (t) => {
+  const root = nodeRoot(t.testdir())
+  const before = treeOf(root, state)
+  await joining(root)
+  fs.appendFileSync(joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml'), '# by hand\n')
+  await joining(root, '--image=hub:2', '--overwrite')
+  t.match(read(root, '/etc/kubernetes/manifests/nodehub.yaml'), 'hub:2')
+  await leaving(root)
+  t.strictSame(treeOf(root, state), before)
+})
+
+void t.test('a damaged original is put nowhere', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  const originals = joinPath(root, state, 'joined', 'originals')
+  for (const name of fs.readdirSync(originals)) fs.writeFileSync(joinPath(originals, name), 'x')
+  const joined = treeOf(root)
+  t.match(await leaving(root), { code: 1, err: 'restore it by hand' })
+  t.strictSame(treeOf(root), joined)
+})
+
+void t.test('a loopback network that nobody recorded is removed by leave', async (t) => {
+  const loopback = '{ "cniVersion": "0.3.0", "name": "lo", "type": "loopback" }'
+  const root = nodeRoot(t.testdir(), { files: { '/etc/cni/net.d/0-loopback.conf': loopback } })
+  t.match(await leaving(root), { code: 0, out: 'removed /etc/cni/net.d/0-loopback.conf' })
+  const other = loopback.replace('"loopback"', '"bridge"')
+  const kept = nodeRoot(t.testdir(), { files: { '/etc/cni/net.d/0-loopback.conf': other } })
+  await leaving(kept)
+  t.equal(read(kept, '/etc/cni/net.d/0-loopback.conf'), other)
+})
+
+void t.test('the network goes where the container runtime looks for it', async (t) => {
+  const root = nodeRoot(t.testdir(), {
+    files: {
+      '/etc/containerd/config.toml':
+        "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.cni]\n  conf_dir = '/opt/net'\n[plugins.other]\n  conf_dir = '/wrong'\n",
+      '/opt/net/10-flannel.conflist': '{}',
+    },
+  })
+  const { err } = await joining(root)
+  t.ok(fs.existsSync(joinPath(root, '/opt/net/0-loopback.conf')))
+  t.match(err, 'the network goes to /opt/net (/etc/containerd/config.toml)')
+  t.match(err, '/opt/net also has 10-flannel.conflist')
+})
+
+void t.test('the other kind of pool is refused once the node has joined', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  const joined = treeOf(root)
+  const { code, err } = await joining(root, '--host-network-pool=false')
+  t.equal(code, 1)
+  t.match(
+    err,
+    /takes nodehub leave, deleting the Node object, and joining again\nNothing was changed/,
+  )
+  t.strictSame(treeOf(root), joined)
+})
+
+void t.test('what cannot be understood changes nothing', async (t) => {
+  const files = { '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS="--a=$B"\n' }
+  const root = nodeRoot(t.testdir(), { files })
+  const before = treeOf(root)
+  t.match(await joining(root), { code: 1, err: 'kubeadm-flags.env: KUBELET_KUBEADM_ARGS has' })
+  t.strictSame(treeOf(root), before)
+  t.match(await run(join, ['--nodepol-name=x', 'y', '--restart', '--root=/x']), {
+    code: 2,
+    err: /did you mean --nodepool-name\?\n.*"y" is not a flag\n.*--nodepool-name is required\n.*--restart is for this node/,
+  })
+})
+
+/** An API server that answers what it is told to, and keeps what it was asked. */
+async function apiServer(
+  t: { teardown(act: () => void): unknown },
+  answers: Readonly<Record<string, object>>,
+): Promise<{ url: string; asked: string[] }> {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      asked.push(`${request.method} ${request.url} ${body}`.trim())
+      const answer = answers[`${request.method} ${request.url}`]
+      response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(answer ?? { kind: 'Status', message: 'not found' }))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+const pool = '/apis/apps.openyurt.io/v1beta2/nodepools/hn'
+const old = '/apis/apps.openyurt.io/v1beta1/nodepools/hn'
+const node = '/api/v1/nodes/edge-1'
+
+void t.test('the kind of the pool is asked of the API server', async (t) => {
+  for (const path of [pool, old]) {
+    const api = await apiServer(t, { [`GET ${path}`]: { spec: { hostNetwork: true } } })
+    const root = nodeRoot(t.testdir(), { server: api.url })
+    t.equal((await run(join, ['--nodepool-name=hn', `--root=${root}`])).code, 0)
+    t.ok(fs.existsSync(joinPath(root, '/etc/cni/net.d/0-loopback.conf')))
+  }
+  const root = nodeRoot(t.testdir(), { server: (await apiServer(t, {})).url })
+  t.match(await run(join, ['--nodepool-name=hn', `--root=${root}`]), {
+    code: 1,
+    err: /say whether hn is a host-network pool: --host-network-pool=true/,
+  })
+})
+
+void t.test('a Node that is there already is labelled with its pool', async (t) => {
+  const api = await apiServer(t, {
+    [`GET ${node}`]: { metadata: { labels: {} } },
+    [`PATCH ${node}`]: {},
+  })
+  const root = nodeRoot(t.testdir(), { server: api.url })
+  t.match((await joining(root)).out, 'labelled node edge-1')
+  t.strictSame(
+    api.asked.at(-1),
+    `PATCH ${node} {"metadata":{"labels":{"apps.openyurt.io/nodepool":"hn"}}}`,
+  )
+  const count = api.asked.length
+  t.match((await joining(root, '--label-node=false')).err, 'kubectl label node edge-1')
+  t.equal(api.asked.length, count + 1)
+})
+
+void t.test('a Node of another pool, or of the other kind, is not joined', async (t) => {
+  for (const labels of [
+    { 'apps.openyurt.io/nodepool': 'other' },
+    { 'nodepool.openyurt.io/hostnetwork': 'true' },
+  ]) {
+    const api = await apiServer(t, { [`GET ${node}`]: { metadata: { labels } } })
+    const root = nodeRoot(t.testdir(), { server: api.url })
+    const before = treeOf(root)
+    t.match(await joining(root, '--host-network-pool=false'), { code: 1, err: 'delet' })
+    t.strictSame(treeOf(root), before)
+  }
+})
+
+void t.test(
+  'leave refuses while pods run that only the hub puts on the host network',
+  async (t) => {
+    const podsPath = 'GET /api/v1/pods?fieldSelector=spec.nodeName%3Dedge-1'
+    const running = { phase: 'Running', hostIP: '10.0.0.1' }
+    const metadata = (name: string): object => ({ namespace: 'default', name })
+    const items = [
+      { metadata: metadata('own'), spec: {}, status: { ...running, podIP: '10.244.0.2' } },
+      {
+        metadata: metadata('host'),
+        spec: { hostNetwork: true },
+        status: { ...running, podIP: '10.0.0.1' },
+      },
+    ]
+    const propagated = {
+      metadata: metadata('put'),
+      spec: {},
+      status: { ...running, podIP: '10.0.0.1' },
+    }
+    const answers: Record<string, object> = { [podsPath]: { items: [...items, propagated] } }
+    const api = await apiServer(t, answers)
+    const root = nodeRoot(t.testdir(), { server: api.url })
+    await joining(root)
+    const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
+    const text = fs.readFileSync(manifest, 'utf8')
+    fs.writeFileSync(
+      manifest,
+      text.replace('- --plain', '- --host-network-propagation=on\n        - --plain'),
+    )
+    const joined = treeOf(root)
+    t.match(await leaving(root), { code: 1, err: /or --force: default\/put\nNothing was changed/ })
+    t.strictSame(treeOf(root), joined)
+    delete answers[podsPath]
+    t.match(await leaving(root), { code: 1, err: 'is not known' })
+    answers[podsPath] = { items }
+    t.equal((await leaving(root)).code, 0)
+
+    await joining(root)
+    fs.writeFileSync(
+      manifest,
+      text.replace('- --plain', '- --host-network-propagation=on\n        - --plain'),
+    )
+    delete answers[podsPath]
+    t.equal((await leaving(root, '--force')).code, 0)
+  },
+)
