@@ -20,10 +20,7 @@ export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   onError: 'pass',
   needs: ['hubAddress'],
   create({ hubAddress }, warn) {
-    if (!hubAddress) {
-      warn('forwardkubesvctraffic: does nothing without an address at which pods reach the hub')
-      return undefined
-    }
+    if (!hubAddress) return undefined
     const family = isIP(hubAddress.host)
     if (family === 0) {
       warn(`forwardkubesvctraffic: does nothing, ${hubAddress.host} is no IP address`)

@@ -15,6 +15,7 @@ export const builtInFilters: readonly FilterDefinition[] = [
   // First what withholds: nobody has to change an object that is not shown.
   discardcloudservice,
   nodeportisolation,
+  // Before forwardkubesvctraffic: the hub's own endpoint is on no node that topology knows, and must stay.
   servicetopology,
   forwardkubesvctraffic,
   masterservice,

@@ -10,13 +10,8 @@ export const masterservice: FilterDefinition<'hubAddress'> = {
   // Pods that find the API server itself work for as long as the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
-  create({ hubAddress }, warn) {
-    if (!hubAddress) {
-      warn('masterservice: does nothing without --hub-address; pods go to the API server itself')
-      return undefined
-    }
-    return pointingTo(hubAddress)
-  },
+  // Where pods do not reach the hub, they go to the API server itself.
+  create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),
 }
 
 const pointingTo =

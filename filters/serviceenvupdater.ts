@@ -17,13 +17,7 @@ export const serviceenvupdater: FilterDefinition<'hubAddress'> = {
   // Pods that find the API server itself work for as long as the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
-  create({ hubAddress }, warn) {
-    if (!hubAddress) {
-      warn('serviceenvupdater: does nothing without an address at which pods reach the hub')
-      return undefined
-    }
-    return pointingTo(hubAddress)
-  },
+  create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),
 }
 
 /** yurthub leaves out the last two. */

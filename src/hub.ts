@@ -12,6 +12,7 @@ import { followed, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
+import { ReachableAddress } from './hub/hub-address.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
@@ -91,6 +92,8 @@ export async function startHub(
   const credentials = loadCredentials(config.credentials)
   const serving = parts.use(servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
+  let authorities = credentials.ca
+  let lookAtAddress = (): void => undefined
   const credentialFollower = parts.use(
     followed(
       config,
@@ -98,6 +101,8 @@ export async function startHub(
       (changed) => {
         connections.replaceCredentials(changed)
         serving.replaceUpstreamCa(changed.ca)
+        authorities = changed.ca
+        lookAtAddress()
       },
       log,
     ),
@@ -129,6 +134,16 @@ export async function startHub(
   )
   const hostNetwork = unshared.use(
     new HostNetwork({ inForce, inputs: () => filters.inputs, store, verdicts, metrics, log }),
+  )
+  const hubAddress = unshared.use(
+    new ReachableAddress({
+      inForce,
+      shown: () => serving.current.certificate,
+      ca: () => authorities,
+      tell: (found) => filters.inform({ hubAddress: found }),
+      metrics,
+      log,
+    }),
   )
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
@@ -185,12 +200,19 @@ export async function startHub(
       ...configMap.remarks(),
       ...inputs.remarks(),
       boot.remark(),
+      hubAddress.remark(),
     ],
     inspections: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
-  const proxies = parts.use(await openProxies(inForce, { handler, serving, metrics, log }))
+  // The first to ask are not to be led elsewhere than those who ask a moment later.
+  const patient: typeof handler = (incoming) =>
+    hubAddress.judged?.then(() => handler(incoming)) ?? handler(incoming)
+  const proxies = parts.use(await openProxies(inForce, { handler: patient, serving, metrics, log }))
+  lookAtAddress = () => void hubAddress.look()
+  serving.follow({ replaceCredentials: lookAtAddress })
+  hubAddress.listening(proxies.secure.port)
   unshared.defer(() => proxies.settle())
   unshared.defer(() => stopping.abort())
   const held = unshared.move()

@@ -254,7 +254,7 @@ export const options = {
   'hub-address': option({
     type: is.optional(is.hostAndPort),
     group: 'Node',
-    help: 'Where pods reach the hub over TLS: at --bind-proxy-address, or through what stands before it. The filter masterservice tells them; without this it changes nothing. Pods trust the authority of the cluster, so give --serving-cert. The port is --proxy-secure-port unless given.',
+    help: 'Where pods reach the hub over TLS: at --bind-proxy-address, or through what stands before it. The filters masterservice, serviceenvupdater and forwardkubesvctraffic lead them there as long as the hub answers there with a certificate that pods trust (docs/filters.md); else, and without this, they do nothing. The port is --proxy-secure-port unless given.',
     default: undefined,
   }),
   'root-dir': option({

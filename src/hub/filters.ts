@@ -135,12 +135,8 @@ const enabled = (
   )
 
 /** What the configuration alone tells. */
-const configured = (
-  config: HubConfig,
-): Pick<Inputs, 'nodeName' | 'hubAddress' | 'propagation'> => ({
+const configured = (config: HubConfig): Pick<Inputs, 'nodeName' | 'propagation'> => ({
   nodeName: config.nodeName,
-  // By default the hub listens on loopback, with a certificate that pods do not trust: the operator says so where it is otherwise.
-  hubAddress: config.pods.hubAddress ?? null,
   propagation: propagationOf(config),
 })
 
@@ -153,4 +149,5 @@ const inputsOf = (config: HubConfig): Inputs => ({
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
+  hubAddress: null,
 })

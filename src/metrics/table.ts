@@ -194,6 +194,12 @@ export const metricTable = {
     help: 'Databases that could not be used as a whole and were set aside, so that the cache began empty.',
     labels: [],
   },
+  hubAddressReachable: {
+    name: 'nodehub_hub_address_reachable',
+    type: 'gauge',
+    help: 'Whether pods are led to the hub (1): it answers at --hub-address, with a certificate that they trust. Else (0) masterservice, serviceenvupdater and forwardkubesvctraffic do nothing.',
+    labels: [],
+  },
   filterErrors: {
     name: 'nodehub_filter_errors_total',
     type: 'counter',

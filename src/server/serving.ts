@@ -34,7 +34,7 @@ export class Serving implements Disposable {
   readonly #own: OwnServing | undefined
   #files: Credentials
   #upstreamCa: string | undefined
-  #onChange: (credentials: ServingCredentials) => void = () => undefined
+  readonly #followers: ((credentials: ServingCredentials) => void)[] = []
 
   /** Throws where given files cannot be used, or the authority cannot be kept. */
   constructor(options: ServingOptions) {
@@ -73,9 +73,9 @@ export class Serving implements Disposable {
     return { ...pair, ...(ca !== undefined && { clientCa: ca }) }
   }
 
-  /** Tells `listener` of every change from now on. */
+  /** Tells `listener` of every change from now on, after those that were told before. */
   follow(listener: Pick<SecureListener, 'replaceCredentials'>): void {
-    this.#onChange = (credentials) => listener.replaceCredentials(credentials)
+    this.#followers.push((credentials) => listener.replaceCredentials(credentials))
   }
 
   /** Takes over changed authorities of the API servers, which vouch for clients too where no file is given for that. */
@@ -91,7 +91,7 @@ export class Serving implements Disposable {
   }
 
   #tell(): void {
-    this.#onChange(this.current)
+    for (const tell of this.#followers) tell(this.current)
   }
 
   [Symbol.dispose](): void {

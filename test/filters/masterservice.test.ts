@@ -89,9 +89,9 @@ void t.test('it acts for the kubelet, on services, wherever they are shown', asy
   t.notOk(filters.chainFor('kubelet', { ...services, group: 'apps' }, 'list'))
 })
 
-void t.test('a hub that pods cannot reach says so and does nothing', async (t) => {
-  const warnings: string[] = []
-  const warn = (message: string): void => void warnings.push(message)
-  t.equal(masterservice.create({ hubAddress: null }, warn), undefined)
-  t.match(warnings, [/^masterservice: /])
+void t.test('where pods cannot reach the hub, it does nothing', async (t) => {
+  t.equal(
+    masterservice.create({ hubAddress: null }, () => undefined),
+    undefined,
+  )
 })

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
 import { allServices, configMaps, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { reachable, reachableHost } from '../kit/reachable.ts'
 import { Teller } from '../kit/teller.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -77,10 +78,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     `what a filter may change comes compressed and goes plain: ${encoding}`,
     async (t) => {
       const cloud = await cloudWithMuch(t)
-      const hub = await startTestHub(t, {
-        upstreams: [cloud],
-        flags: ['--hub-address=169.254.2.1'],
-      })
+      const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
       const kubelet = hub.as('kubelet', { encoding })
       const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
       for (const path of [allServices, kubernetes]) {
@@ -88,7 +86,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.strictSame([headers['content-encoding'], headers.vary], [undefined, 'Accept-Encoding'])
         const length = headers['content-length']
         t.ok(length === undefined || Number(length) === body.length)
-        t.ok(body.includes('169.254.2.1'), path)
+        t.ok(body.includes(reachableHost), path)
         t.notOk(body.includes('10.96.0.1'), path)
         t.strictSame(acceptEncodings(cloud, path), ['gzip'])
       }

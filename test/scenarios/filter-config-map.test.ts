@@ -3,6 +3,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const name = 'yurt-hub-cfg'
@@ -17,7 +18,7 @@ const configMap = (data: JsonObject, more: JsonObject = {}): JsonObject => ({
 
 const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
 const original = '10.96.0.1'
-const led = '169.254.2.1'
+const led = reachableHost
 
 /** Where `client` is told that the API server is. */
 const place = async (client: Client): Promise<unknown> =>
@@ -28,9 +29,11 @@ async function started(
   cloud: CloudServer,
   ...flags: readonly string[]
 ): Promise<TestHub> {
+  const at = reachable(t)
   const hub = await startTestHub(t, {
     upstreams: [cloud],
-    flags: ['--hub-config-map=yurt-hub-cfg', `--hub-address=${led}`, ...flags],
+    flags: ['--hub-config-map=yurt-hub-cfg', ...at.flags, ...flags],
+    config: at.config,
   })
   await hub.online()
   return hub

@@ -2,7 +2,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
@@ -30,12 +31,16 @@ const placeOf = (each: JsonObject): string => {
   return `${clusterIP} ${clusterIPs.join()} ${ports[0]?.port}`
 }
 
-const shown = {
-  'default/kubernetes': '169.254.2.1 169.254.2.1 10268',
+const original = {
+  'default/kubernetes': '10.96.0.1 10.96.0.1 443',
   'default/web': '10.96.0.3 10.96.0.3 443',
   'kube-system/kubernetes': '10.96.0.2 10.96.0.2 443',
 }
-const original = { ...shown, 'default/kubernetes': '10.96.0.1 10.96.0.1 443' }
+
+const shownBy = ({ hub }: TestHub) => ({
+  ...original,
+  'default/kubernetes': `${reachableHost} ${reachableHost} ${hub.proxySecurePort}`,
+})
 
 /** All that a client can be shown of services, whichever way it asks. */
 async function looks(client: Client): Promise<unknown[]> {
@@ -55,11 +60,9 @@ async function looks(client: Client): Promise<unknown[]> {
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`pods are led to the hub, online and offline: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, {
-      upstreams: [cloud],
-      flags: ['--hub-address=169.254.2.1'],
-    })
+    const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
     await hub.online()
+    const shown = shownBy(hub)
     const kubelet = hub.as('kubelet', { encoding })
     const proxy = hub.as('kube-proxy', { encoding })
     const look = [shown, shown['default/kubernetes'], shown]
@@ -74,10 +77,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a change is shown as the service is: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, {
-      upstreams: [cloud],
-      flags: ['--hub-address=169.254.2.1:8443'],
-    })
+    const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
     await hub.online()
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(allServices)
@@ -85,7 +85,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     cloud.touch(services, 'kubernetes', 'default')
     cloud.touch(services, 'web', 'default')
     const [first, second] = await watch.take(2)
-    t.equal(placeOf(first?.object ?? {}), '169.254.2.1 169.254.2.1 8443')
+    t.equal(placeOf(first?.object ?? {}), shownBy(hub)['default/kubernetes'])
     t.equal(first?.type, 'MODIFIED')
     t.equal(placeOf(second?.object ?? {}), original['default/web'])
     const direct = cloud.as('kubelet', { encoding })
@@ -97,14 +97,14 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
 void t.test('nothing else of the answer is changed, unknown fields least of all', async (t) => {
   const cloud = await cloudWithServices(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--hub-address=169.254.2.1'] })
+  const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
   await hub.online()
   for (const path of [allServices, kubernetes]) {
     const direct = (await cloud.as('kubelet').get(path)).body.toString()
     const through = (await hub.as('kubelet').get(path)).body.toString()
     const expected = direct
-      .replace('"port":443', '"port":10268')
-      .replaceAll('"10.96.0.1"', '"169.254.2.1"')
+      .replace('"port":443', `"port":${hub.hub.proxySecurePort}`)
+      .replaceAll('"10.96.0.1"', `"${reachableHost}"`)
     t.equal(through, expected)
   }
   const table = hub.as('kubelet', { accept: tableAccept })
@@ -112,13 +112,46 @@ void t.test('nothing else of the answer is changed, unknown fields least of all'
   t.strictSame((await table.get(allServices)).body, (await rows.get(allServices)).body)
 })
 
-void t.test('without an address that pods can reach it does nothing, and says so', async (t) => {
+void t.test('where pods cannot reach the hub it does nothing, and says so', async (t) => {
   const cloud = await cloudWithServices(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { flags, config } = reachable(t)
+  const [, ...withoutAuthority] = flags
+  const ownCertificate = flags.slice(0, 1)
+  for (const [options, why] of [
+    [{}, 'there is no --hub-address'],
+    [{ flags, config: { pods: { ...config.pods, hostNetworkNode: false } } }, 'is on loopback'],
+    [{ flags: withoutAuthority, config }, 'name no authority'],
+    [{ flags: ownCertificate, config }, 'not one that pods trust'],
+  ] as const) {
+    const hub = await startTestHub(t, { upstreams: [cloud], ...options })
+    await hub.online()
+    const direct = await cloud.as('kubelet').get(allServices)
+    t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, why)
+    t.match(hub.lines.join(''), why, 'in the log')
+    const ready = await hub.ops.get('/readyz?verbose')
+    t.equal(ready.status, 200)
+    t.match(ready.body.toString(), why, 'in readiness')
+    t.equal(await hub.metric('nodehub_hub_address_reachable'), 0)
+  }
+})
+
+void t.test('a certificate that comes and goes is noticed', async (t) => {
+  const cloud = await cloudWithServices(t)
+  const { flags, config, files } = reachable(t)
+  const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
   await hub.online()
-  const direct = await cloud.as('kubelet').get(allServices)
-  t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body)
-  t.match(hub.lines.join(''), /masterservice: does nothing without --hub-address/)
+  const kubelet = hub.as('kubelet')
+  const look = async (): Promise<unknown> => placeOf(objectOf(await kubelet.get(kubernetes)))
+  t.equal(await look(), shownBy(hub)['default/kubernetes'])
+  t.equal(await hub.metric('nodehub_hub_address_reachable'), 1)
+  files.issue({ ipAddresses: ['192.0.2.1'] })
+  await hub.logged('does not name 127.0.0.1')
+  t.equal(await look(), original['default/kubernetes'])
+  t.equal(await hub.metric('nodehub_hub_address_reachable'), 0)
+  hub.lines.length = 0
+  files.issue({ ipAddresses: [reachableHost] })
+  await hub.logged('pods are led to the hub')
+  t.equal(await look(), shownBy(hub)['default/kubernetes'])
 })
 
 void t.test('it can be switched off', async (t) => {
@@ -128,10 +161,8 @@ void t.test('it can be switched off', async (t) => {
     '--disabled-resource-filters=*',
     '--enable-resource-filter=false',
   ]) {
-    const hub = await startTestHub(t, {
-      upstreams: [cloud],
-      flags: ['--hub-address=169.254.2.1', flag],
-    })
+    const { flags, config } = reachable(t)
+    const hub = await startTestHub(t, { upstreams: [cloud], flags: [...flags, flag], config })
     await hub.online()
     const direct = await cloud.as('kubelet').get(allServices)
     t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, flag)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const isWatch = ({ query, path }: SeenRequest): boolean =>
@@ -424,7 +425,7 @@ void t.test('whoever impersonates another shares nothing', async (t) => {
 
 void t.test('filters stand above what is shared', async (t) => {
   const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--hub-address=169.254.2.1'] })
+  const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
   await hub.online()
   const [coredns] = accounts(cloud, hub, 'coredns')
   if (!coredns) throw new Error('nobody')
@@ -433,7 +434,7 @@ void t.test('filters stand above what is shared', async (t) => {
   const seen = await Promise.all(watches.map((watch) => watch.next()))
   t.strictSame(
     seen.map((event) => at(event?.object, 'spec', 'clusterIP')),
-    ['10.96.0.1', '169.254.2.1'],
+    ['10.96.0.1', reachableHost],
   )
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
