@@ -207,6 +207,7 @@ export class FollowedCollection<T> implements AsyncDisposable {
     if (reply.kind !== 'watch') throw refusalOf(reply)
     let at: string | undefined
     for await (const events of reply.events) {
+      if (events.length === 0) continue
       const error = events.find((event) => event.type === 'ERROR')
       if (error) {
         if (isExpired(error)) return undefined

@@ -10,7 +10,10 @@ const definitions: GVR = {
 }
 
 /** OpenYurt's resources, as far as an API server has to know them to serve them; `versions` are served. */
-function poolDefinition(kind: 'NodePool' | 'NodeBucket', versions: readonly string[]): JsonObject {
+export function poolDefinition(
+  kind: 'NodePool' | 'NodeBucket',
+  versions: readonly string[],
+): JsonObject {
   const singular = kind.toLowerCase()
   return {
     metadata: { name: `${singular}s.apps.openyurt.io` },
