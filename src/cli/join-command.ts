@@ -8,6 +8,7 @@ import {
   port,
   serverAddress,
   text,
+  type ValueType,
 } from '../config/value.ts'
 import { ApiServer } from '../join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../join/cluster.ts'
@@ -21,6 +22,17 @@ import { refuse, type Command, type ExitCode, type Terminal } from './command.ts
 import { absolutePath, nodeNameFlag, placeFlags } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
+
+const usualPort = 10268
+
+/** What the static pod can read. */
+const mounted: ValueType<string> = {
+  placeholder: 'PATH',
+  parse: (path) =>
+    path.startsWith('/etc/kubernetes/')
+      ? { value: path }
+      : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
+}
 
 /** What `nodehub join` takes. */
 export const joinFlags = {
@@ -54,7 +66,7 @@ export const joinFlags = {
   }),
   'node-name': nodeNameFlag,
   kubeconfig: commandFlag({
-    type: optional(absolutePath),
+    type: optional(mounted),
     default: undefined,
     defaultShown: "the kubelet's own certificate",
     help: "The hub's credentials, under /etc/kubernetes.",
@@ -81,7 +93,7 @@ export const joinFlags = {
   }),
   'proxy-secure-port': commandFlag({
     type: port,
-    default: 10268,
+    default: usualPort,
     help: 'Of the hub.',
   }),
   'certificate-authority': commandFlag({
@@ -221,6 +233,9 @@ function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found
       nodeName: values['node-name'],
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
+      ...(values['proxy-secure-port'] !== usualPort && {
+        securePort: values['proxy-secure-port'],
+      }),
     },
     kubelet: {
       port: values['proxy-secure-port'],

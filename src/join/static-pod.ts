@@ -12,6 +12,8 @@ export interface StaticPodOptions {
   readonly nodePool?: string
   /** Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy stays closed then. */
   readonly hostNetwork?: boolean
+  /** Of the TLS proxy; absent: the usual one. */
+  readonly securePort?: number
 }
 
 const opsPort = 10267
@@ -79,7 +81,15 @@ export function staticPod(options: StaticPodOptions): object {
 }
 
 function argsOf(options: StaticPodOptions): string[] {
-  const { serverAddresses, namespace, rootDir, kubeconfig, nodePool, hostNetwork = false } = options
+  const {
+    serverAddresses,
+    namespace,
+    rootDir,
+    kubeconfig,
+    nodePool,
+    hostNetwork = false,
+    securePort,
+  } = options
   return [
     'start',
     `--server-addr=${serverAddresses}`,
@@ -88,6 +98,7 @@ function argsOf(options: StaticPodOptions): string[] {
     kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
+    ...(securePort === undefined ? [] : [`--proxy-secure-port=${securePort}`]),
   ]
 }
 

@@ -23,6 +23,10 @@ export interface KubeletOptions {
   /** OCI archives imported before the kubelet starts, besides busybox. */
   readonly images?: readonly string[]
   readonly featureGates?: Readonly<Record<string, boolean>>
+  /** Flags behind those it needs: of what is given twice the last counts. */
+  readonly flags?: readonly string[]
+  /** Where the container runtime finds its network, in place of one with addresses for pods. */
+  readonly networkFolder?: string
 }
 
 const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip', 'umount'] as const
@@ -119,7 +123,7 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
   const workspace = openWorkspace(t)
   const { address, podNetwork } = addNodeAddress(workspace, paths.ip)
   makeControlGroup(workspace.name)
-  const runtime = await startContainerd(workspace, paths, podNetwork)
+  const runtime = await startContainerd(workspace, paths, options.networkFolder ?? podNetwork)
   for (const image of options.images ?? []) await runtime.importImage(image)
   const healthPort = await freePort()
   const config = workspace.file('kubelet.json')
@@ -140,6 +144,7 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
       `--hostname-override=${options.nodeName}`,
       `--node-ip=${address}`,
       '--v=2',
+      ...(options.flags ?? []),
     ],
     ready: async () => (await health.get('/healthz')).status === 200,
   })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Daemon } from './daemon.ts'
 import { busyboxImage, writeBusyboxImage } from './oci-image.ts'
@@ -85,17 +86,23 @@ export class Containerd {
   }
 }
 
-/** Starts containerd with busybox imported; its pods get addresses of `podNetwork`. */
+/**
+ * Starts containerd with busybox imported; its pods get addresses of `network`, or have the network whose configuration lies in that folder.
+ */
 export async function startContainerd(
   workspace: Workspace,
   { containerd, ctr, busybox }: ContainerdTools,
-  podNetwork: string,
+  network: string,
 ): Promise<Containerd> {
   const socket = workspace.file('containerd.sock')
   const config = workspace.file('containerd.toml')
-  writeFileSync(config, configuration(workspace, socket))
-  mkdirSync(workspace.file('cni'))
-  writeFileSync(workspace.file('cni', '10-test.conflist'), network(workspace, podNetwork))
+  const given = network.startsWith('/')
+  const networkFolder = given ? network : workspace.file('cni')
+  writeFileSync(config, configuration(workspace, socket, networkFolder))
+  if (!given) {
+    mkdirSync(networkFolder)
+    writeFileSync(join(networkFolder, '10-test.conflist'), addressed(workspace, network))
+  }
   const daemon = new Daemon(workspace, 'containerd', {
     command: containerd,
     args: ['--config', config],
@@ -112,7 +119,7 @@ export async function startContainerd(
 }
 
 /** Network namespaces and runc's state lie in the workspace too, so that nothing is left in places shared with other runtimes. */
-const configuration = (workspace: Workspace, socket: string): string => `
+const configuration = (workspace: Workspace, socket: string, networkFolder: string): string => `
 version = 2
 root = "${workspace.file('containerd-root')}"
 state = "${workspace.file('containerd-state')}"
@@ -131,7 +138,7 @@ disabled_plugins = [
   netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${cniPlugins}"
-    conf_dir = "${workspace.file('cni')}"
+    conf_dir = "${networkFolder}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
@@ -143,7 +150,7 @@ disabled_plugins = [
 /** Where Debian's containernetworking-plugins puts them. */
 export const cniPlugins = '/usr/lib/cni'
 
-const network = (workspace: Workspace, subnet: string): string =>
+const addressed = (workspace: Workspace, subnet: string): string =>
   JSON.stringify({
     cniVersion: '0.4.0',
     name: workspace.name,

@@ -1,0 +1,200 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join as joinPath } from 'node:path'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import type { Command } from '../../src/cli/command.ts'
+import { join } from '../../src/cli/join-command.ts'
+import { leave } from '../../src/cli/leave-command.ts'
+import { manifests } from '../../src/cli/manifests.ts'
+import { NodeFiles } from '../../src/join/node-files.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
+import { Daemon } from '../kit/cluster/daemon.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
+import { until } from '../kit/cluster/until.ts'
+import { openWorkspace } from '../kit/cluster/workspace.ts'
+import {
+  type ControlPlane,
+  noControlPlane,
+  nodeSubject,
+  startControlPlane,
+} from '../kit/control-plane.ts'
+import { freePort } from '../kit/free-port.ts'
+import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { treeOf } from '../join/node-root.ts'
+import { busyboxPod } from './pod.ts'
+import { nodeReady, podRunning } from './seen.ts'
+
+t.setTimeout(240_000)
+
+const skip = noControlPlane() ?? noKubelet() ?? false
+const nodeName = 'edge-1'
+const nodePath = `/api/v1/nodes/${nodeName}`
+const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+
+void t.test(
+  'a kubelet started from what join has written is Ready and runs a pod on the host network, with the network of loopback alone',
+  { skip, timeout: 240_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
+    await makePool(plane)
+    const workspace = openWorkspace(t)
+    const node = workspace.file('node')
+    mkdirSync(node)
+    writeFileSync(
+      joinPath(node, 'kubeadm-flags.env'),
+      'KUBELET_KUBEADM_ARGS="--network-plugin=cni --cni-conf-dir=/etc/cni/net.d --bootstrap-kubeconfig=/not/there"\n',
+    )
+    const before = treeOf(node, '/hub')
+    const securePort = await freePort()
+    const kubeletKubeconfig = plane.kubeconfig(nodeSubject(nodeName))
+    const places = [`--root-dir=${node}/hub`, `--cni-conf-dir=${node}/net.d`]
+    const joining = (): Promise<string> =>
+      done(join, [
+        '--nodepool-name=kiosks',
+        `--kubelet-kubeconfig=${kubeletKubeconfig}`,
+        `--hub-kubeconfig=${node}/kubelet-nodehub.conf`,
+        `--kubelet-flags=${node}/kubeadm-flags.env`,
+        `--manifest-dir=${node}/manifests`,
+        `--proxy-secure-port=${securePort}`,
+        ...places,
+      ])
+    t.match(await joining(), `wrote ${node}/kubeadm-flags.env`)
+    const joined = treeOf(node)
+
+    const hub = await startHub(plane, node)
+    const files = new NodeFiles('/')
+    const flags = /^KUBELET_KUBEADM_ARGS="(.*)"$/m.exec(files.text(`${node}/kubeadm-flags.env`))
+    await startKubelet(t, {
+      nodeName,
+      kubeconfig: kubeletKubeconfig,
+      clientCa: plane.pki.ca.certificate,
+      networkFolder: `${node}/net.d`,
+      // As a unit has it: the flags of the environment file come last.
+      flags: ['--bootstrap-kubeconfig=/not/there', ...(flags?.[1]?.split(' ') ?? [])],
+    })
+
+    await t.test('its labels are on the Node that it makes', async (t) => {
+      await nodeReady(plane.admin, nodeName)
+      t.match(await labelsOf(plane), {
+        'apps.openyurt.io/nodepool': 'kiosks',
+        'nodepool.openyurt.io/hostnetwork': 'true',
+      })
+    })
+
+    await t.test('a pod runs on its network', async (t) => {
+      const pod = busyboxPod('host') as { spec: object }
+      const spec = { ...pod.spec, hostNetwork: true }
+      await plane.admin.post('/api/v1/namespaces/default/pods', { ...pod, spec })
+      const { status } = await podRunning(plane.admin, 'host')
+      t.match(status, { podIP: /^198\.18\./ }, 'the address of the node')
+    })
+
+    await t.test('the kubelet goes through the hub, whose plain port is closed', async (t) => {
+      const { body } = await hub.ops.get('/metrics')
+      t.match(body.toString(), /nodehub_requests_total\{[^}]*component="kubelet"/)
+      await t.rejects(new ApiClient(hub.plainUrl).get('/'), { code: 'ECONNREFUSED' })
+    })
+
+    await t.test('a label that was taken off the Node is put there by joining again', async (t) => {
+      const patch = JSON.stringify({ metadata: { labels: { 'apps.openyurt.io/nodepool': null } } })
+      await plane.admin.send('PATCH', nodePath, patch, 'application/merge-patch+json')
+      t.match(await joining(), /^nothing to change\nlabelled node edge-1/)
+      t.match(await labelsOf(plane), { 'apps.openyurt.io/nodepool': 'kiosks' })
+      t.strictSame(withoutState(treeOf(node)), withoutState(joined))
+    })
+
+    await t.test('leave restores every byte, and joining again is as before', async (t) => {
+      t.match(await done(leave, places), `restored ${node}/kubeadm-flags.env`)
+      t.strictSame(treeOf(node, '/hub'), before)
+      await joining()
+      t.strictSame(withoutState(treeOf(node)), withoutState(joined))
+    })
+  },
+)
+
+/** Without what the hub writes while it runs. */
+const withoutState = (tree: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(tree).filter(([name]) => !/^hub\/(?!joined|pki\/ca)/.test(name)),
+  )
+
+/** Runs a command that has to succeed; resolves to what it printed. */
+async function done(command: Command, argv: readonly string[]): Promise<string> {
+  const said = { out: '', err: '' }
+  const code = await command.run(argv, {
+    out: (text) => (said.out += text),
+    err: (text) => (said.err += text),
+  })
+  if (code !== 0) throw new Error(`it ended with ${code}: ${said.err}`)
+  return said.out
+}
+
+async function labelsOf(plane: ControlPlane): Promise<unknown> {
+  const { metadata } = (await plane.admin.get(nodePath)).json()
+  return (metadata as { labels?: unknown }).labels
+}
+
+/** A host-network pool of the API, which nodes may read as `manifests` has it. */
+async function makePool(plane: ControlPlane): Promise<void> {
+  for (const document of parseAllDocuments(await done(manifests, ['--part=rbac']))) {
+    const object = document.toJS() as { kind: string }
+    const resource = `${object.kind.toLowerCase()}s`
+    await plane.admin.post(`/apis/rbac.authorization.k8s.io/v1/${resource}`, object)
+  }
+  await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'nodepools.apps.openyurt.io' },
+    spec: {
+      group: 'apps.openyurt.io',
+      scope: 'Cluster',
+      names: { kind: 'NodePool', plural: 'nodepools', singular: 'nodepool' },
+      versions: [
+        {
+          name: 'v1beta2',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          },
+        },
+      ],
+    },
+  })
+  const pool = {
+    apiVersion: 'apps.openyurt.io/v1beta2',
+    kind: 'NodePool',
+    metadata: { name: 'kiosks' },
+    spec: { type: 'Edge', hostNetwork: true },
+  }
+  await until('the API to serve pools', async () =>
+    [201, 409].includes((await plane.admin.post(pools, pool)).status),
+  )
+}
+
+/** The hub as the static pod has it, but for its credentials, which are not where a kubelet rotates them, and free ports. */
+async function startHub(
+  plane: ControlPlane,
+  node: string,
+): Promise<{ ops: ApiClient; plainUrl: string }> {
+  const manifest = parse(new NodeFiles('/').text(`${node}/manifests/nodehub.yaml`)) as {
+    spec: { containers: { args: string[] }[] }
+  }
+  const args = manifest.spec.containers[0]?.args ?? []
+  const [servePort, plainPort] = [await freePort(), await freePort()]
+  const ops = new ApiClient(`http://127.0.0.1:${servePort}`)
+  const [command, all] = plainNode(
+    joinPath(import.meta.dirname, '..', '..', 'src', 'main.ts'),
+    ...args.filter((arg) => !arg.startsWith('--bootstrap-mode')),
+    `--kubeconfig=${plane.kubeconfig(nodeSubject(nodeName))}`,
+    `--node-name=${nodeName}`,
+    `--serve-port=${servePort}`,
+    `--proxy-port=${plainPort}`,
+  )
+  await new Daemon(plane.workspace, 'hub', {
+    command,
+    args: [...all],
+    ready: async () => (await ops.get('/readyz')).status === 200,
+  }).start()
+  return { ops, plainUrl: `http://127.0.0.1:${plainPort}` }
+}
