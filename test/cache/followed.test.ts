@@ -1,4 +1,5 @@
 import t from 'tap'
+import { onAbort } from '../../src/base/abort.ts'
 import { FollowedCollection, type Standing } from '../../src/cache/followed.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../src/exchange/exchange.ts'
@@ -76,7 +77,9 @@ const bookmark = (resourceVersion: string): WatchEvent => ({
 /** A watch that stays open until it is given up. */
 async function* open(signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
   yield []
-  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _left = onAbort(signal, resolve)
+  await promise
 }
 
 /** What the hub asks in turn, each answered with the next of these; the last stays open. */
