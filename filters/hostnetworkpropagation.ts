@@ -48,7 +48,10 @@ export const hostnetworkpropagation = (
       }
       return verdicts.settle(judged)
     }
-    return { filter: (pod) => look(verdictOn(pod, uidOf(pod))), before }
+    // The answer to a deletion is a Status.
+    const filter: Filter = (pod) =>
+      pod.kind === 'Pod' ? look(verdictOn(pod, uidOf(pod))) : 'leave'
+    return { filter, before }
   },
 })
 

@@ -169,7 +169,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     const random = roundOf(20_261_121, 6)
     let judgedAll = 0
     for (const [objects, times] of [
-      [ofItsOwn, 400],
+      [ofItsOwn, 150],
       [fixtures, 3],
     ] as const) {
       for (const { name, encoding, gvk, object } of objects) {

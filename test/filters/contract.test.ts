@@ -1,5 +1,6 @@
 import t from 'tap'
-import { builtInFilters } from '../../filters/index.ts'
+import { allFilters } from '../../filters/index.ts'
+import type { NetworkVerdicts } from '../../src/filter/host-network/verdicts.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { filterContract, type Sample } from '../contracts/filters.ts'
 
@@ -88,6 +89,13 @@ const address = (node: string): JsonObject => ({
   targetRef: { kind: 'Pod', namespace: 'default', name: `web-${node}` },
 })
 
+/** Of a node whose kubelet has been shown no pod yet. */
+const neverShown: NetworkVerdicts = {
+  areKept: true,
+  of: () => undefined,
+  settle: () => undefined,
+}
+
 /** What makes each filter act, by its name. */
 const samples: Readonly<Record<string, Sample>> = {
   discardcloudservice: {
@@ -159,6 +167,18 @@ const samples: Readonly<Record<string, Sample>> = {
       },
     ],
   },
+  hostnetworkpropagation: {
+    known: { nodeName: 'node-1', propagation: 'on', pool: { ...pool, hostNetwork: true } },
+    objects: [
+      {
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: named('web', 'default', { labels: { app: 'web' } }),
+        spec: { containers: [container('a')], nodeName: 'node-1', dnsPolicy: 'ClusterFirst' },
+        status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
+      },
+    ],
+  },
   serviceenvupdater: {
     known: { hubAddress },
     objects: [
@@ -179,7 +199,7 @@ const samples: Readonly<Record<string, Sample>> = {
   },
 }
 
-for (const definition of builtInFilters) {
+for (const definition of allFilters(neverShown, 'on')) {
   void t.test(definition.name, async (t) => {
     const sample = samples[definition.name]
     // A filter that nobody has thought up inputs for is one that nobody has tried.
