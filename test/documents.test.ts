@@ -7,6 +7,11 @@ import { joinFlags } from '../src/cli/join-command.ts'
 import { leaveFlags } from '../src/cli/leave-command.ts'
 import { lintFlags } from '../src/cli/lint-command.ts'
 import { manifests } from '../src/cli/manifests.ts'
+import {
+  readCheckConfig,
+  readClusterConfig,
+  readGiveBackConfig,
+} from '../src/config/cluster-config.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
 import { rowsUnder, tables } from './tables.ts'
@@ -62,6 +67,16 @@ void t.test('every command that a document shows is understood', async (t) => {
     else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
     else if (command === 'check-config') {
       const read = readConfig({ argv, env: {}, hostname: 'edge-1', readFile: readNodeFile })
+      t.notOk('mistakes' in read && read.mistakes, line)
+    } else if (command === 'cluster') {
+      const sources = { env: {}, readFile: readNodeFile }
+      const [word = '', ...flags] = argv
+      const read =
+        word === 'check'
+          ? readCheckConfig({ ...sources, argv: flags })
+          : word === 'give-back'
+            ? readGiveBackConfig({ ...sources, argv: flags })
+            : readClusterConfig({ ...sources, argv })
       t.notOk('mistakes' in read && read.mistakes, line)
     } else t.fail(`${line}: is not tried here`)
   }

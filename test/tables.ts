@@ -1,8 +1,11 @@
 /** The rows that documents must have, made of the code's own tables. */
 import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
-import { optionList } from '../src/config/options.ts'
+import { checkOptions, clusterOptions } from '../src/config/cluster-options.ts'
+import type { OptionTable } from '../src/config/option.ts'
+import { options } from '../src/config/options.ts'
+import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/lint/rules.ts'
-import { metricTable } from '../src/metrics/table.ts'
+import { metricTable, type MetricRow } from '../src/metrics/table.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
 
@@ -19,12 +22,23 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
+  { file: 'docs/cluster.md', heading: '## Flags', rows: () => flagRows(false, clusterOptions) },
+  {
+    file: 'docs/cluster.md',
+    heading: '## Flags of nodehub cluster check',
+    rows: () => flagRows(false, checkOptions),
+  },
+  {
+    file: 'docs/cluster.md',
+    heading: '## Metrics',
+    rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
+  },
   { file: 'docs/host-network.md', heading: '## Rules of nodehub lint', rows: () => ruleRows() },
 ]
 
 /** Flag, default, meaning; `foreign` are those that are only accepted. */
-const flagRows = (foreign: boolean): string[][] =>
-  optionList
+const flagRows = (foreign: boolean, table: OptionTable = options): string[][] =>
+  Object.entries(table)
     .filter(([, { group }]) => group.startsWith('Accepted') === foreign)
     .map(([name, option]) => [
       quoted(`--${name}`),
@@ -33,8 +47,11 @@ const flagRows = (foreign: boolean): string[][] =>
     ])
 
 /** Name, type, labels, meaning. */
-const metricRows = (prefix: string): string[][] =>
-  Object.values(metricTable)
+const metricRows = (
+  prefix: string,
+  table: Readonly<Record<string, MetricRow>> = metricTable,
+): string[][] =>
+  Object.values(table)
     .filter(({ name }) => name.startsWith(prefix))
     .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
 

@@ -43,6 +43,9 @@ interface Validity {
 /** RFC 5280 section 4.1.2.5: the last second there is stands for no end. From the first one a clock without a battery shows. */
 const always: Validity = { from: 0, to: Date.UTC(9999, 11, 31, 23, 59, 59) }
 
+const validFor = (lifetimeMs: number | undefined): Validity =>
+  lifetimeMs === undefined ? always : { from: now() - backdatedMs, to: now() + lifetimeMs }
+
 const oid = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
   commonName: '2.5.4.3',
@@ -67,15 +70,15 @@ export class CertificateAuthority {
   readonly #subject: Buffer
   readonly #keyId: Buffer
 
-  /** `from`: an authority there is already; else one is made that has no end. */
-  constructor(commonName: string, from?: IssuedCertificate) {
+  /** `from`: an authority there is already; else one is made, that has no end unless it is given a lifetime. */
+  constructor(commonName: string, from?: IssuedCertificate, lifetimeMs?: number) {
     const pair = from ? undefined : generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = pair?.privateKey ?? createPrivateKey(from?.key ?? '')
     const publicKey = createPublicKey(this.#key)
     this.#keyId = keyIdOf(publicKey)
     this.#subject = nameOf(commonName, [])
     this.key = pemOfKey(this.#key)
-    this.certificate = from?.certificate ?? this.#ownCertificate(publicKey)
+    this.certificate = from?.certificate ?? this.#ownCertificate(publicKey, validFor(lifetimeMs))
     if (from && new X509Certificate(from.certificate).subject !== `CN=${commonName}`) {
       throw new Error('the certificate of the authority has another name')
     }
@@ -97,7 +100,7 @@ export class CertificateAuthority {
     return this.#signed(
       nameOf(request.commonName, request.organizations ?? []),
       publicKey,
-      { from: now() - backdatedMs, to: now() + (request.lifetimeMs ?? year) },
+      validFor(request.lifetimeMs ?? year),
       [
         // digitalSignature
         extension(oid.keyUsage, der.namedBits([0]), true),
@@ -108,8 +111,8 @@ export class CertificateAuthority {
     )
   }
 
-  #ownCertificate(publicKey: KeyObject): string {
-    return this.#signed(this.#subject, publicKey, always, [
+  #ownCertificate(publicKey: KeyObject, validity: Validity): string {
+    return this.#signed(this.#subject, publicKey, validity, [
       // digitalSignature, keyCertSign, cRLSign
       extension(oid.keyUsage, der.namedBits([0, 5, 6]), true),
       extension(oid.basicConstraints, der.sequence(der.yes), true),

@@ -20,6 +20,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'read flags, environment and file as start does, and say what is wrong or in force',
     load: async () => (await import('./check-config.ts')).checkConfig,
   },
+  cluster: {
+    summary: 'admission and the controller of NodePools, once per cluster',
+    load: async () => (await import('./cluster-command.ts')).cluster,
+  },
   inspect: {
     summary: 'ask the hub of this node whether the node would come back without a link',
     load: async () => (await import('./inspect.ts')).inspect,

@@ -22,5 +22,5 @@ function withoutManagers(pool: NodePool): NodePool {
   const { managedFields: _, ...metadata } = pool.metadata as NodePool['metadata'] & {
     managedFields?: unknown
   }
-  return { ...pool, metadata }
+  return { ...pool, apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool', metadata }
 }

@@ -68,7 +68,7 @@ export function labelBounds(components: Iterable<string>): Bounds {
     component,
     // yurthub has the whole User-Agent here, with its versions.
     client: component,
-    code: (value) => (/^[1-5]\d\d$/.test(value) ? value : other),
+    code: (value) => (/^(?:0|[1-5]\d\d)$/.test(value) ? value : other),
     source: oneOf(new Set(['cloud', 'cache', 'hub'])),
     // As many as the configuration names, and words of our own.
     upstream: any,

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { ownVersion } from '../base/own-version.ts'
-import { labelBounds } from './labels.ts'
+import { clusterMetricTable, type ClusterMetricTable } from './cluster-table.ts'
+import { labelBounds, type Bounds } from './labels.ts'
 import { seriesWith, type Labels } from './series.ts'
 import { metricTable, type MetricRow, type MetricTable } from './table.ts'
 import { TrafficTable, type Traffic, type TrafficLabels } from './traffic.ts'
@@ -35,7 +36,11 @@ type MetricOf<Row extends MetricRow> = Row['type'] extends 'counter'
     ? GaugeOf<Row>
     : HistogramOf<Row>
 
-type Metrics = { readonly [Key in keyof MetricTable]: MetricOf<MetricTable[Key]> }
+type MetricsOf<Table extends Readonly<Record<string, MetricRow>>> = {
+  readonly [Key in keyof Table]: MetricOf<Table[Key]>
+}
+
+type Metrics = MetricsOf<MetricTable>
 
 /** One metric for each row of the table. Values of labels a client can choose are bounded here, so callers need not. */
 export type HubMetrics = Metrics & {
@@ -57,15 +62,9 @@ const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 /** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
 export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetrics {
-  const registry = new Registry()
-  // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
+  const registry = ownRegistry()
   const bounds = labelBounds(components)
-  const metrics = Object.entries<MetricRow>(metricTable).map(([key, row]) => [
-    key,
-    metricOf(row, registry, seriesWith(row.labels, bounds)),
-  ])
-  const named = Object.fromEntries(metrics) as Metrics
+  const named = metricsIn(metricTable, registry, bounds)
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const traffic = new TrafficTable()
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
@@ -80,6 +79,45 @@ export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetr
     },
   }
 }
+
+/** One metric for each row of the cluster's table. */
+export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
+  Pick<HubMetrics, 'onRead' | 'exposition'>
+
+/** Metrics of one replica of the cluster's side, in a registry of their own. */
+export function createClusterMetrics(): ClusterMetrics {
+  const registry = ownRegistry()
+  const named = metricsIn(clusterMetricTable, registry, labelBounds([]))
+  named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
+  const updates: (() => void)[] = []
+  return {
+    ...named,
+    onRead: (update) => updates.push(update),
+    exposition: async () => {
+      for (const update of updates) update()
+      return { contentType: registry.contentType, body: await registry.metrics() }
+    },
+  }
+}
+
+function ownRegistry(): Registry {
+  const registry = new Registry()
+  // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
+  return registry
+}
+
+const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
+  table: Table,
+  registry: Registry,
+  bounds: Bounds,
+): MetricsOf<Table> =>
+  Object.fromEntries(
+    Object.entries<MetricRow>(table).map(([key, row]) => [
+      key,
+      metricOf(row, registry, seriesWith(row.labels, bounds)),
+    ]),
+  ) as unknown as MetricsOf<Table>
 
 /** Brings the metrics up to the traffic. */
 function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {

@@ -13,7 +13,7 @@ export interface ReadinessCheck {
 }
 
 export type OpsOptions = Place & {
-  readonly metrics: HubMetrics
+  readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]

@@ -33,6 +33,7 @@ void t.test('every command has help that names its flags', async (t) => {
     'start',
     'demo',
     'check-config',
+    'cluster',
     'inspect',
     'join',
     'leave',

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import type { Teardown } from './wire/wire.ts'
 
-const customResources: GVR = {
+export const customResources: GVR = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
   resource: 'customresourcedefinitions',

@@ -11,6 +11,8 @@ const files = new Map([
     credentials('client.crt') + credentials('client.key'),
   ],
   ['/etc/kubernetes/pki/ca.crt', credentials('ca.crt')],
+  // Of a control plane's own nodes.
+  ['/etc/kubernetes/admin.conf', 'apiVersion: v1\nkind: Config\n'],
 ])
 
 /** Reads files of a kubeadm node. */

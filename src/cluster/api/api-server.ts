@@ -14,6 +14,8 @@ export interface ApiRequest {
   readonly path: string
   readonly body?: string | Uint8Array
   readonly contentType?: string
+  /** Default: JSON. */
+  readonly accept?: string
   readonly signal?: AbortSignal
   /** Goes past the rate limit: renewing a lease is never late for the sake of other requests. */
   readonly urgent?: boolean
@@ -105,7 +107,13 @@ export class ApiServer {
     signal: AbortSignal,
     refused = false,
   ): Promise<Dispatcher.ResponseData> {
-    const { method, path, body, contentType = 'application/json' } = request
+    const {
+      method,
+      path,
+      body,
+      contentType = 'application/json',
+      accept = 'application/json',
+    } = request
     if (request.urgent !== true) await this.#options.limit.take(signal)
     signal.throwIfAborted()
     const { agent, headers } = await this.#access.admit(refused)
@@ -119,7 +127,7 @@ export class ApiServer {
         // A watch is told a bookmark about every minute.
         bodyTimeout: 150_000,
         headers: {
-          accept: 'application/json',
+          accept,
           'user-agent': this.#options.userAgent,
           ...headers,
           ...(body !== undefined && { 'content-type': contentType }),

@@ -1,0 +1,119 @@
+import type { ApiServer } from '../cluster/api/api-server.ts'
+import {
+  readClusterConfig,
+  readGiveBackConfig,
+  type ClusterAsking,
+  type ClusterConfig,
+} from '../config/cluster-config.ts'
+import { clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
+import { processSources } from '../config/process.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { flagHelp } from './flag-help.ts'
+import { createLog, standardError } from './log.ts'
+
+const usage = `Usage: nodehub cluster [FLAG...]
+       nodehub cluster give-back [FLAG...]
+
+The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
+Two replicas or more, once per cluster; nodehub manifests prints what it needs there. Beside a
+yurt-manager it does not start unless --take-over is given: then it prints what it takes, and
+records it. give-back returns that, when no replica runs any more. SIGTERM or SIGINT stops it
+gracefully, a second one at once.
+
+`
+
+export const cluster: Command = {
+  help: () => `${usage}${flagHelp(clusterOptions)}
+For give-back:
+${Object.keys(giveBackOptions)
+  .map((name) => `  --${name}\n`)
+  .join('')}
+Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
+`,
+  async run([word, ...rest], terminal) {
+    if (word === 'give-back') return runGiveBack(rest, terminal)
+    return runCluster(word === undefined ? [] : [word, ...rest], terminal)
+  },
+}
+
+async function runCluster(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const result = readClusterConfig(processSources(argv))
+  if ('mistakes' in result) return refuse(terminal, 'cluster', result.mistakes)
+  const sink = standardError()
+  const log = createLog(result.config.logLevel, sink)
+  process.on('exit', () => sink.flush())
+  for (const note of result.notes) log.warn(note)
+  const code = await clusterUntilStopped(result.config, terminal, log)
+  // Forced: a replica that has stopped must be gone, whatever a library still holds open.
+  return process.exit(code)
+}
+
+async function clusterUntilStopped(
+  config: ClusterConfig,
+  terminal: Terminal,
+  log: ReturnType<typeof createLog>,
+): Promise<ExitCode> {
+  // It loads a client library that no other command needs.
+  const { startCluster, BesideYurtManager } = await import('../cluster/cluster.ts')
+  const stop = Promise.withResolvers<void>()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.once(signal, () => {
+      stop.resolve()
+      process.once(signal, () => process.exit(1))
+    })
+  try {
+    const starting = startCluster(config, {
+      log,
+      onTaken: (line) => terminal.out(`taken over from yurt-manager: ${line}\n`),
+    })
+    // Told to stop before it has come up: there is nothing to drain.
+    const running = await Promise.race([starting, stop.promise])
+    if (running === undefined) return 0
+    const { webhookPort, opsPort } = running
+    log.info({ webhookPort, opsPort }, 'nodehub serves the cluster')
+    await stop.promise
+    log.info('stopping')
+    await running[Symbol.asyncDispose]()
+    return 0
+  } catch (error) {
+    if (error instanceof BesideYurtManager) {
+      const list = error.conflicts.map((line) => `  ${line}\n`).join('')
+      terminal.err(
+        `nodehub cluster: ${error.message}, and two would undo each other's work:\n${list}` +
+          'With --take-over these are taken from it, and nodehub cluster give-back returns them.\n',
+      )
+      return 1
+    }
+    log.fatal({ err: error }, 'the cluster’s side could not be started')
+    return 1
+  }
+}
+
+async function runGiveBack(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const result = readGiveBackConfig(processSources(argv))
+  if ('mistakes' in result) return refuse(terminal, 'cluster give-back', result.mistakes)
+  return withApi(result.config, terminal, 'give-back', async (api) => {
+    const { giveBack } = await import('../cluster/take-over.ts')
+    const lines = await giveBack(api, result.config.namespace)
+    for (const line of lines) terminal.out(`given back: ${line}\n`)
+    if (lines.length === 0) terminal.out('nothing had been taken over\n')
+    return 0
+  })
+}
+
+async function withApi(
+  asking: ClusterAsking,
+  terminal: Terminal,
+  name: string,
+  act: (api: ApiServer) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  try {
+    const { connect } = await import('../cluster/api/connect.ts')
+    await using connected = await connect(asking)
+    return await act(connected.api)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    terminal.err(`nodehub cluster ${name}: ${message}\n`)
+    return 1
+  }
+}

@@ -1,0 +1,264 @@
+import { randomUUID, X509Certificate } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Logger } from 'pino'
+import { onAbort } from '../base/abort.ts'
+import { sleep } from '../base/clock.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { textAt } from '../kube/json-at.ts'
+import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
+import { listenOps } from '../server/ops.ts'
+import type { Actors } from './admission/node.ts'
+import type { ApiServer } from './api/api-server.ts'
+import { connect } from './api/connect.ts'
+import { isConflict } from './api/failure.ts'
+import { typedCalls } from './api/typed.ts'
+import { PoolController } from './controller/pool-controller.ts'
+import { Leadership, type Term } from './leadership.ts'
+import { liveLookup } from './live-lookup.ts'
+import { followPools } from './pools.ts'
+import { serveWebhooks } from './serve.ts'
+import { CaBundles } from './serving/bundles.ts'
+import { servingOf } from './serving/serving.ts'
+import { migrateStorage } from './storage-migration.ts'
+import { conflictsIn, described, takeOver } from './take-over.ts'
+
+/** One running replica. Disposing it gives up the lease first, so that another leads at once. */
+export interface Cluster extends AsyncDisposable {
+  readonly webhookPort: number
+  readonly opsPort: number
+  readonly metrics: ClusterMetrics
+  readonly leads: () => boolean
+}
+
+/** A yurt-manager does what nodehub is to do. */
+export class BesideYurtManager extends Error {
+  readonly code = 'BESIDE_YURT_MANAGER'
+  /** A line for each thing that is in the way. */
+  readonly conflicts: readonly string[]
+  constructor(conflicts: readonly string[]) {
+    super('a yurt-manager takes care of NodePools here')
+    this.conflicts = conflicts
+  }
+}
+
+export interface ClusterOptions {
+  readonly log: Logger
+  /** Called with a line for each thing that was taken from a yurt-manager. */
+  readonly onTaken?: (line: string) => void
+}
+
+/** Parts whose failures are tried again. */
+type Part =
+  'controller' | 'election' | 'certificates' | 'configurations' | 'admission' | 'migration'
+
+/**
+ * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is served. Rejects with `BesideYurtManager`, or
+ * with the first failure, and leaves nothing open then.
+ */
+export async function startCluster(
+  config: ClusterConfig,
+  { log, onTaken = () => undefined }: ClusterOptions,
+): Promise<Cluster> {
+  await using parts = new AsyncDisposableStack()
+  const metrics = createClusterMetrics()
+  const { api } = parts.use(
+    await connect(config, ({ method }, status) =>
+      metrics.apiRequests.add({ verb: method.toLowerCase(), code: String(status ?? 0) }),
+    ),
+  )
+  const failed = (reason: Part) => (cause: unknown) => {
+    metrics.failures.add({ reason })
+    log.warn({ err: cause, part: reason }, 'something failed, and is tried again')
+  }
+  await besideNobody(config, api, onTaken)
+
+  const pools = parts.use(followPools(api, { onFailure: failed('controller') }))
+  const { service, serving: shown } = config.webhooks
+  const own = { namespace: config.namespace, name: service }
+  let bundles: CaBundles | undefined
+  const serving = parts.use(
+    await servingOf(shown, {
+      api,
+      service: own,
+      published: (bundle) => bundles?.published(bundle) === true,
+      onRenewed: ({ leaf }) => log.info({ end: endOf(leaf.certificate) }, 'certificates were made'),
+      onFailure: failed('certificates'),
+    }),
+  )
+  const webhooks = await serveWebhooks({
+    address: config.webhooks.address,
+    port: config.webhooks.port,
+    certificate: () => serving.pair(),
+    lookup: liveLookup(api, pools),
+    actors: await actorsOf(api, config),
+    propagate: config.webhooks.podHostNetwork,
+    unready: () => (pools.synced ? undefined : 'NodePools have not been listed yet'),
+    onFailed: failed('admission'),
+  })
+  parts.defer(() => webhooks.close(config.shutdownGracePeriodMs))
+
+  let controller: PoolController | undefined
+  const leadership = new Leadership({
+    namespace: config.namespace,
+    identity: `${hostname()}_${randomUUID()}`,
+    ...config.election,
+    // A renewal that hangs is given up in time for another try.
+    calls: typedCalls(api, { urgent: true, timeoutMs: Math.ceil(config.election.renewMs / 2) }),
+    onFailure: failed('election'),
+    onChange: (leads, holder) =>
+      log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
+    lead: async (term) => {
+      await using led = new AsyncDisposableStack()
+      bundles = led.use(
+        new CaBundles({
+          api,
+          service: own,
+          configurations: service,
+          bundle: () => serving.bundle(),
+          holds: term.holds,
+          onRepaired: (kind) => {
+            metrics.repairs.add({ kind })
+            log.info({ kind }, 'a caBundle was put right')
+          },
+          onFailure: failed('configurations'),
+        }),
+      )
+      led.defer(() => {
+        bundles = undefined
+      })
+      const keeper = bundles
+      serving.onChange(() => void keeper.look())
+      await migrateFirst(api, term, log, failed('migration'))
+      controller = led.use(
+        new PoolController({
+          api,
+          term,
+          workers: config.workers,
+          onWrite: (kind) => metrics.writes.add({ kind }),
+          onConflict: (kind) => metrics.conflicts.add({ kind }),
+          onFailure: (what, cause) => {
+            metrics.failures.add({ reason: 'controller' })
+            log.warn({ err: cause, what }, 'something failed, and is tried again')
+          },
+        }),
+      )
+      led.defer(() => {
+        controller = undefined
+      })
+      await untilAborted(term.signal)
+    },
+  })
+  const ops = await listenOps({
+    host: config.ops.address,
+    port: config.ops.port,
+    metrics,
+    ownHosts: new Set([
+      service,
+      `${service}.${config.namespace}`,
+      `${service}.${config.namespace}.svc`,
+    ]),
+    checks: [
+      {
+        name: 'nodepools',
+        check: () => (pools.synced ? undefined : 'they have not been listed yet'),
+      },
+      { name: 'certificate', check: () => serving.wrong() },
+    ],
+    remarks: () => [`[ ]leader: ${leadership.holder || 'nobody'}`],
+    onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
+  })
+  parts.defer(() => ops.close(0))
+  metrics.onRead(() => {
+    metrics.leading.set(leadership.leads ? 1 : 0)
+    metrics.pools.set(pools.items.size)
+    metrics.nodes.set(controller?.nodes.size ?? 0)
+    metrics.queued.set(controller?.depth ?? 0)
+    metrics.withheld.set(controller?.withheld.size ?? 0)
+    const end = endOf(serving.pair().cert)
+    if (end !== undefined) metrics.certificateEnd.set(end.getTime() / 1000)
+  })
+  // Last, so that it goes first: what it leads ends, and the lease is free, while admission is still served.
+  parts.use(leadership)
+
+  const running = parts.move()
+  return {
+    webhookPort: webhooks.port,
+    opsPort: ops.port,
+    metrics,
+    leads: () => leadership.leads,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** Refuses to start where a yurt-manager does the same, unless it is to be taken from it. */
+async function besideNobody(
+  config: ClusterConfig,
+  api: ApiServer,
+  onTaken: (line: string) => void,
+): Promise<void> {
+  if (config.takeOver) {
+    for (const taken of await takeOver(api, config.namespace)) described(taken).forEach(onTaken)
+    return
+  }
+  const conflicts = await conflictsIn(api)
+  // A conversion by itself does nothing to pools that nobody converts.
+  const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(described)
+  if (lines.length > 0) throw new BesideYurtManager(lines)
+}
+
+/** Who may do what to nodes: the API server says who we are to it. */
+async function actorsOf(api: ApiServer, { namespace, webhooks }: ClusterConfig): Promise<Actors> {
+  const review = await api
+    .create('/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'SelfSubjectReview',
+    })
+    .catch(() => ({}))
+  const self = textAt(review, 'status', 'userInfo', 'username')
+  return {
+    controllers: new Set([
+      `system:serviceaccount:${namespace}:${webhooks.service}`,
+      ...(self === '' ? [] : [self]),
+    ]),
+    converters: new Set(),
+  }
+}
+
+/** How long the next try to rewrite pools waits. */
+const migrationWaitMs = 30_000
+
+/** Pools are rewritten before anything else is done; where that fails, all else is done meanwhile. */
+async function migrateFirst(
+  api: ApiServer,
+  term: Term,
+  log: Logger,
+  failed: (cause: unknown) => void,
+): Promise<void> {
+  const attempt = async (): Promise<boolean> => {
+    try {
+      const migrated = await migrateStorage(api, term.holds, term.signal)
+      log.info(migrated, 'stored NodePools were looked at')
+      return true
+    } catch (cause) {
+      if (!term.signal.aborted && !isConflict(cause)) failed(cause)
+      return term.signal.aborted
+    }
+  }
+  if (await attempt()) return
+  const again = async (): Promise<void> => {
+    do await sleep(migrationWaitMs, term.signal)
+    while (!(await attempt()))
+  }
+  void again()
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => void onAbort(signal, resolve))
+
+function endOf(certificate: string): Date | undefined {
+  try {
+    return new X509Certificate(certificate).validToDate
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+import { LRUCache } from 'lru-cache'
+import type { JsonObject } from '../kube/json.ts'
+import { listAt, objectAt } from '../kube/json-at.ts'
+import { nodePoolLabel, type NodePool } from '../kube/node-pool.ts'
+import { contextOf } from '../lint/context.ts'
+import type { Lookup } from './admission/lookup.ts'
+import type { ApiServer } from './api/api-server.ts'
+import { isNotFound } from './api/failure.ts'
+import type { ListWatch } from './api/list-watch.ts'
+import { poolsPath } from './pools.ts'
+
+/** An API server waits for a webhook for ten seconds: what has not been found by then is better unknown. */
+const patienceMs = 4_000
+
+/** How long the level of a namespace is taken for what it was: warnings alone depend on it. */
+const namespaceMs = 30_000
+
+const metadataOnly = (kind: string): string =>
+  `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
+
+/**
+ * What admission asks of the cluster. Pools are answered from what is followed, and asked for only where they are not there: one may have
+ * been made a moment ago. Nodes are asked for, as only the replica that leads follows them.
+ */
+export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
+  const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
+    try {
+      return await api.call({ method: 'GET', path, accept, urgent: true, timeoutMs: patienceMs })
+    } catch (cause) {
+      return isNotFound(cause) ? undefined : 'unknown'
+    }
+  }
+  const namespaces = new LRUCache<string, JsonObject>({ max: 2_000, ttl: namespaceMs })
+  const namespaceOf = async (name: string): Promise<JsonObject | undefined> => {
+    const known = namespaces.get(name)
+    if (known) return known
+    const found = await ask(`/api/v1/namespaces/${name}`, 'application/json')
+    if (found === undefined || found === 'unknown') return undefined
+    namespaces.set(name, found)
+    return found
+  }
+  return {
+    context: async (name) => {
+      const namespace = name === '' ? undefined : await namespaceOf(name)
+      const known = [...pools.items.values()] as unknown as readonly JsonObject[]
+      return contextOf(namespace ? [...known, namespace] : known)
+    },
+    pool: async (name) =>
+      pools.items.get(name) ??
+      ((await ask(`${poolsPath}/${name}`, 'application/json')) as unknown as
+        NodePool | undefined | 'unknown'),
+    poolNodes: async (name) => {
+      const query = new URLSearchParams({ labelSelector: `${nodePoolLabel}=${name}`, limit: '500' })
+      const found = await ask(`/api/v1/nodes?${query}`, metadataOnly('PartialObjectMetadataList'))
+      return found === undefined || found === 'unknown' ? 'unknown' : listAt(found, 'items').length
+    },
+    nodeLabels: async (name) => {
+      const path = `/api/v1/nodes/${encodeURIComponent(name)}`
+      const found = await ask(path, metadataOnly('PartialObjectMetadata'))
+      return found === undefined || found === 'unknown'
+        ? found
+        : (objectAt(found, 'metadata', 'labels') as Record<string, string>)
+    },
+  }
+}

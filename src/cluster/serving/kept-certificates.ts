@@ -1,0 +1,149 @@
+import { every, now, sleep } from '../../base/clock.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import { objectAt, textAt } from '../../kube/json-at.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { isConflict } from '../api/failure.ts'
+import { ListWatch } from '../api/list-watch.ts'
+import { dataOf, renewed, stateIn, type ServingState } from './rotation.ts'
+
+export interface KeptCertificatesOptions {
+  readonly api: ApiServer
+  readonly namespace: string
+  /** Of the Secret. */
+  readonly name: string
+  /** What the leaf is for. */
+  readonly names: readonly string[]
+  /** Whether every configuration has the bundle by our own doing: false in replicas that do not lead. */
+  readonly published: (bundle: string) => boolean
+  readonly onRenewed?: (state: ServingState) => void
+  /** Called when what is shown, or who vouches for it, has changed. */
+  readonly onChange?: () => void
+  readonly onFailure?: (cause: unknown) => void
+}
+
+/** How often it is looked at whether anything is to be made anew. */
+const lookMs = 60_000
+
+interface Kept {
+  readonly resourceVersion: string
+  readonly state: ServingState | undefined
+}
+
+/**
+ * The authority and the serving certificate that all replicas share in a Secret. Each replica may renew them: who writes on a version that
+ * is not the newest any more reads what the other has made. All follow the Secret, and show what is in it as it comes.
+ */
+export class KeptCertificates implements AsyncDisposable {
+  readonly #options: KeptCertificatesOptions
+  readonly #secret: ListWatch<Kept>
+  readonly #stopped = new AbortController()
+  readonly #first = Promise.withResolvers<void>()
+  #timer: Disposable
+  #state: ServingState | undefined
+  #looking: Promise<void> | undefined
+
+  constructor(options: KeptCertificatesOptions) {
+    this.#options = options
+    const { api, namespace, name, onFailure } = options
+    this.#secret = new ListWatch<Kept>(api, {
+      path: `/api/v1/namespaces/${namespace}/secrets`,
+      query: { fieldSelector: `metadata.name=${name}` },
+      keep: keptOf,
+      onChange: () => void this.look(),
+      ...(onFailure && { onFailure }),
+    })
+    void this.#secret.listed.then(() => this.look())
+    this.#timer = every(lookMs, () => void this.look())
+  }
+
+  /** Resolves when there is something to show. */
+  get ready(): Promise<void> {
+    return this.#first.promise
+  }
+
+  /** `undefined` before there is any. */
+  get state(): ServingState | undefined {
+    return this.#state
+  }
+
+  /** What API servers have to believe, PEM. */
+  get bundle(): string | undefined {
+    return this.#state?.bundle.join('')
+  }
+
+  /** Makes anew what is due; one at a time. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    const { signal } = this.#stopped
+    // Somebody else may write again and again; then the next look comes soon enough.
+    for (let tries = 0; tries < 5 && this.#secret.synced && !signal.aborted; tries++) {
+      try {
+        if (await this.#renew()) return
+      } catch (cause) {
+        if (signal.aborted) return
+        this.#options.onFailure?.(cause)
+      }
+      await sleep(200 * 2 ** tries, signal)
+    }
+  }
+
+  /** Whether what is shown now is what the Secret holds. */
+  async #renew(): Promise<boolean> {
+    const { api, namespace, name, names, published } = this.#options
+    const path = `/api/v1/namespaces/${namespace}/secrets`
+    const kept = await this.#read(path, name)
+    const bundle = kept?.state?.bundle.join('') ?? ''
+    const state = renewed(kept?.state, names, now(), published(bundle))
+    if (state === kept?.state) {
+      this.#show(state)
+      return true
+    }
+    const data = dataOf(state)
+    try {
+      if (kept === undefined) {
+        const metadata = { name, namespace }
+        await api.create(path, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data })
+      } else {
+        const { resourceVersion } = kept
+        await api.patch(`${path}/${name}`, 'merge', { metadata: { resourceVersion }, data })
+      }
+    } catch (cause) {
+      if (isConflict(cause)) return false
+      throw cause
+    }
+    this.#options.onRenewed?.(state)
+    this.#show(state)
+    return true
+  }
+
+  /** From the API server: what is followed may be older than what another replica has written by now. */
+  async #read(path: string, name: string): Promise<Kept | undefined> {
+    const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
+    return secret && keptOf(secret)
+  }
+
+  #show(state: ServingState): void {
+    const before = this.#state && JSON.stringify(this.#state)
+    this.#state = state
+    this.#first.resolve()
+    if (before !== JSON.stringify(state)) this.#options.onChange?.()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort()
+    this.#timer[Symbol.dispose]()
+    await this.#secret[Symbol.asyncDispose]()
+    await this.#looking
+  }
+}
+
+const keptOf = (secret: JsonObject): Kept => ({
+  resourceVersion: textAt(secret, 'metadata', 'resourceVersion'),
+  state: stateIn(objectAt(secret, 'data') as Record<string, string>),
+})

@@ -1,0 +1,174 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { CertificateAuthority, type IssuedCertificate } from '../../certificates/authority.ts'
+
+/** What the replicas share: who vouches for the webhooks, and what they show. All in PEM. */
+export interface ServingState {
+  /** All whom API servers have to believe now. */
+  readonly bundle: readonly string[]
+  /** Who issued the leaf. */
+  readonly signing: IssuedCertificate
+  /** When that took over from another, in milliseconds since the epoch; 0: there was none. */
+  readonly signingSince: number
+  /** Who will issue the next leaf, once API servers have been told long enough. */
+  readonly next?: IssuedCertificate
+  readonly leaf: IssuedCertificate
+}
+
+const commonName = 'nodehub-cluster-ca'
+
+const dayMs = 24 * 3_600_000
+
+const lifetimes = { authority: 5 * 365 * dayMs, leaf: 90 * dayMs } as const
+
+/** API servers take up what the configurations say within seconds; this leaves time to put right what is in the way. */
+const toldMs = dayMs
+
+/** What part of a life may pass before the next one is made. */
+const oldAfter = 2 / 3
+
+/**
+ * What the state is to be at `now`; the same object where nothing is to be done. Anything that cannot be used is made anew.
+ *
+ * An authority that is to take over is in the bundle first, and signs only when API servers have been told of it (`published`) for a day. The
+ * one before it stays in the bundle until the last leaf it issued has ended: a replica that has not heard of the new one yet is believed.
+ */
+export function renewed(
+  state: ServingState | undefined,
+  names: readonly string[],
+  now: number,
+  published: boolean,
+): ServingState {
+  if (state === undefined || !isUsable(state, now)) return madeAnew(state, names, now)
+  const trusted = withoutRetired(withNext(state, now), now)
+  if (trusted.next !== undefined && published && now - madeAt(trusted.next) >= toldMs)
+    return withLeaf({ ...signedByNext(trusted, trusted.next), signingSince: now }, names)
+  return isOld(trusted.leaf, now) || !isFor(trusted.leaf, names)
+    ? withLeaf(trusted, names)
+    : trusted
+}
+
+function madeAnew(
+  state: ServingState | undefined,
+  names: readonly string[],
+  now: number,
+): ServingState {
+  const signing = newAuthority()
+  // Other replicas may show what the old ones vouch for until they have read this.
+  const before = (state?.bundle ?? []).filter((each) => isCertificate(each) && !hasEnded(each, now))
+  const bundle = [signing.certificate, ...before]
+  const since = before.length > 0 ? now : 0
+  return withLeaf({ bundle, signing, signingSince: since, leaf: signing }, names)
+}
+
+function withNext(state: ServingState, now: number): ServingState {
+  if (state.next !== undefined || !isOld(state.signing, now)) return state
+  const next = newAuthority()
+  return { ...state, next, bundle: [...state.bundle, next.certificate] }
+}
+
+function withoutRetired(state: ServingState, now: number): ServingState {
+  const current = new Set([state.signing.certificate, state.next?.certificate])
+  const retired = now - state.signingSince > lifetimes.leaf
+  const bundle = state.bundle.filter((each) => current.has(each) || !retired)
+  return bundle.length === state.bundle.length ? state : { ...state, bundle }
+}
+
+function signedByNext(state: ServingState, next: IssuedCertificate): ServingState {
+  const { next: _, ...rest } = state
+  return { ...rest, signing: next }
+}
+
+function withLeaf(state: ServingState, names: readonly string[]): ServingState {
+  const leaf = new CertificateAuthority(commonName, state.signing).issue({
+    commonName: names[0] ?? commonName,
+    usage: 'server',
+    dnsNames: names,
+    lifetimeMs: lifetimes.leaf,
+  })
+  return { ...state, leaf }
+}
+
+function newAuthority(): IssuedCertificate {
+  const { certificate, key } = new CertificateAuthority(commonName, undefined, lifetimes.authority)
+  return { certificate, key }
+}
+
+const parsed = (pem: string): X509Certificate => new X509Certificate(pem)
+
+const madeAt = ({ certificate }: IssuedCertificate): number =>
+  parsed(certificate).validFromDate.getTime()
+
+const hasEnded = (certificate: string, now: number): boolean =>
+  parsed(certificate).validToDate.getTime() <= now
+
+function isOld({ certificate }: IssuedCertificate, now: number): boolean {
+  const { validFromDate, validToDate } = parsed(certificate)
+  const [from, to] = [validFromDate.getTime(), validToDate.getTime()]
+  return now >= from + (to - from) * oldAfter
+}
+
+const isFor = ({ certificate }: IssuedCertificate, names: readonly string[]): boolean =>
+  names.every((name) => parsed(certificate).checkHost(name) !== undefined)
+
+function isCertificate(pem: string): boolean {
+  try {
+    parsed(pem)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether API servers that believe the bundle believe the leaf, and those who have its key can show it. */
+function isUsable({ bundle, signing, next, leaf }: ServingState, now: number): boolean {
+  try {
+    const [authority, shown] = [parsed(signing.certificate), parsed(leaf.certificate)]
+    const pairs = [signing, leaf, ...(next ? [next] : [])]
+    return (
+      pairs.every(({ certificate, key }) =>
+        parsed(certificate).checkPrivateKey(createPrivateKey(key)),
+      ) &&
+      bundle.every(isCertificate) &&
+      bundle.includes(signing.certificate) &&
+      (next === undefined || bundle.includes(next.certificate)) &&
+      shown.verify(authority.publicKey) &&
+      !hasEnded(signing.certificate, now) &&
+      !hasEnded(leaf.certificate, now)
+    )
+  } catch {
+    return false
+  }
+}
+
+const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
+
+/** The state in the data of a Secret; `undefined` where it holds none. What is wrong with it shows when it is renewed. */
+export function stateIn(data: Readonly<Record<string, string>>): ServingState | undefined {
+  const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString()
+  if (text('tls.crt') === '') return undefined
+  const next = text('next.crt')
+  return {
+    bundle: [...text('ca.crt').matchAll(pemBlock)].map(([block]) =>
+      block.endsWith('\n') ? block : `${block}\n`,
+    ),
+    signing: { certificate: text('signing.crt'), key: text('signing.key') },
+    signingSince: Date.parse(text('signing-since')) || 0,
+    ...(next !== '' && { next: { certificate: next, key: text('next.key') } }),
+    leaf: { certificate: text('tls.crt'), key: text('tls.key') },
+  }
+}
+
+/** The reverse of `stateIn`. */
+export const dataOf = (state: ServingState): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries({
+      'ca.crt': state.bundle.join(''),
+      'signing.crt': state.signing.certificate,
+      'signing.key': state.signing.key,
+      'signing-since': new Date(state.signingSince).toISOString(),
+      'next.crt': state.next?.certificate ?? '',
+      'next.key': state.next?.key ?? '',
+      'tls.crt': state.leaf.certificate,
+      'tls.key': state.leaf.key,
+    }).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+  )

@@ -1,0 +1,406 @@
+import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../kube/json-at.ts'
+import type { ApiServer } from './api/api-server.ts'
+import { isConflict } from './api/failure.ts'
+import { nodesFinalizer } from './controller/reconcile.ts'
+import { poolsPath } from './pools.ts'
+
+/** yurt-manager's own names (charts/yurt-manager, pkg/yurtmanager/webhook/util/util.go). */
+const yurtManager = 'yurt-manager'
+const configurations = [
+  '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/yurt-manager-mutating-webhook-configuration',
+  '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/yurt-manager-validating-webhook-configuration',
+] as const
+const webhookService = 'yurt-manager-webhook-service'
+
+/** From this annotation yurt-manager writes its webhooks anew, so they go from there, too. */
+const templateAnnotation = 'yurt-manager-template'
+
+const nodePoolController = 'nodepool-controller'
+/** Its short name, too (cmd/yurt-manager/names/controller_names.go). */
+const controllerNames = [nodePoolController, 'nodepool']
+
+const definitionPath =
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
+
+/** Where what was taken is recorded. */
+const recordName = 'nodehub-cluster-taken-over'
+
+/** Something of yurt-manager's that does what nodehub does. */
+export type Conflict =
+  | {
+      readonly kind: 'webhooks'
+      readonly path: string
+      readonly resourceVersion: string
+      /** As they stand in the configuration, and in the template. */
+      readonly webhooks: readonly JsonObject[]
+      readonly template: readonly JsonObject[]
+    }
+  | {
+      readonly kind: 'controller'
+      readonly path: string
+      readonly resourceVersion: string
+      readonly container: number
+      readonly args: readonly string[] | undefined
+    }
+  | {
+      readonly kind: 'conversion'
+      readonly path: string
+      readonly conversion: JsonObject
+    }
+
+/** What of a cluster's yurt-manager stands in the way; nothing where there is none, or where it leaves pools alone. */
+export async function conflictsIn(api: ApiServer): Promise<readonly Conflict[]> {
+  const found: Conflict[] = []
+  for (const path of configurations) {
+    const configuration = await api.get(path)
+    if (configuration === undefined) continue
+    const webhooks = listAt(configuration, 'webhooks').filter(isObject).filter(isAboutPools)
+    const template = templateOf(configuration)?.filter(isAboutPools) ?? []
+    const resourceVersion = textAt(configuration, 'metadata', 'resourceVersion')
+    if (webhooks.length + template.length > 0)
+      found.push({ kind: 'webhooks', path, resourceVersion, webhooks, template })
+  }
+  found.push(...(await controllersIn(api)))
+  const conversion = objectAt(await api.get(definitionPath), 'spec', 'conversion')
+  if (textAt(conversion, 'webhook', 'clientConfig', 'service', 'name') === webhookService)
+    found.push({ kind: 'conversion', path: definitionPath, conversion })
+  return found
+}
+
+async function controllersIn(api: ApiServer): Promise<Conflict[]> {
+  const query = new URLSearchParams({ fieldSelector: `metadata.name=${yurtManager}` })
+  const list = await api.get(`/apis/apps/v1/deployments?${query}`)
+  return listAt(list, 'items').flatMap((deployment): Conflict[] => {
+    if (at(deployment, 'spec', 'replicas') === 0) return []
+    const containers = listAt(deployment, 'spec', 'template', 'spec', 'containers')
+    const container = containers.findIndex((each) => textAt(each, 'name') === yurtManager)
+    if (container < 0) return []
+    const given = at(containers[container], 'args')
+    const args = isList(given) ? given.map(String) : undefined
+    if (!runsNodePools(args ?? [])) return []
+    const namespace = textAt(deployment, 'metadata', 'namespace')
+    return [
+      {
+        kind: 'controller',
+        path: `/apis/apps/v1/namespaces/${namespace}/deployments/${yurtManager}`,
+        resourceVersion: textAt(deployment, 'metadata', 'resourceVersion'),
+        container,
+        args,
+      },
+    ]
+  })
+}
+
+/** Whether a webhook of yurt-manager's is about what nodehub's webhooks are about. Its other ones stay. */
+function isAboutPools(webhook: JsonObject): boolean {
+  if (textAt(webhook, 'clientConfig', 'service', 'name') !== webhookService) return false
+  // Its validation of pods is about other things than ours.
+  const ours = [
+    'nodepools',
+    'nodes',
+    ...(textAt(webhook, 'name').startsWith('mutate') ? ['pods'] : []),
+  ]
+  return listAt(webhook, 'rules').some((rule) =>
+    ours.some((resource) => listAt(rule, 'resources').includes(resource)),
+  )
+}
+
+function templateOf(configuration: JsonObject): readonly JsonObject[] | undefined {
+  const text = textAt(configuration, 'metadata', 'annotations', templateAnnotation)
+  if (text === '') return undefined
+  try {
+    const parsed = JSON.parse(text) as Json
+    return isList(parsed) ? parsed.filter(isObject) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What `--controllers` leaves on (k8s.io/controller-manager: a name, `-name`, `*`; the first that fits counts). */
+function runsNodePools(args: readonly string[]): boolean {
+  const listed = controllersOf(args)
+  if (listed === undefined) return true
+  if (controllerNames.some((name) => listed.includes(name))) return true
+  if (controllerNames.some((name) => listed.includes(`-${name}`))) return false
+  return listed.includes('*')
+}
+
+const flag = /^--controllers=(.*)$/
+
+const controllersOf = (args: readonly string[]): readonly string[] | undefined => {
+  const given = args.map((arg) => flag.exec(arg)?.[1]).filter((list) => list !== undefined)
+  return given.at(-1)?.split(',')
+}
+
+/** The arguments with which yurt-manager leaves pools alone, and runs all else that it ran. */
+function withoutNodePools(args: readonly string[]): readonly string[] {
+  const listed = (controllersOf(args) ?? ['*']).filter((name) => !controllerNames.includes(name))
+  const list = `--controllers=${[...listed, `-${nodePoolController}`].join(',')}`
+  return [...args.filter((arg) => !flag.test(arg)), list]
+}
+
+/** A line for each, for whoever has to decide. */
+export function described(conflict: Conflict): string[] {
+  switch (conflict.kind) {
+    case 'webhooks': {
+      const names = new Set(
+        [...conflict.webhooks, ...conflict.template].map((webhook) => textAt(webhook, 'name')),
+      )
+      return [...names].map((name) => `webhook ${name} of ${nameIn(conflict.path)}`)
+    }
+    case 'controller':
+      return [
+        `controller ${nodePoolController} of Deployment ${namespaceIn(conflict.path)}/${yurtManager}, which restarts`,
+      ]
+    case 'conversion':
+      return [`conversion of NodePools by Service ${webhookService}`]
+  }
+}
+
+const nameIn = (path: string): string => path.split('/').at(-1) ?? ''
+const namespaceIn = (path: string): string => path.split('/')[5] ?? ''
+
+/** What was taken of one object: enough to give it back whatever else changes about it. */
+interface Original {
+  readonly path: string
+  readonly webhooks?: readonly JsonObject[]
+  readonly template?: readonly JsonObject[]
+  readonly container?: number
+  /** null: it had none. */
+  readonly args?: readonly string[] | null
+  readonly ours?: readonly string[]
+  readonly conversion?: JsonObject
+}
+
+/**
+ * Takes what is in the way: first recorded, then taken, each only as it was recorded. Repeatable, by several at once. The conversion is only
+ * recorded: whoever applies nodehub's definition changes it. Resolves to what was taken.
+ */
+export async function takeOver(api: ApiServer, namespace: string): Promise<readonly Conflict[]> {
+  const taken: Conflict[] = []
+  // Somebody may write the same objects: yurt-manager does when it starts.
+  for (let tries = 0; tries < 10; tries++) {
+    const conflicts = await conflictsIn(api)
+    const open = conflicts.filter(({ kind }) => kind !== 'conversion')
+    if (conflicts.length === 0) return taken
+    await record(api, namespace, conflicts.map(originalOf))
+    taken.push(...conflicts.filter((each) => taken.every(({ path }) => path !== each.path)))
+    if (open.length === 0) return taken
+    for (const conflict of open) await ignoringConflict(() => take(api, conflict))
+  }
+  throw new Error('yurt-manager writes back what is taken from it')
+}
+
+const originalOf = (conflict: Conflict): Original => {
+  const { path } = conflict
+  switch (conflict.kind) {
+    case 'webhooks':
+      return { path, webhooks: conflict.webhooks, template: conflict.template }
+    case 'controller': {
+      const { container, args } = conflict
+      return { path, container, args: args ?? null, ours: withoutNodePools(args ?? []) }
+    }
+    case 'conversion':
+      return { path, conversion: conflict.conversion }
+  }
+}
+
+async function ignoringConflict(act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act()
+  } catch (cause) {
+    if (!isConflict(cause)) throw cause
+  }
+}
+
+async function take(api: ApiServer, conflict: Conflict): Promise<void> {
+  if (conflict.kind === 'conversion') return
+  const { path } = conflict
+  const version = {
+    op: 'replace',
+    path: '/metadata/resourceVersion',
+    value: conflict.resourceVersion,
+  }
+  if (conflict.kind === 'controller') {
+    const pointer = `/spec/template/spec/containers/${conflict.container}/args`
+    const value = withoutNodePools(conflict.args ?? [])
+    await api.patch(path, 'json', [version, { op: 'add', path: pointer, value }])
+    return
+  }
+  const configuration = await api.get(path)
+  if (configuration === undefined) return
+  const left = listAt(configuration, 'webhooks')
+    .filter(isObject)
+    .filter((webhook) => !isAboutPools(webhook))
+  await api.patch(path, 'json', [
+    version,
+    { op: 'add', path: '/webhooks', value: left },
+    ...templatePatch(templateOf(configuration)?.filter((webhook) => !isAboutPools(webhook))),
+  ])
+}
+
+const templatePatch = (template: readonly JsonObject[] | undefined): JsonObject[] =>
+  template === undefined
+    ? []
+    : [
+        {
+          op: 'add',
+          path: `/metadata/annotations/${templateAnnotation}`,
+          value: JSON.stringify(template),
+        },
+      ]
+
+const recordPath = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
+
+interface Recorded {
+  readonly resourceVersion: string
+  readonly originals: readonly Original[]
+}
+
+async function recorded(api: ApiServer, namespace: string): Promise<Recorded | undefined> {
+  const map = await api.get(`${recordPath(namespace)}/${recordName}`)
+  if (map === undefined) return undefined
+  return {
+    resourceVersion: textAt(map, 'metadata', 'resourceVersion'),
+    originals: JSON.parse(textAt(map, 'data', 'originals') || '[]') as Original[],
+  }
+}
+
+/** What is recorded already was there first, and stays. */
+async function record(
+  api: ApiServer,
+  namespace: string,
+  originals: readonly Original[],
+): Promise<void> {
+  for (let tries = 0; tries < 10; tries++) {
+    const before = await recorded(api, namespace)
+    const known = new Set(before?.originals.map(({ path }) => path))
+    const all = [...(before?.originals ?? []), ...originals.filter(({ path }) => !known.has(path))]
+    if (before && all.length === before.originals.length) return
+    const data = { originals: JSON.stringify(all) }
+    try {
+      if (before === undefined) {
+        const metadata = { name: recordName, namespace }
+        await api.create(recordPath(namespace), {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata,
+          data,
+        })
+      } else {
+        const { resourceVersion } = before
+        await api.patch(`${recordPath(namespace)}/${recordName}`, 'merge', {
+          metadata: { resourceVersion },
+          data,
+        })
+      }
+      return
+    } catch (cause) {
+      if (!isConflict(cause)) throw cause
+    }
+  }
+  throw new Error(
+    `ConfigMap ${namespace}/${recordName} is written by somebody else again and again`,
+  )
+}
+
+/**
+ * Gives back all that was recorded, and takes nodehub's finalizer off the pools, which nobody else would. To be called when no replica runs
+ * any more. Resolves to a line for each thing that was given back, and for each that was not, why.
+ */
+export async function giveBack(api: ApiServer, namespace: string): Promise<readonly string[]> {
+  const record = await recorded(api, namespace)
+  const said: string[] = []
+  for (const original of record?.originals ?? []) said.push(...(await returned(api, original)))
+  said.push(...(await withoutFinalizers(api)))
+  if (record !== undefined)
+    await api.call({ method: 'DELETE', path: `${recordPath(namespace)}/${recordName}` })
+  return said
+}
+
+async function returned(api: ApiServer, original: Original): Promise<string[]> {
+  const { path } = original
+  const object = await api.get(path)
+  if (object === undefined) return [`${nameIn(path)} is gone: nothing to give back to`]
+  const version = {
+    op: 'replace',
+    path: '/metadata/resourceVersion',
+    value: textAt(object, 'metadata', 'resourceVersion'),
+  }
+  if (original.webhooks !== undefined) {
+    const webhooks = withMissing(listAt(object, 'webhooks').filter(isObject), original.webhooks)
+    const template = templateOf(object)
+    await api.patch(path, 'json', [
+      version,
+      { op: 'add', path: '/webhooks', value: webhooks },
+      ...templatePatch(template && withMissing(template, original.template ?? [])),
+    ])
+    return original.webhooks.map(
+      (webhook) => `webhook ${textAt(webhook, 'name')} of ${nameIn(path)}`,
+    )
+  }
+  if (original.conversion !== undefined) {
+    await api.patch(path, 'json', [
+      version,
+      { op: 'replace', path: '/spec/conversion', value: original.conversion },
+    ])
+    return [`conversion of NodePools by Service ${webhookService}`]
+  }
+  const pointer = `/spec/template/spec/containers/${original.container ?? 0}/args`
+  const now = at(
+    listAt(object, 'spec', 'template', 'spec', 'containers')[original.container ?? 0],
+    'args',
+  )
+  if (JSON.stringify(now) !== JSON.stringify(original.ours))
+    return [`the arguments of ${nameIn(path)} have been changed since and are left as they are`]
+  await api.patch(path, 'json', [
+    version,
+    original.args === null || original.args === undefined
+      ? { op: 'remove', path: pointer }
+      : { op: 'replace', path: pointer, value: original.args },
+  ])
+  return [`controller ${nodePoolController} of Deployment ${namespaceIn(path)}/${yurtManager}`]
+}
+
+const withMissing = (
+  there: readonly JsonObject[],
+  taken: readonly JsonObject[],
+): readonly JsonObject[] => {
+  const names = new Set(there.map((webhook) => textAt(webhook, 'name')))
+  const authority = there
+    .map((webhook) => textAt(webhook, 'clientConfig', 'caBundle'))
+    .find(Boolean)
+  return [
+    ...there,
+    ...taken
+      .filter((webhook) => !names.has(textAt(webhook, 'name')))
+      // Its certificate may have been made anew since.
+      .map((webhook) =>
+        authority === undefined
+          ? webhook
+          : {
+              ...webhook,
+              clientConfig: { ...objectAt(webhook, 'clientConfig'), caBundle: authority },
+            },
+      ),
+  ]
+}
+
+async function withoutFinalizers(api: ApiServer): Promise<string[]> {
+  const said: string[] = []
+  const pools = await api.get(poolsPath)
+  for (const pool of listAt(pools, 'items')) {
+    const finalizers = listAt(pool, 'metadata', 'finalizers')
+    if (!finalizers.includes(nodesFinalizer)) continue
+    const name = textAt(pool, 'metadata', 'name')
+    await api.patch(`${poolsPath}/${name}`, 'merge', {
+      metadata: {
+        resourceVersion: textAt(pool, 'metadata', 'resourceVersion'),
+        finalizers: finalizers.filter((each) => each !== nodesFinalizer),
+      },
+    })
+    said.push(`finalizer of NodePool ${name}`)
+  }
+  return said
+}

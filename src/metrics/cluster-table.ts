@@ -1,0 +1,85 @@
+import type { MetricRow } from './table.ts'
+
+/** The metrics of `nodehub cluster`. Those of the process itself (`process_`, `nodejs_`) come beside them. */
+export const clusterMetricTable = {
+  leading: {
+    name: 'nodehub_cluster_leading',
+    type: 'gauge',
+    help: 'Whether this replica leads: 1 or 0.',
+    labels: [],
+  },
+  apiRequests: {
+    name: 'nodehub_cluster_api_requests_total',
+    type: 'counter',
+    help: 'Requests to the API server, by verb and code; 0 where there was no answer.',
+    labels: ['verb', 'code'],
+  },
+  writes: {
+    name: 'nodehub_cluster_writes_total',
+    type: 'counter',
+    help: 'Objects that the controller wrote, by kind: node, pool, pool status.',
+    labels: ['kind'],
+  },
+  conflicts: {
+    name: 'nodehub_cluster_conflicts_total',
+    type: 'counter',
+    help: 'Writes that came too late because somebody else had written the object; they are made anew where they are still due.',
+    labels: ['kind'],
+  },
+  failures: {
+    name: 'nodehub_cluster_failures_total',
+    type: 'counter',
+    help: 'What failed and is tried again, by part: controller, election, certificates, configurations, admission, migration.',
+    labels: ['reason'],
+  },
+  nodes: {
+    name: 'nodehub_cluster_nodes',
+    type: 'gauge',
+    help: 'Nodes that the controller knows; in the replica that leads.',
+    labels: [],
+  },
+  pools: {
+    name: 'nodehub_cluster_pools',
+    type: 'gauge',
+    help: 'NodePools that are known.',
+    labels: [],
+  },
+  queued: {
+    name: 'nodehub_cluster_queued',
+    type: 'gauge',
+    help: 'Nodes and pools that wait to be looked at.',
+    labels: [],
+  },
+  withheld: {
+    name: 'nodehub_cluster_label_withheld_nodes',
+    type: 'gauge',
+    help: 'Nodes of host-network pools that do not carry the hostnetwork label yet, as pods on the pod network run there.',
+    labels: [],
+  },
+  repairs: {
+    name: 'nodehub_cluster_ca_bundle_repairs_total',
+    type: 'counter',
+    help: 'How often the caBundle of a configuration was put right, by its kind.',
+    labels: ['kind'],
+  },
+  certificateEnd: {
+    name: 'nodehub_cluster_certificate_end_seconds',
+    type: 'gauge',
+    help: 'When the serving certificate of the webhooks ends, in seconds since the epoch.',
+    labels: [],
+  },
+  connectionsCut: {
+    name: 'nodehub_cluster_connections_cut_total',
+    type: 'counter',
+    help: 'Connections to the operators’ port that were closed, by reason, as of a hub.',
+    labels: ['reason'],
+  },
+  buildInfo: {
+    name: 'nodehub_cluster_build_info',
+    type: 'gauge',
+    help: 'Always 1; the versions are its labels.',
+    labels: ['version', 'node'],
+  },
+} as const satisfies Readonly<Record<string, MetricRow>>
+
+export type ClusterMetricTable = typeof clusterMetricTable

@@ -1,0 +1,308 @@
+import t from 'tap'
+import { pino } from 'pino'
+import { connect } from 'node:tls'
+import { once } from 'node:events'
+import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
+import type { ClusterConfig } from '../../src/config/cluster-config.ts'
+import { giveBack } from '../../src/cluster/take-over.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { at, listAt, textAt } from '../../src/kube/json-at.ts'
+import { nodePoolLabel, nodePools } from '../../src/kube/node-pool.ts'
+import type { GVR } from '../../src/kube/gvk.ts'
+import {
+  defineAdmissionKinds,
+  mutatingConfigurations,
+  validatingConfigurations,
+} from '../kit/admission-kinds.ts'
+import { configMaps, nodes, secrets } from '../kit/cloud.ts'
+import { customResources, startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+t.setTimeout(120_000)
+
+const deployments: GVR = { group: 'apps', version: 'v1', resource: 'deployments' }
+const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
+
+const configFor = (
+  { kubeconfig }: TestCluster,
+  rest: Partial<ClusterConfig> = {},
+): ClusterConfig => ({
+  access: { kind: 'kubeconfig', file: kubeconfig },
+  namespace: 'kube-system',
+  qps: 1000,
+  burst: 1000,
+  webhooks: {
+    address: '127.0.0.1',
+    port: 0,
+    service: 'nodehub-cluster',
+    serving: { kind: 'secret', name: 'nodehub-cluster-certificates' },
+    podHostNetwork: false,
+  },
+  election: { name: 'nodehub-cluster', leaseMs: 3000, renewMs: 2000, retryMs: 200 },
+  takeOver: false,
+  workers: 8,
+  ops: { address: '127.0.0.1', port: 0 },
+  logLevel: 'info',
+  shutdownGracePeriodMs: 1000,
+  ...rest,
+})
+
+async function started(
+  t: Teardown,
+  cluster: TestCluster,
+  rest: Partial<ClusterConfig> = {},
+): Promise<Cluster & { taken: string[] }> {
+  const taken: string[] = []
+  const running = await startCluster(configFor(cluster, rest), {
+    log: pino({ level: 'silent' }),
+    onTaken: (line) => taken.push(line),
+  })
+  t.teardown(() => running[Symbol.asyncDispose]())
+  return { ...running, taken }
+}
+
+async function prepared(t: Teardown): Promise<TestCluster> {
+  const cluster = await startTestCluster(t)
+  defineAdmissionKinds(cluster.sandbox)
+  return cluster
+}
+
+/** Waits for a write that makes it so. */
+async function until({ sandbox }: TestCluster, holds: () => boolean | undefined): Promise<void> {
+  while (holds() !== true) await sandbox.nextRequest()
+}
+
+const ours = (path: string): JsonObject => ({
+  name: `w${path.replaceAll('/', '.')}`,
+  clientConfig: { service: { namespace: 'kube-system', name: 'nodehub-cluster', path } },
+  rules: [],
+})
+
+void t.test(
+  'replicas share one certificate, one leads, and the configurations believe it',
+  async (t) => {
+    const cluster = await prepared(t)
+    const { sandbox } = cluster
+    sandbox.create(mutatingConfigurations, {
+      metadata: { name: 'nodehub-cluster' },
+      webhooks: [
+        ours('/mutate/nodes'),
+        {
+          name: 'theirs',
+          clientConfig: { service: { namespace: 'x', name: 'y' }, caBundle: 'Zg==' },
+        },
+      ],
+    })
+    const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
+    const bundleOf = (): string =>
+      textAt(sandbox.get(secrets, 'nodehub-cluster-certificates', 'kube-system'), 'data', 'ca.crt')
+    const written = (i: number): string =>
+      textAt(
+        listAt(sandbox.get(mutatingConfigurations, 'nodehub-cluster'), 'webhooks')[i],
+        'clientConfig',
+        'caBundle',
+      )
+    await until(cluster, () => written(0) === bundleOf())
+    t.equal(written(1), 'Zg==', 'what leads elsewhere is left alone')
+    t.equal(replicas.filter((each) => each.leads()).length, 1)
+    for (const { webhookPort } of replicas) {
+      const socket = connect({
+        port: webhookPort,
+        host: '127.0.0.1',
+        servername: 'nodehub-cluster.kube-system.svc',
+        ca: Buffer.from(bundleOf(), 'base64').toString(),
+      })
+      await once(socket, 'secureConnect')
+      t.ok(socket.authorized)
+      socket.destroy()
+    }
+
+    const now = sandbox.get(mutatingConfigurations, 'nodehub-cluster')!
+    sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
+    await until(cluster, () => written(0) === bundleOf())
+    t.pass('what somebody else wrote was put right')
+  },
+)
+
+void t.test('when the leader goes, the other one goes on with its work', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
+  const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
+  await until(cluster, () => replicas.some((each) => each.leads()))
+  const [leader, other] = replicas[0]!.leads() ? replicas : [replicas[1]!, replicas[0]!]
+  await leader![Symbol.asyncDispose]()
+  sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
+  await until(
+    cluster,
+    () => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a',
+  )
+  t.ok(other!.leads())
+  t.equal(at(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'), 1)
+})
+
+void t.test('health and metrics are told', async (t) => {
+  const cluster = await prepared(t)
+  const { opsPort, leads } = await started(t, cluster)
+  await until(cluster, leads)
+  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${opsPort}${path}`)).text()
+  t.equal(await ask('/healthz'), 'ok')
+  t.match(await ask('/readyz?verbose'), /\[\+\]nodepools ok\n\[\+\]certificate ok\n\[ \]leader: /)
+  const metrics = await ask('/metrics')
+  t.match(metrics, /^nodehub_cluster_leading 1$/m)
+  t.match(metrics, /^nodehub_cluster_api_requests_total\{verb="get",code="200"\} \d+$/m)
+  t.match(metrics, /^nodehub_cluster_certificate_end_seconds [1-9]/m)
+})
+
+const foreign = (name: string, resource: string): JsonObject => ({
+  name,
+  clientConfig: {
+    service: { namespace: 'kube-system', name: 'yurt-manager-webhook-service', path: `/${name}` },
+    caBundle: 'b2xk',
+  },
+  rules: [{ resources: [resource] }],
+})
+
+/** As the chart of yurt-manager and its first start leave it. */
+function withYurtManager({ sandbox }: TestCluster): { before: () => unknown } {
+  const mutating = [
+    foreign('mutate.core.v1.node.openyurt.io', 'nodes'),
+    foreign('mutate.gateway.v1beta1.raven.openyurt.io', 'gateways'),
+    foreign('mutate.core.v1.pod.openyurt.io', 'pods'),
+  ]
+  const validating = [foreign('validate.nodepool', 'nodepools'), foreign('validate.pod', 'pods')]
+  sandbox.create(mutatingConfigurations, {
+    metadata: {
+      name: 'yurt-manager-mutating-webhook-configuration',
+      annotations: { 'yurt-manager-template': JSON.stringify(mutating) },
+    },
+    webhooks: mutating,
+  })
+  sandbox.create(validatingConfigurations, {
+    metadata: { name: 'yurt-manager-validating-webhook-configuration' },
+    webhooks: validating,
+  })
+  sandbox.create(deployments, {
+    metadata: { name: 'yurt-manager', namespace: 'kube-system' },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: 'y' } },
+      template: {
+        metadata: { labels: { app: 'y' } },
+        spec: {
+          containers: [
+            { name: 'yurt-manager', image: 'y', args: ['--v=2', '--controllers=-csrapprover,*'] },
+          ],
+        },
+      },
+    },
+  })
+  const look = () => ({
+    mutating: namesIn(
+      sandbox.get(mutatingConfigurations, 'yurt-manager-mutating-webhook-configuration'),
+    ),
+    validating: namesIn(
+      sandbox.get(validatingConfigurations, 'yurt-manager-validating-webhook-configuration'),
+    ),
+    template: (
+      JSON.parse(
+        textAt(
+          sandbox.get(mutatingConfigurations, 'yurt-manager-mutating-webhook-configuration'),
+          'metadata',
+          'annotations',
+          'yurt-manager-template',
+        ),
+      ) as JsonObject[]
+    )
+      .map((each) => textAt(each, 'name'))
+      .toSorted(),
+    args: at(
+      listAt(
+        sandbox.get(deployments, 'yurt-manager', 'kube-system'),
+        'spec',
+        'template',
+        'spec',
+        'containers',
+      )[0],
+      'args',
+    ),
+  })
+  return { before: look }
+}
+
+const namesIn = (configuration: JsonObject | undefined): string[] =>
+  listAt(configuration, 'webhooks')
+    .map((each) => textAt(each, 'name'))
+    .toSorted()
+
+void t.test(
+  'beside a yurt-manager it does not start, unless it takes over, and it can give back',
+  async (t) => {
+    const cluster = await prepared(t)
+    const { sandbox } = cluster
+    const { before: look } = withYurtManager(cluster)
+    const before = look()
+    const refused = await started(t, cluster).catch((error: unknown) => error)
+    t.match(refused, {
+      code: 'BESIDE_YURT_MANAGER',
+      conflicts: [
+        'webhook mutate.core.v1.node.openyurt.io of yurt-manager-mutating-webhook-configuration',
+        'webhook mutate.core.v1.pod.openyurt.io of yurt-manager-mutating-webhook-configuration',
+        'webhook validate.nodepool of yurt-manager-validating-webhook-configuration',
+        'controller nodepool-controller of Deployment kube-system/yurt-manager, which restarts',
+      ],
+    })
+    t.strictSame(look(), before, 'and it has touched nothing')
+
+    const running = await started(t, cluster, { takeOver: true })
+    t.equal(running.taken.length, 4)
+    t.strictSame(look(), {
+      mutating: ['mutate.gateway.v1beta1.raven.openyurt.io'],
+      validating: ['validate.pod'],
+      template: ['mutate.gateway.v1beta1.raven.openyurt.io'],
+      args: ['--v=2', '--controllers=-csrapprover,*,-nodepool-controller'],
+    })
+    t.ok(sandbox.get(configMaps, 'nodehub-cluster-taken-over', 'kube-system'))
+    await running[Symbol.asyncDispose]()
+    const second = await started(t, cluster)
+    await second[Symbol.asyncDispose]()
+    t.pass('what was taken is not in the way of the next start')
+
+    sandbox.create(nodePools, {
+      metadata: { name: 'p', finalizers: ['nodepool.openyurt.io/nodes'] },
+    })
+    t.equal((await giveBack(cluster.api, 'kube-system')).length, 5)
+    t.strictSame(look(), before)
+    t.strictSame(at(sandbox.get(nodePools, 'p'), 'metadata', 'finalizers') ?? [], [])
+    t.notOk(sandbox.get(configMaps, 'nodehub-cluster-taken-over', 'kube-system'))
+    t.strictSame(await giveBack(cluster.api, 'kube-system'), [])
+  },
+)
+
+void t.test(
+  'stored pools are rewritten first, and older versions leave the list of what is stored',
+  async (t) => {
+    const cluster = await prepared(t)
+    const { sandbox } = cluster
+    const definition = sandbox.get(customResources, 'nodepools.apps.openyurt.io')!
+    sandbox.update(
+      customResources,
+      { ...definition, status: { storedVersions: ['v1beta1', 'v1beta2'] } },
+      'status',
+    )
+    for (const name of ['p', 'q']) sandbox.create(nodePools, { metadata: { name }, spec: {} })
+    await started(t, cluster)
+    await until(cluster, () => {
+      const stored = listAt(
+        sandbox.get(customResources, 'nodepools.apps.openyurt.io'),
+        'status',
+        'storedVersions',
+      )
+      return stored.length === 1 && stored[0] === 'v1beta2'
+    })
+    const rewritten = sandbox.requests.filter(
+      ({ method, path }) => method === 'PATCH' && /nodepools\/[pq]$/.test(path),
+    )
+    t.equal(rewritten.length, 2)
+  },
+)
