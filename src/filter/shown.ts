@@ -22,12 +22,12 @@ interface Era {
   from: string
   /** Whether a client that goes on from `from` itself has been shown all of it under this state. */
   isSure: boolean
-  /** Whether a client has listed in it: who never lists is told only once that it should. */
-  isListed: boolean
 }
 
 interface Known {
   readonly eras: Era[]
+  /** Whether it has ever listed: who never does is told only once that it should. */
+  isListed: boolean
   /** Pending until the newest era is on the disk. */
   written: Promise<void> | undefined
 }
@@ -54,8 +54,8 @@ export class Shown implements AsyncDisposable {
     this.#onFailure = onFailure
     // Without it clients are made to list again once.
     for (const entry of file === undefined ? [] : keptEntries(file, isEntry)) {
-      const eras = entry.eras.map((era) => ({ ...era, state: { ...era.state } }))
-      this.#known.set(entry.audience, { eras, written: undefined })
+      const { audience, eras, isListed } = entry
+      this.#known.set(audience, { eras, isListed, written: undefined })
     }
   }
 
@@ -97,10 +97,10 @@ export class Shown implements AsyncDisposable {
     const newest = known.eras.at(-1)
     if (newest && areSame(newest.state, state)) {
       // Another client of the audience is at a version of its own.
-      if (from === undefined && !newest.isListed) newest.from = ''
+      if (from === undefined && !known.isListed) newest.from = ''
       return known.written
     }
-    known.eras.push({ state, from: from ?? '', isSure: false, isListed: false })
+    known.eras.push({ state, from: from ?? '', isSure: false })
     this.#shorten(known)
     return this.#write(known)
   }
@@ -111,17 +111,17 @@ export class Shown implements AsyncDisposable {
     const newest = known.eras.at(-1)
     if (!newest || !areSame(newest.state, state)) {
       // Meanwhile another client was shown another state: which of the two one at this version has, is not known.
-      known.eras.push({ state, from: version, isSure: false, isListed: true })
+      known.eras.push({ state, from: version, isSure: false })
       this.#shorten(known)
     } else {
       const [listed, begun] = [resourceVersion(version), resourceVersion(newest.from)]
       const isFirst = !begun || (listed !== undefined && compareVersions(listed, begun) <= 0)
-      const isKnown = newest.isListed && (!isFirst || (newest.isSure && newest.from === version))
-      if (isKnown) return
+      const isKnown = !isFirst || (newest.isSure && newest.from === version)
+      if (known.isListed && isKnown) return
       if (isFirst) newest.from = version
       newest.isSure ||= isFirst
-      newest.isListed = true
     }
+    known.isListed = true
     void this.#write(known)
   }
 
@@ -138,8 +138,8 @@ export class Shown implements AsyncDisposable {
   /** A client of the audience was told to list, and what it holds then is shown under `state`, even if it does not list here. */
   toldToList(audience: Audience, state: ChainState): void {
     const known = this.#of(audience)
-    if (known.eras.some(({ isListed }) => isListed)) return
-    known.eras.splice(0, Infinity, { state, from: '', isSure: true, isListed: false })
+    if (known.isListed) return
+    known.eras.splice(0, Infinity, { state, from: '', isSure: true })
     void this.#write(known)
   }
 
@@ -147,7 +147,7 @@ export class Shown implements AsyncDisposable {
     const key = keyOf(audience)
     const known = this.#known.get(key)
     if (known) return known
-    const unknown: Known = { eras: [], written: undefined }
+    const unknown: Known = { eras: [], isListed: false, written: undefined }
     this.#known.set(key, unknown)
     return unknown
   }
@@ -171,7 +171,7 @@ export class Shown implements AsyncDisposable {
   #content(): string {
     const entries = [...this.#known.rkeys()].map((audience): Entry => {
       const known = this.#known.peek(audience)
-      return { audience, eras: known?.eras ?? [] }
+      return { audience, eras: known?.eras ?? [], isListed: known?.isListed ?? false }
     })
     return JSON.stringify(entries)
   }
@@ -184,6 +184,7 @@ export class Shown implements AsyncDisposable {
 interface Entry {
   readonly audience: string
   readonly eras: Era[]
+  readonly isListed: boolean
 }
 
 const keyOf = ({ identity, component, gvr, ...within }: Audience): string =>
@@ -199,18 +200,22 @@ const keyOf = ({ identity, component, gvr, ...within }: Audience): string =>
   ])
 
 function isEntry(entry: unknown): entry is Entry {
-  const { audience, eras } = (entry ?? {}) as Partial<Entry>
-  return typeof audience === 'string' && Array.isArray(eras) && eras.every(isEra)
+  const { audience, eras, isListed } = (entry ?? {}) as Partial<Entry>
+  return (
+    typeof audience === 'string' &&
+    typeof isListed === 'boolean' &&
+    Array.isArray(eras) &&
+    eras.every(isEra)
+  )
 }
 
 function isEra(era: unknown): era is Era {
-  const { state, from, isSure, isListed } = (era ?? {}) as Partial<Era>
+  const { state, from, isSure } = (era ?? {}) as Partial<Era>
   return (
     typeof state?.chain === 'string' &&
     typeof state.inputs === 'string' &&
     typeof state.acts === 'boolean' &&
     typeof from === 'string' &&
-    typeof isSure === 'boolean' &&
-    typeof isListed === 'boolean'
+    typeof isSure === 'boolean'
   )
 }

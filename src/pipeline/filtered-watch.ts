@@ -44,7 +44,11 @@ export interface FilteredWatchParts {
 /** How long a client is given to take what it was told, before it counts as told. */
 const takenMs = 10_000
 
+/** Why one has to list whose filters are others. */
 export const filtersChanged = 'the filters of this collection have changed'
+
+/** Why a client has to list that cannot be told what has changed for it. */
+export const unknownLook = 'what its client was shown is not known'
 
 /** Tells a client that it has to list, as an API server does. */
 export const expiredEvent = (why: string): ErrorEvent => ({
@@ -163,14 +167,15 @@ export class FilteredWatch {
   async *#difference(former: readonly Chain[], now: Chain): AsyncGenerator<readonly WatchEvent[]> {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
+    if (!position) throw new Expired(unknownLook)
+    await shown.show(audience, now.state, position)
     const form = reply.form()
     const held = reply.held?.()
     const version = resourceVersion(held?.resourceVersion)
-    if (!held || !position || !version || compareVersions(version, position) < 0) {
+    if (!held || !version || compareVersions(version, position) < 0) {
       if (held) letGo(held)
-      throw new Expired('what its client holds is not known')
+      throw new Expired(unknownLook)
     }
-    await shown.show(audience, now.state, position)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = form
@@ -182,7 +187,7 @@ export class FilteredWatch {
       objects += events.length
       yield events
     }
-    if (!held.isWhole()) throw new Expired('what its client holds is not known')
+    if (!held.isWhole()) throw new Expired(unknownLook)
     hooks.onDifference(audience, objects)
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]

@@ -4,7 +4,7 @@ import { BrokenAnswer } from '../cache/recorder.ts'
 import type { Exchange, Handler, ListReply, ObjectReply, Reply } from '../exchange/exchange.ts'
 import type { Chain, FilterChain } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../kube/status.ts'
-import type { ResourceRequest } from '../request/request-info.ts'
+import type { ResourceRequest, ResourceVerb } from '../request/request-info.ts'
 import { audienceOf } from './audience.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import type { FilterParts } from './filter-parts.ts'
@@ -26,7 +26,9 @@ export function withFilters(parts: FilterParts) {
       const { info } = exchange
       if (!info.isResource) return next(exchange)
       const { filters } = parts
-      const chain = await usableChain(filters, exchange, info)
+      const chain = isRead(info)
+        ? await usableChain(filters, exchange, info)
+        : chainNow(filters, exchange, info)
       if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
       const reply = await next(exchange)
@@ -39,6 +41,10 @@ export function withFilters(parts: FilterParts) {
       }
     }
 }
+
+const reads: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>(['get', 'list', 'watch'])
+
+const isRead = ({ verb }: ResourceRequest): boolean => reads.has(verb)
 
 const chainNow = (
   filters: FilterChain,

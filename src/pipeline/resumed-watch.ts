@@ -17,7 +17,13 @@ import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { audienceOf } from './audience.ts'
-import { expiredEvent, FilteredWatch, filtersChanged, stateOf } from './filtered-watch.ts'
+import {
+  expiredEvent,
+  FilteredWatch,
+  filtersChanged,
+  stateOf,
+  unknownLook,
+} from './filtered-watch.ts'
 import type { FilterParts } from './filter-parts.ts'
 
 /**
@@ -86,7 +92,7 @@ function debtOf(
 ): readonly Chain[] | string {
   const states = shown.under(audience, from)
   const now = stateOf(chain)
-  if (!states) return now.acts ? 'what its client was shown is not known' : nothing
+  if (!states) return now.acts ? unknownLook : nothing
   const former: Chain[] = []
   for (const state of states) {
     const due = owed(state, now)
