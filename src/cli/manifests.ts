@@ -3,6 +3,7 @@ import { stringify } from 'yaml'
 import { nearest } from '../config/suggestion.ts'
 import { options, poolScopeDefaults } from '../config/options.ts'
 import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
+import { clusterManifests } from '../cluster/install/manifests.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { nodeBuckets, nodePools } from '../kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
@@ -10,7 +11,12 @@ import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubele
 import { staticPod } from '../join/static-pod.ts'
 import { ownVersion } from '../base/own-version.ts'
 
-const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap'] as const
+const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const
+
+const admissions = ['webhooks', 'policies'] as const
+
+/** Where the cluster's side is put unless it is said. */
+const clusterNamespace = 'nodehub-system'
 
 /** Where the kubelet's rotation keeps its certificate and key, in one file. */
 export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
@@ -22,7 +28,7 @@ const flags = {
   image: { type: 'string' },
   'server-addr': { type: 'string' },
   'node-name': { type: 'string' },
-  namespace: { type: 'string', default: 'kube-system' },
+  namespace: { type: 'string' },
   'root-dir': { type: 'string', default: '/var/lib/nodehub' },
   kubeconfig: { type: 'string' },
   'proxy-secure-port': { type: 'string', default: '10268' },
@@ -30,11 +36,13 @@ const flags = {
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
   'pool-scope-resources': { type: 'string' },
+  admission: { type: 'string', default: 'webhooks' },
+  'pod-host-network': { type: 'boolean' },
 } as const
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap [FLAG...]
+  help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap|cluster [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
   kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has, once
@@ -43,6 +51,8 @@ export const manifests: Command = {
                with kubectl apply -f -
   configmap    the hubs' ConfigMap, once per cluster: for which components filters act besides, and
                whose answers are recorded; hubs follow it
+  cluster      NodePools: their definition, admission of pools, nodes and pods, and nodehub cluster,
+               which serves it and looks after nodes: once per cluster
 
   --server-addr https://HOST:PORT,...
         API servers; required for static-pod.
@@ -55,7 +65,8 @@ export const manifests: Command = {
   --root-dir FOLDER
         The hub's state on the node. Default: /var/lib/nodehub.
   --namespace NAME
-        Of the static pod and the ConfigMap, for rbac too. Default: kube-system.
+        Of the static pod and the ConfigMap, for rbac too. Default: kube-system. Of the cluster's
+        side: nodehub-system.
   --proxy-secure-port PORT
         Of the hub, for kubeconfig. Default: 10268.
   --certificate-authority FILE
@@ -66,6 +77,11 @@ export const manifests: Command = {
         Its key, for kubeconfig. Default: the file of the certificate.
   --pool-scope-resources GROUP/VERSION/RESOURCE,...
         What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
+  --admission webhooks|policies
+        What admits nodes and pods, for cluster: webhooks that nodehub cluster serves, or policies
+        of the API server (Kubernetes 1.36 or later). Default: webhooks.
+  --pod-host-network
+        For cluster, with webhooks: a pod whose pool is a host-network pool is given hostNetwork.
 `,
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
@@ -92,8 +108,11 @@ function parsed(argv: readonly string[]) {
     else if (token.kind === 'option' && !Object.hasOwn(flags, token.name)) {
       const meant = nearest(token.name, Object.keys(flags))
       mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
-    } else if (token.kind === 'option' && !token.value)
-      mistakes.push(`${token.rawName} needs a value`)
+    } else if (token.kind === 'option') {
+      const isSwitch = flags[token.name as keyof typeof flags].type === 'boolean'
+      if (!isSwitch && !token.value) mistakes.push(`${token.rawName} needs a value`)
+      if (isSwitch && token.value) mistakes.push(`${token.rawName} takes no value`)
+    }
   }
   const known = Object.fromEntries(
     Object.keys(flags).map((name) => [name, textOf(values[name])]),
@@ -101,8 +120,10 @@ function parsed(argv: readonly string[]) {
   return { values: known, mistakes: [...mistakes, ...wrongValues(known)] }
 }
 
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined
+const textOf = (value: unknown): string | undefined => {
+  if (value === true) return 'true'
+  return typeof value === 'string' ? value : undefined
+}
 
 const paths = [
   'root-dir',
@@ -119,6 +140,12 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   }
   if (values.part === 'static-pod' && values['server-addr'] === undefined) {
     mistakes.push('--server-addr is required for the static pod')
+  }
+  if (!admissions.some((admission) => admission === values.admission)) {
+    mistakes.push(`--admission must be one of ${admissions.join(', ')}`)
+  }
+  if (values.admission === 'policies' && values['pod-host-network'] !== undefined) {
+    mistakes.push('--pod-host-network: no policy finds the pool of a pod, only webhooks do')
   }
   const checks = [
     ['server-addr', atLeastOne(listOf(serverAddress))],
@@ -160,6 +187,16 @@ function manifest(part: Part, values: FlagValues): string {
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
       return rbac(sharedBesides(values['pool-scope-resources']), namespace).map(yaml).join('---\n')
+    case 'cluster':
+      return clusterManifests({
+        name: 'nodehub-cluster',
+        namespace: values.namespace ?? clusterNamespace,
+        image: values.image ?? `nodehub:${ownVersion()}`,
+        admission: values.admission === 'policies' ? 'policies' : 'webhooks',
+        podHostNetwork: values['pod-host-network'] !== undefined,
+      })
+        .map(yaml)
+        .join('---\n')
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
@@ -176,7 +213,8 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
   }
 }
 
-const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
+const yaml = (document: object): string =>
+  stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
 
 /** The resources of the flag, which has been checked. */
 function sharedBesides(text = ''): readonly GVR[] {

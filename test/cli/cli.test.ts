@@ -261,6 +261,59 @@ void t.test('a node can be named, and given credentials of its own', async (t) =
   t.ok(container?.args.includes('--kubeconfig=/etc/kubernetes/hub.conf'))
 })
 
+void t.test('the cluster’s side is printed whole, with what admits nodes and pods', async (t) => {
+  const printed = async (flags: string) => {
+    const { code, out } = await nodehub(`manifests --part cluster ${flags}`.trim())
+    t.equal(code, 0, flags)
+    return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
+  }
+  const kindsOf = (documents: readonly Manifest[]) => new Set(documents.map(({ kind }) => kind))
+  const webhooks = kindsOf(await printed(''))
+  const policies = kindsOf(await printed('--admission=policies'))
+  for (const kind of [
+    'Namespace',
+    'CustomResourceDefinition',
+    'ClusterRole',
+    'Deployment',
+    'PodDisruptionBudget',
+    'NetworkPolicy',
+    'Service',
+    'ValidatingAdmissionPolicy',
+  ]) {
+    t.ok(webhooks.has(kind), kind)
+    t.ok(policies.has(kind), kind)
+  }
+  t.ok(
+    webhooks.has('MutatingWebhookConfiguration') && !policies.has('MutatingWebhookConfiguration'),
+  )
+  t.ok(policies.has('MutatingAdmissionPolicy') && !webhooks.has('MutatingAdmissionPolicy'))
+  const asked = await printed('--pod-host-network --image=r/n:1 --namespace=edge')
+  t.match(
+    asked.find(({ kind }) => kind === 'Deployment'),
+    {
+      metadata: { name: 'nodehub-cluster', namespace: 'edge' },
+      spec: {
+        replicas: 2,
+        template: {
+          spec: {
+            securityContext: { runAsNonRoot: true },
+            containers: [
+              { image: 'r/n:1', args: ['cluster', /webhook-service/, '--pod-host-network'] },
+            ],
+          },
+        },
+      },
+    },
+  )
+  const wrong = await nodehub('manifests --part cluster --admission=both --pod-host-network=no')
+  t.match(wrong.err, '--admission must be one of webhooks, policies')
+  t.match(wrong.err, '--pod-host-network takes no value')
+  t.match(
+    (await nodehub('manifests --part cluster --admission=policies --pod-host-network')).err,
+    'no policy finds the pool of a pod',
+  )
+})
+
 void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {
   const rbac = parseAllDocuments((await nodehub('manifests --part rbac')).out)
   t.match(

@@ -25,6 +25,8 @@ import {
   webhooksFor,
 } from './admission/cluster.ts'
 
+const installed = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
+
 const skip = noControlPlane() ?? false
 const everyCase = [...poolCases, ...nodeCases, ...podCases]
 
@@ -38,7 +40,7 @@ void t.test(
     await webhooks.start()
     await installPools(admin, webhooks.target)
     await install(admin, rulesAsPolicies(actors))
-    const configurations = webhookConfigurations(webhooks.target, actors, 'nodehub-system')
+    const configurations = webhookConfigurations(webhooks.target, actors, installed)
     await install(admin, configurations)
     await makeWorld(t, plane)
 

@@ -26,11 +26,20 @@ const nodeChanges = any(
   changed(annotationOf, previousAttributesAnnotation),
 )
 
-/** Requests about nodes that mean something to pools. What the controller does it has thought about itself. */
-export const nodeConditions = ({ controllers }: Actors): readonly MatchCondition[] => [
+/** What the controller does it has thought about itself, and it is not to wait for webhooks that it keeps going. */
+const isNotOurOwn = ({ controllers }: Actors): MatchCondition => ({
+  name: 'is-not-our-own',
+  expression: `!(${isOneOf(user, controllers)})`,
+})
+
+/** Requests about nodes that mean something to pools. */
+export const nodeConditions = (actors: Actors): readonly MatchCondition[] => [
   { name: 'concerns-its-pool', expression: any(isCreate, nodeChanges) },
-  { name: 'is-not-our-own', expression: `!(${isOneOf(user, controllers)})` },
+  isNotOurOwn(actors),
 ]
+
+/** Writes of pools by others. */
+export const poolConditions = (actors: Actors): readonly MatchCondition[] => [isNotOurOwn(actors)]
 
 const isExcluded = `${annotationOf('object', excludeAnnotation)} == "true"`
 

@@ -17,6 +17,7 @@ import {
   type Judged,
 } from './node.ts'
 import { defaultedPool, refusedPool, refusedPoolChange, refusedPoolDeletion } from './node-pool.ts'
+import { webhookPaths } from './paths.ts'
 import { isExcluded, isMirror, keptOffHostNetwork } from './pod.ts'
 import { onHostNetworkOfPool } from './propagation.ts'
 
@@ -48,15 +49,6 @@ interface Webhook {
 }
 
 const untouched = ({ object }: Asked): Admitted => ({ object, warnings: [] })
-
-/** Where each webhook is asked. */
-export const webhookPaths = {
-  poolDefaults: '/mutate/nodepools',
-  poolRules: '/validate/nodepools',
-  nodeDefaults: '/mutate/nodes',
-  nodeRules: '/validate/nodes',
-  podDefaults: '/mutate/pods',
-} as const
 
 const webhooks: ReadonlyMap<string, Webhook> = new Map([
   [webhookPaths.poolDefaults, { kind: 'NodePool', answer: poolDefaults }],

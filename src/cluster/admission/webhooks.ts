@@ -2,14 +2,12 @@ import { clientConfig, type WebhookTarget } from '../target.ts'
 import {
   nodeConditions,
   podConditions,
+  poolConditions,
   poolDefaultConditions,
   type MatchCondition,
 } from './conditions.ts'
 import type { Actors } from './node.ts'
-import { webhookPaths } from './review.ts'
-
-/** The name of both configurations. */
-const configurationName = 'nodehub-cluster'
+import { webhookPaths } from './paths.ts'
 
 interface Rule {
   readonly operations: readonly string[]
@@ -35,15 +33,15 @@ const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
 const nodeUpdates: Rule = { operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }
 
 /**
- * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes and pods go on without. `namespace`: the
- * webhooks' own, whose pods do not wait for themselves.
+ * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes and pods go on without. `name`: of both
+ * configurations. `namespace`: the webhooks' own, whose pods do not wait for themselves.
  */
 export const webhookConfigurations = (
   target: WebhookTarget,
   actors: Actors,
-  namespace: string,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
 ): readonly object[] => [
-  configuration('MutatingWebhookConfiguration', [
+  configuration('MutatingWebhookConfiguration', name, [
     webhook(target, {
       ...pools,
       name: 'defaults.nodepools.apps.openyurt.io',
@@ -75,12 +73,13 @@ export const webhookConfigurations = (
       },
     }),
   ]),
-  configuration('ValidatingWebhookConfiguration', [
+  configuration('ValidatingWebhookConfiguration', name, [
     webhook(target, {
       ...pools,
       name: 'rules.nodepools.apps.openyurt.io',
       path: webhookPaths.poolRules,
       rules: [{ operations: ['CREATE', 'UPDATE', 'DELETE'], resources: ['nodepools'] }],
+      conditions: poolConditions(actors),
     }),
     webhook(target, {
       ...core,
@@ -92,10 +91,10 @@ export const webhookConfigurations = (
   ]),
 ]
 
-const configuration = (kind: string, webhooks: readonly object[]) => ({
+const configuration = (kind: string, name: string, webhooks: readonly object[]) => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind,
-  metadata: { name: configurationName },
+  metadata: { name },
   webhooks,
 })
 

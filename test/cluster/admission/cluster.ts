@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
-import type { Actors } from '../../../src/cluster/admission/node.ts'
+import { actorsOf } from '../../../src/cluster/admission/actors.ts'
 import { serveWebhooks } from '../../../src/cluster/serve.ts'
 import type { WebhookTarget } from '../../../src/cluster/target.ts'
 import type { JsonObject } from '../../../src/kube/json.ts'
@@ -13,7 +13,7 @@ import { freePort } from '../../kit/free-port.ts'
 
 export const controller = 'system:serviceaccount:nodehub-system:nodehub-cluster'
 
-export const actors: Actors = { controllers: new Set([controller]), converters: new Set() }
+export const actors = actorsOf({ namespace: 'nodehub-system', name: 'nodehub-cluster' })
 
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
@@ -108,7 +108,11 @@ export async function webhooksFor(t: Test, admin: ApiClient, propagate = false):
 }
 
 /** The definition, served. */
-export async function installPools(admin: ApiClient, target: WebhookTarget): Promise<void> {
-  await install(admin, [poolDefinition(target)])
+export async function installPools(
+  admin: ApiClient,
+  target: WebhookTarget,
+  definition: object = poolDefinition(target),
+): Promise<void> {
+  await install(admin, [definition])
   await until('pools to be served', async () => (await admin.get(pools)).status === 200)
 }

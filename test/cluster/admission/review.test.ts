@@ -1,10 +1,7 @@
 import t from 'tap'
 import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
-import {
-  reviewed,
-  webhookPaths,
-  type AdmissionRules,
-} from '../../../src/cluster/admission/review.ts'
+import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
+import { reviewed, type AdmissionRules } from '../../../src/cluster/admission/review.ts'
 import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/kube/json.ts'
 import { at, objectAt, textAt, withAt } from '../../../src/kube/json-at.ts'

@@ -1,0 +1,8 @@
+/** Where each webhook is asked. */
+export const webhookPaths = {
+  poolDefaults: '/mutate/nodepools',
+  poolRules: '/validate/nodepools',
+  nodeDefaults: '/mutate/nodes',
+  nodeRules: '/validate/nodes',
+  podDefaults: '/mutate/pods',
+} as const

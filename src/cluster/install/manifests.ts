@@ -1,0 +1,43 @@
+import { actorsOf } from '../admission/actors.ts'
+import { webhooksAsPolicies } from '../admission/mutating-policies.ts'
+import { rulesAsPolicies } from '../admission/policies.ts'
+import { webhookConfigurations } from '../admission/webhooks.ts'
+import { poolDefinition } from '../crd/definition.ts'
+import type { Installation } from './installation.ts'
+import { roles } from './roles.ts'
+import { workload } from './workload.ts'
+
+/**
+ * All that the cluster's side is made of, in an order in which it can be applied: nothing that waits for webhooks stands before them. The
+ * configurations name no authority: `nodehub cluster` writes its own into them.
+ */
+export function clusterManifests(installation: Installation): readonly object[] {
+  const { name, namespace, admission } = installation
+  const target = { at: { namespace, name, port: 443 } }
+  const actors = actorsOf(installation)
+  return [
+    ...(namespace === 'kube-system' ? [] : [ownNamespace(namespace)]),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
+    ...roles(installation),
+    poolDefinition(target),
+    ...workload(installation),
+    ...rulesAsPolicies(actors),
+    ...(admission === 'policies'
+      ? webhooksAsPolicies(actors)
+      : webhookConfigurations(target, actors, installation)),
+  ]
+}
+
+const ownNamespace = (name: string) => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: {
+    name,
+    labels: Object.fromEntries(
+      ['enforce', 'audit', 'warn'].map((mode) => [
+        `pod-security.kubernetes.io/${mode}`,
+        'restricted',
+      ]),
+    ),
+  },
+})

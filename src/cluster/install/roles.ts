@@ -1,0 +1,104 @@
+import type { Installation } from './installation.ts'
+
+interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+const rule = (
+  group: string,
+  resource: string,
+  verbs: string,
+  ...resourceNames: string[]
+): Rule => ({
+  apiGroups: [group],
+  resources: [resource],
+  ...(resourceNames.length > 0 && { resourceNames }),
+  verbs: verbs.split(' '),
+})
+
+/** What one process in the whole cluster needs: pools and what it writes on nodes; of all else only what it has made itself. */
+const everywhere = ({ name }: Installation): readonly Rule[] => [
+  rule('apps.openyurt.io', 'nodepools', 'get list watch patch'),
+  rule('apps.openyurt.io', 'nodepools/status', 'patch'),
+  rule('', 'nodes', 'get list watch patch'),
+  // Whether pods on the pod network run on a node.
+  rule('', 'pods', 'list'),
+  // Which level of Pod Security they ask for, for warnings.
+  rule('', 'namespaces', 'get'),
+  // Whether a yurt-manager runs beside.
+  rule('apps', 'deployments', 'list'),
+  rule(
+    'admissionregistration.k8s.io',
+    'mutatingwebhookconfigurations',
+    'get list watch patch',
+    name,
+  ),
+  rule(
+    'admissionregistration.k8s.io',
+    'validatingwebhookconfigurations',
+    'get list watch patch',
+    name,
+  ),
+  ...yurtManagersWebhooks,
+  rule(
+    'apiextensions.k8s.io',
+    'customresourcedefinitions',
+    'get list watch patch',
+    'nodepools.apps.openyurt.io',
+  ),
+  rule(
+    'apiextensions.k8s.io',
+    'customresourcedefinitions/status',
+    'patch',
+    'nodepools.apps.openyurt.io',
+  ),
+]
+
+/** To see whether they stand in the way. */
+const yurtManagersWebhooks = ['mutating', 'validating'].map((kind) =>
+  rule(
+    'admissionregistration.k8s.io',
+    `${kind}webhookconfigurations`,
+    'get',
+    `yurt-manager-${kind}-webhook-configuration`,
+  ),
+)
+
+/** Of its own namespace: the Lease by which one replica leads, and the Secret with the certificates that all show. */
+const atHome = ({ name }: Installation): readonly Rule[] => [
+  rule('coordination.k8s.io', 'leases', 'create'),
+  rule('coordination.k8s.io', 'leases', 'get update patch', name),
+  rule('', 'secrets', 'create'),
+  rule('', 'secrets', 'get list watch patch', `${name}-certificates`),
+]
+
+/** Events about nodes and pools, which are in no namespace, are written to this one. */
+const events: readonly Rule[] = [rule('', 'events', 'create get patch')]
+
+const apiVersion = 'rbac.authorization.k8s.io/v1'
+
+/** The least that the service account of the installation must be allowed, and no wildcard. */
+export function roles(installation: Installation): readonly object[] {
+  const { name, namespace } = installation
+  const bound = (kind: 'ClusterRole' | 'Role', rules: readonly Rule[], where?: string) => {
+    const metadata = { name, ...(where !== undefined && { namespace: where }) }
+    return [
+      { apiVersion, kind, metadata, rules },
+      {
+        apiVersion,
+        kind: `${kind}Binding`,
+        metadata,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
+        subjects: [{ kind: 'ServiceAccount', name, namespace }],
+      },
+    ]
+  }
+  return [
+    ...bound('ClusterRole', everywhere(installation)),
+    ...bound('Role', atHome(installation), namespace),
+    ...bound('Role', events, 'default'),
+  ]
+}
