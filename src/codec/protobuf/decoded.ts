@@ -1,9 +1,11 @@
 import type { Json } from '../../kube/json.ts'
 import type { Path } from '../cursor.ts'
+import { MalformedBody } from '../malformed-body.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { checkDecodable } from '../whole-value.ts'
 import { fieldNamed, messageOf } from './field-path.ts'
 import { MessageReader } from './message/decode.ts'
+import { ProtobufError } from './message/error.ts'
 import { readPacked } from './message/reader.ts'
 import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { varintType } from './wire.ts'
@@ -40,7 +42,12 @@ function elementIn({ number, type, message }: Field): Field {
 
 function decoded(field: Field, values: readonly Occurrence[]): Json | undefined {
   checkDecodable(values.reduce((sum, { start, end }) => sum + end - start, 0))
-  return new MessageReader().field(field, values.map(wireValue)) ?? undefined
+  try {
+    return new MessageReader().field(field, values.map(wireValue)) ?? undefined
+  } catch (cause) {
+    if (!(cause instanceof ProtobufError)) throw cause
+    throw new MalformedBody(cause.message, { cause })
+  }
 }
 
 function wireValue({ bytes, type, start, end }: Occurrence): number | Buffer {

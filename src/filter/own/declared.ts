@@ -10,14 +10,15 @@ import { constantOf, editFor, whyImpossible, type DeclaredEdit } from './declare
 import { checkKeys, checkName, checkOnError, checkRule, isFields, shown } from './definition.ts'
 import { parsePath } from './edit-path.ts'
 import type { Mistakes } from './mistakes.ts'
-import { knownObjects, type KnownObjects } from './resources.ts'
+import { aboutThem, knownObjects, type KnownObjects } from './resources.ts'
 
 /** In one file. */
 const mostFilters = 100
 const mostEdits = 20
 
 const keys = ['name', 'components', 'group', 'resources', 'verbs', 'when', 'then', 'onError']
-const readVerbs = ['get', 'list', 'watch']
+/** Replies to writes as well: who writes an object is shown it as who reads it. */
+const defaultVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -121,7 +122,7 @@ class Declaration {
     }
     checkKeys(fields, keys, wrong)
     checkName(fields['name'], wrong)
-    const { onError = 'pass', group = '', verbs = readVerbs } = fields
+    const { onError = 'pass', group = '', verbs = defaultVerbs } = fields
     checkOnError(onError, wrong)
     const rule = { components: fields['components'], resources: fields['resources'], group, verbs }
     if (!checkRule(rule, wrong)) return undefined
@@ -130,6 +131,7 @@ class Declaration {
     const then = this.#then(fields['then'], objects)
     if (!when || !then || this.#place.mistakes > mistakes) return undefined
     return this.#definition(
+      aboutThem(objects),
       fields['name'] as string,
       rule,
       onError as 'pass' | 'withhold',
@@ -139,6 +141,7 @@ class Declaration {
   }
 
   #definition(
+    isMeant: (cursor: Cursor) => boolean,
     name: string,
     { components, group, resources, verbs }: FilterRule,
     onError: 'pass' | 'withhold',
@@ -152,7 +155,8 @@ class Declaration {
       onError,
       needs,
       awaits: needs,
-      create: ({ node, pool }) => judging({ node: jsonOf(node), pool: jsonOf(pool) }, when, then),
+      create: ({ node, pool }) =>
+        judging(isMeant, { node: jsonOf(node), pool: jsonOf(pool) }, when, then),
     }
   }
 
@@ -247,8 +251,14 @@ class Declaration {
 const jsonOf = (facts: object | null | undefined): Json | undefined =>
   facts === undefined ? undefined : (JSON.parse(JSON.stringify(facts)) as Json)
 
-function judging(known: Known, when: Program, then: 'withhold' | readonly DeclaredEdit[]): Filter {
+function judging(
+  isMeant: (cursor: Cursor) => boolean,
+  known: Known,
+  when: Program,
+  then: 'withhold' | readonly DeclaredEdit[],
+): Filter {
   return (cursor: Cursor) => {
+    if (!isMeant(cursor)) return 'leave'
     const holds = when.evaluate(cursor, known)
     if (holds === false) return 'leave'
     if (holds instanceof Failure) throw new Error(holds.reason)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { FilterDefinition } from '../filter.ts'
-import { filtersDeclaredIn } from './declared.ts'
 import { reasonOf, Mistakes } from './mistakes.ts'
 import { filtersOfModule } from './module.ts'
 import { whyUntrusted } from './ownership.ts'
@@ -43,7 +42,10 @@ async function filtersOf(file: string, mistakes: Mistakes): Promise<readonly Fil
   const found = contentOf(path, mistakes)
   if (found === undefined) return []
   const hash = createHash('sha256').update(found).digest('hex').slice(0, 16)
-  if (/\.(ya?ml|json)$/.test(path)) return filtersDeclaredIn(found, hash, mistakes)
+  if (/\.(ya?ml|json)$/.test(path)) {
+    const { filtersDeclaredIn } = await import('./declared.ts') // CEL is not needed without any
+    return filtersDeclaredIn(found, hash, mistakes)
+  }
   if (/\.[cm]?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
   mistakes.say('', 'is neither a module (.mjs, .mts, .js, .ts) nor declares filters (.yaml, .json)')
   return []

@@ -1,7 +1,7 @@
 import { partialObjectMetadata } from '../../codec/schema/meta.ts'
 import { kindsOf, schemaOf } from '../../codec/schema/schema.ts'
-import type { GVK } from '../../kube/gvk.ts'
-import type { FilterRule } from '../filter.ts'
+import { parseApiVersion, type GVK } from '../../kube/gvk.ts'
+import type { Cursor, FilterRule } from '../filter.ts'
 import { any, type Shape } from '../cel/shape.ts'
 
 /** The groups that API servers themselves serve, in protobuf too (pkg/controlplane/instance.go and the servers beside it, 1.36). */
@@ -54,13 +54,28 @@ export function knownObjects({
   }))
 }
 
+/** Tells the objects that a filter of these resources is about from what else an answer may hold, such as the Status of a deletion. */
+export function aboutThem(objects: readonly KnownObjects[]): (cursor: Cursor) => boolean {
+  const kinds = new Set(
+    objects.flatMap(({ forms }) => forms.map(({ gvk: { group, kind } }) => `${group} ${kind}`)),
+  )
+  const others = objects.some(({ forms }) => forms.some(({ gvk }) => gvk.kind === unknownKind))
+  return ({ kind, apiVersion }) => {
+    const { group } = parseApiVersion(apiVersion)
+    if (kind === 'PartialObjectMetadata' && group === 'meta.k8s.io') return true
+    return kinds.has(`${group} ${kind}`) || (others && !(kind === 'Status' && group === ''))
+  }
+}
+
+const unknownKind = 'Unknown'
+
 function formsOf(group: string, resource: string): KnownObjects['forms'] {
   const known = kindsOf(group, resource).flatMap((gvk) => {
     const schema = schemaOf(gvk)
     return schema ? [{ gvk, shape: { kind: 'message' as const, schema }, inProtobuf: true }] : []
   })
   if (known.length > 0) return known
-  const gvk = { group, version: 'v1', kind: 'Unknown' }
+  const gvk = { group, version: 'v1', kind: unknownKind }
   // Of all kinds of the API server's own the metadata are alike.
   return builtInGroups.has(group)
     ? [{ gvk, shape: { kind: 'message', schema: partialObjectMetadata }, inProtobuf: true }]

@@ -92,7 +92,7 @@ void t.test('an object that meets the condition is withheld', async (t) => {
           components: ['kube-proxy'],
           group: '',
           resources: ['services'],
-          verbs: ['get', 'list', 'watch'],
+          verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
         },
       ],
       onError: 'pass',
