@@ -11,6 +11,7 @@ import type { FilterParts } from './filter-parts.ts'
 import { stateOf } from './filtered-watch.ts'
 import { resumedWatch } from './resumed-watch.ts'
 import { settled } from './settled.ts'
+import { mayShowObject, unreadObject } from './unread-object.ts'
 
 /** How long a request waits for what its filters need to know first: right after the start it is about to come. */
 const patienceMs = 5_000
@@ -36,7 +37,8 @@ export function withFilters(parts: FilterParts) {
         return await filtered(reply, parts, exchange, info)
       } catch (error) {
         // Nothing was passed on yet, so the request can be made once more; by now the cache may answer it.
-        if (!(error instanceof BrokenAnswer) || exchange.signal.aborted) throw error
+        const isRepeatable = error instanceof BrokenAnswer && isRead(info)
+        if (!isRepeatable || exchange.signal.aborted) throw error
         return filtered(await next(exchange), parts, exchange, info)
       }
     }
@@ -79,11 +81,14 @@ async function usableChain(
 }
 
 async function filtered(
-  reply: Reply,
+  unread: Reply,
   parts: FilterParts,
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
+  const isUnread = unread.kind === 'bytes' && mayShowObject(info)
+  const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
+  const reply = acts ? await unreadObject(unread, exchange) : unread
   const isJudged =
     (reply.kind === 'object' || reply.kind === 'list') && reply.form.shape === 'object'
   if (!isJudged) return reply
@@ -115,7 +120,13 @@ async function filteredObject(
   chain: Chain,
   info: ResourceRequest,
 ): Promise<ObjectReply> {
-  await settled(chain, reply.gvk, reply.form, [reply.object])
+  try {
+    await settled(chain, reply.gvk, reply.form, [reply.object])
+  } catch (error) {
+    // What was written was written, whatever may be shown of it.
+    if (!isRead(info)) return reply
+    throw error
+  }
   const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {
