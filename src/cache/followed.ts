@@ -58,8 +58,12 @@ export interface FollowedParts<T> {
 const firstPauseMs = 500
 const longestPauseMs = 30_000
 
-/** What is refused is asked for again when somebody has granted it, installed it, or says so (`again`). */
-const refusedMs = 60_000
+/**
+ * What is refused is asked for again when somebody may have granted it, or installed it: ever more rarely, since every node of the cluster does
+ * so; at once where somebody says so (`again`), or the link was gone.
+ */
+const firstRefusedMs = 60_000
+const longestRefusedMs = 15 * 60_000
 
 /** Over how long hubs come back to an API server that is there again. */
 const spreadMs = 500
@@ -111,11 +115,13 @@ export class FollowedCollection<T> implements AsyncDisposable {
 
   async #run(signal: AbortSignal): Promise<void> {
     let pause = firstPauseMs
+    let refused = firstRefusedMs
     while (!signal.aborted) {
       const began = elapsed()
       try {
         const version = await this.#list(signal)
         this.#parts.onStanding({ kind: 'known' })
+        refused = firstRefusedMs
         await this.#watchFrom(version, signal)
         if (elapsed() - began >= soundMs) pause = firstPauseMs
       } catch (error) {
@@ -124,7 +130,8 @@ export class FollowedCollection<T> implements AsyncDisposable {
         this.#parts.onFailed(error)
         this.#parts.onStanding(standingOf(error))
         if (error instanceof Refused) {
-          await this.#rest(refusedMs, signal)
+          await this.#rest(refused, signal)
+          refused = Math.min(2 * refused, longestRefusedMs)
           continue
         }
       }

@@ -96,9 +96,11 @@ export class FilterInputs implements AsyncDisposable {
    * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else resolves when that is so, or after a
    * moment.
    */
-  learn(names: Iterable<InputName>): Promise<void> | undefined {
-    for (const name of names) this.#wanted.add(name)
-    this.#follow()
+  learn(names: ReadonlySet<InputName>): Promise<void> | undefined {
+    if (!names.isSubsetOf(this.#wanted)) {
+      for (const name of names) this.#wanted.add(name)
+      this.#follow()
+    }
     const wanted = [...names]
     return wanted.some((name) => this.#isPending(name)) ? this.#learned(wanted) : undefined
   }
