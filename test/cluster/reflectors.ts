@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { promisify } from 'node:util'
+import type { KubeObject } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import type { Workspace } from '../kit/cluster/workspace.ts'
 
@@ -48,6 +49,10 @@ export interface ReflectorsOptions {
   readonly encoding: 'json' | 'protobuf'
   /** Whether they begin with a WatchList, as from client-go 0.35 on, or with a list. */
   readonly watchList: boolean
+  /** Whether it is another component than the kubelet: its User-Agent. */
+  readonly userAgent?: string
+  /** Of all that it follows. */
+  readonly labels?: string
   /** Resources, each with a field selector after `?` where it has one. */
   readonly follow: readonly string[]
 }
@@ -67,6 +72,8 @@ export class Reflectors {
         `--kubeconfig=${options.kubeconfig}`,
         `--encoding=${options.encoding}`,
         `--follow=${options.follow.join(',')}`,
+        ...(options.userAgent === undefined ? [] : [`--user-agent=${options.userAgent}`]),
+        ...(options.labels === undefined ? [] : [`--labels=${options.labels}`]),
       ],
       {
         stdio: ['pipe', 'pipe', log],
@@ -86,6 +93,14 @@ export class Reflectors {
     const line = await this.#lines.next()
     if (line.done === true) throw new Error('the reflectors have ended')
     return JSON.parse(line.value) as Record<string, Held>
+  }
+
+  /** All objects that each holds now, as client-go's types know them. */
+  async print(): Promise<Readonly<Record<string, readonly KubeObject[]>>> {
+    this.#child.stdin?.write('print\n')
+    const line = await this.#lines.next()
+    if (line.done === true) throw new Error('the reflectors have ended')
+    return JSON.parse(line.value) as Record<string, KubeObject[]>
   }
 
   async stop(): Promise<void> {

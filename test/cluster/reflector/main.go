@@ -1,5 +1,6 @@
 // Reflectors of client-go against whatever API server a kubeconfig names: what informers of kubelets, kube-proxies and controllers
-// hold, and how they came by it. Told "show" on standard input, it writes one line of JSON; told "stop", or at its end, it goes.
+// hold, and how they came by it. Told "show" on standard input, it writes one line of JSON, and told "print" one with all that it holds, as its types
+// know it; told "stop", or at its end, it goes.
 package main
 
 import (
@@ -51,14 +52,15 @@ func main() {
 	encoding := flag.String("encoding", "protobuf", "protobuf or json")
 	what := flag.String("follow", "pods,configmaps,secrets,services,endpointslices",
 		"resources, comma-separated; each may be followed by ? and a field selector")
+	labels := flag.String("labels", "", "a label selector for all of them")
 	flag.Parse()
-	if err := run(*kubeconfig, *agent, *encoding, *what); err != nil {
+	if err := run(*kubeconfig, *agent, *encoding, *what, *labels); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(kubeconfig, agent, encoding, what string) error {
+func run(kubeconfig, agent, encoding, what, labels string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func run(kubeconfig, agent, encoding, what string) error {
 		if err != nil {
 			return err
 		}
-		one, err := follow(clients, resource, selector)
+		one, err := follow(clients, resource, selector, labels)
 		if err != nil {
 			return err
 		}
@@ -93,13 +95,16 @@ func run(kubeconfig, agent, encoding, what string) error {
 	return obey(all)
 }
 
-func follow(clients *kubernetes.Clientset, resource string, selector fields.Selector) (*followed, error) {
+func follow(clients *kubernetes.Clientset, resource string, selector fields.Selector, labels string) (*followed, error) {
 	client, expected, err := serving(clients, resource)
 	if err != nil {
 		return nil, err
 	}
 	one := &followed{resource: resource, selector: selector, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
-	source := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, selector)
+	source := cache.NewFilteredListWatchFromClient(client, resource, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+		options.FieldSelector = selector.String()
+		options.LabelSelector = labels
+	})
 	counted := &cache.ListWatch{
 		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
 			one.lists.Add(1)
@@ -131,6 +136,8 @@ func serving(clients *kubernetes.Clientset, resource string) (rest.Interface, ru
 		return clients.CoreV1().RESTClient(), &corev1.Secret{}, nil
 	case "services":
 		return clients.CoreV1().RESTClient(), &corev1.Service{}, nil
+	case "endpoints":
+		return clients.CoreV1().RESTClient(), &corev1.Endpoints{}, nil
 	case "endpointslices":
 		return clients.DiscoveryV1().RESTClient(), &discoveryv1.EndpointSlice{}, nil
 	}
@@ -143,6 +150,10 @@ func obey(all map[string]*followed) error {
 		switch orders.Text() {
 		case "show":
 			if err := show(all); err != nil {
+				return err
+			}
+		case "print":
+			if err := print(all); err != nil {
 				return err
 			}
 		case "stop":
@@ -170,6 +181,15 @@ func show(all map[string]*followed) error {
 			WatchLists:      one.watchLists.Load(),
 			Watches:         one.watches.Load(),
 		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+func print(all map[string]*followed) error {
+	line := map[string][]any{}
+	for name, one := range all {
+		// Not null where there are none.
+		line[name] = append([]any{}, one.store.List()...)
 	}
 	return json.NewEncoder(os.Stdout).Encode(line)
 }

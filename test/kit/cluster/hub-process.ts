@@ -11,6 +11,8 @@ export interface HubProcessOptions {
   /** The hub's own credentials. */
   readonly kubeconfig: string
   readonly nodeName: string
+  /** Besides those it needs. */
+  readonly flags?: readonly string[]
 }
 
 export interface HubProcess {
@@ -33,7 +35,7 @@ const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
  */
 export async function startHubProcess(
   workspace: Workspace,
-  { servers, kubeconfig, nodeName }: HubProcessOptions,
+  { servers, kubeconfig, nodeName, flags = [] }: HubProcessOptions,
 ): Promise<HubProcess> {
   const [proxyPort, securePort, servePort] = [await freePort(), await freePort(), await freePort()]
   const opsUrl = `http://127.0.0.1:${servePort}`
@@ -49,6 +51,7 @@ export async function startHubProcess(
     `--serve-port=${servePort}`,
     `--root-dir=${workspace.file('hub')}`,
     '--heartbeat-interval-seconds=1',
+    ...flags,
   )
   const daemon = new Daemon(workspace, 'hub', {
     command,
