@@ -7,6 +7,7 @@ import type { ClusterConfig } from '../config/cluster-config.ts'
 import { textAt } from '../kube/json-at.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
 import { listenOps } from '../server/ops.ts'
+import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { connect } from './api/connect.ts'
@@ -90,7 +91,7 @@ export async function startCluster(
     port: config.webhooks.port,
     certificate: () => serving.pair(),
     lookup: liveLookup(api, pools),
-    actors: await actorsOf(api, config),
+    actors: await actorsFor(api, config),
     propagate: config.webhooks.podHostNetwork,
     unready: () => (pools.synced ? undefined : 'NodePools have not been listed yet'),
     onFailed: failed('admission'),
@@ -207,7 +208,7 @@ async function besideNobody(
 }
 
 /** Who may do what to nodes: the API server says who we are to it. */
-async function actorsOf(api: ApiServer, { namespace, webhooks }: ClusterConfig): Promise<Actors> {
+async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig): Promise<Actors> {
   const review = await api
     .create('/apis/authentication.k8s.io/v1/selfsubjectreviews', {
       apiVersion: 'authentication.k8s.io/v1',
@@ -215,13 +216,7 @@ async function actorsOf(api: ApiServer, { namespace, webhooks }: ClusterConfig):
     })
     .catch(() => ({}))
   const self = textAt(review, 'status', 'userInfo', 'username')
-  return {
-    controllers: new Set([
-      `system:serviceaccount:${namespace}:${webhooks.service}`,
-      ...(self === '' ? [] : [self]),
-    ]),
-    converters: new Set(),
-  }
+  return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
 }
 
 /** How long the next try to rewrite pools waits. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { poolDefinition } from '../../src/cluster/crd/definition.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
@@ -254,6 +255,7 @@ void t.test(
             'without a warning',
           )
         }
+        await authoritiesStay(t, plane, said)
         await rights(t, plane)
       },
     )
@@ -368,6 +370,37 @@ function randomSpec(random: Random, version: PoolVersion): JsonObject {
   )
   const spec: Record<string, Json> = Object.fromEntries(drawn)
   return spec['hostNetwork'] === true ? { ...spec, type: 'Edge' } : spec
+}
+
+/** What `nodehub cluster` writes into the configurations is still there once they are applied again. */
+async function authoritiesStay(
+  t: Test,
+  { admin }: ControlPlane,
+  said: (args: string, input?: object) => Promise<Said>,
+): Promise<void> {
+  const places: [string, string][] = [
+    [
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io',
+      '/spec/conversion/webhook/clientConfig/caBundle',
+    ],
+    [
+      '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nodehub-cluster',
+      '/webhooks/0/clientConfig/caBundle',
+    ],
+  ]
+  const value = Buffer.from(new CertificateAuthority('a').certificate).toString('base64')
+  for (const [path, pointer] of places) {
+    const patch = JSON.stringify([{ op: 'add', path: pointer, value }])
+    t.match(await admin.send('PATCH', path, patch, 'application/json-patch+json'), { status: 200 })
+  }
+  const items = clusterManifests({
+    ...own,
+    image: 'nodehub:2',
+    admission: 'webhooks',
+    podHostNetwork: true,
+  })
+  t.match(await said('apply -f -', { apiVersion: 'v1', kind: 'List', items }), { status: 0 })
+  for (const [path] of places) t.ok((await admin.get(path)).body.toString().includes(value), path)
 }
 
 /** Asks the API server what the service account may do. */
