@@ -1,17 +1,20 @@
 import type { ApiServer } from '../cluster/api/api-server.ts'
 import {
+  readCheckConfig,
   readClusterConfig,
   readGiveBackConfig,
   type ClusterAsking,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
-import { clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
+import { checkOptions, clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
+import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
+       nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
        nodehub cluster give-back [FLAG...]
 
 The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
@@ -20,17 +23,24 @@ yurt-manager it does not start unless --take-over is given: then it prints what 
 records it. give-back returns that, when no replica runs any more. SIGTERM or SIGINT stops it
 gracefully, a second one at once.
 
+check says which parts of the pod network would stand on host-network nodes, which nodes are not as
+their pool wants them, and which excluded pods slipped in; with --apply it keeps the former off, one
+after another, with --revert it takes that back. Exit code 1 where something is left to be done.
+
 `
 
 export const cluster: Command = {
   help: () => `${usage}${flagHelp(clusterOptions)}
-For give-back:
+For check:
+${flagHelp(ownOf(checkOptions))}
+For check and give-back, as above:
 ${Object.keys(giveBackOptions)
   .map((name) => `  --${name}\n`)
   .join('')}
 Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `,
   async run([word, ...rest], terminal) {
+    if (word === 'check') return runCheck(rest, terminal)
     if (word === 'give-back') return runGiveBack(rest, terminal)
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
@@ -87,6 +97,19 @@ async function clusterUntilStopped(
     log.fatal({ err: error }, 'the cluster’s side could not be started')
     return 1
   }
+}
+
+/** The flags that `nodehub cluster` itself does not have. */
+const ownOf = (table: OptionTable): OptionTable =>
+  Object.fromEntries(Object.entries(table).filter(([name]) => !(name in giveBackOptions)))
+
+async function runCheck(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const result = readCheckConfig(processSources(argv))
+  if ('mistakes' in result) return refuse(terminal, 'cluster check', result.mistakes)
+  return withApi(result.config, terminal, 'check', async (api) => {
+    const { checkCluster } = await import('./cluster-check.ts')
+    return checkCluster(api, result.config, terminal)
+  })
 }
 
 async function runGiveBack(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {

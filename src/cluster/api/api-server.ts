@@ -19,6 +19,8 @@ export interface ApiRequest {
   readonly signal?: AbortSignal
   /** Goes past the rate limit: renewing a lease is never late for the sake of other requests. */
   readonly urgent?: boolean
+  /** How often it is asked where the API server would have one wait. Default: 6. */
+  readonly tries?: number
   /** Of the whole answer. Default: half a minute. */
   readonly timeoutMs?: number
 }
@@ -72,7 +74,7 @@ export class ApiServer {
   async send(request: ApiRequest): Promise<ApiAnswer> {
     for (let tries = 1; ; tries++) {
       const answer = await this.#once(request, tries > 1)
-      const wait = tries < mostTries ? askedToWait(answer) : undefined
+      const wait = tries < (request.tries ?? mostTries) ? askedToWait(answer) : undefined
       if (wait === undefined) return answer
       await sleep(wait, request.signal)
     }

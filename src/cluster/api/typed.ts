@@ -16,11 +16,14 @@ export interface TypedCalls {
   readonly coordination: CoordinationV1Api
 }
 
+/** How all requests of some calls are made. */
+type Manner = Pick<ApiRequest, 'urgent' | 'timeoutMs' | 'tries'>
+
 /**
  * The calls of @kubernetes/client-node over `api`: the same connections, rate and counters as any other request (by itself the library
  * makes a connection for each call). They reject with `ApiFailure`.
  */
-export function typedCalls(api: ApiServer, manner: Pick<ApiRequest, 'urgent' | 'timeoutMs'> = {}) {
+export function typedCalls(api: ApiServer, manner: Manner = {}) {
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(api.url.href.replace(/\/$/, ''), {}),
     httpApi: wrapHttpLibrary({ send: (context) => sent(api, context, manner) }),
@@ -34,7 +37,7 @@ export function typedCalls(api: ApiServer, manner: Pick<ApiRequest, 'urgent' | '
 async function sent(
   api: ApiServer,
   context: RequestContext,
-  manner: Pick<ApiRequest, 'urgent' | 'timeoutMs'>,
+  manner: Manner,
 ): Promise<ResponseContext> {
   const url = new URL(context.getUrl())
   const prefix = api.url.pathname.replace(/\/$/, '')

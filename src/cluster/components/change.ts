@@ -1,0 +1,135 @@
+import { elapsed, sleep } from '../../base/clock.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import { at, objectAt, textAt } from '../../kube/json-at.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { isConflict } from '../api/failure.ts'
+import { affinityKeptOff } from './placement.ts'
+import type { Component } from './workload.ts'
+
+/** On the workload: its template's affinity before it was changed; `null` where it had none. */
+const originalAnnotation = 'nodehub.io/affinity-before'
+
+const pathOf = ({
+  kind,
+  namespace,
+  name,
+}: Pick<Component, 'kind' | 'namespace' | 'name'>): string =>
+  `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`
+
+export type Changed =
+  /** The API server has it; `settled` waits for the pods. */
+  'changed' | 'nothing to change' | 'nothing to take back' | 'changed by somebody else since'
+
+/** Keeps a component off host-network nodes, and keeps on it what it had before. */
+export const apply = (api: ApiServer, component: Component): Promise<Changed> =>
+  written(api, component, (workload) => {
+    const template = objectAt(workload, 'spec', 'template')
+    const affinity = affinityKeptOff(template)
+    if (affinity === undefined) return 'nothing to change'
+    const before = JSON.stringify(at(template, 'spec', 'affinity') ?? null)
+    return [
+      { op: 'add', path: '/spec/template/spec/affinity', value: affinity },
+      ...annotated(workload, before),
+    ]
+  })
+
+/** Gives a component back the affinity that it had; not where somebody has changed it since. */
+export const revert = (api: ApiServer, component: Component): Promise<Changed> =>
+  written(api, component, (workload) => {
+    const kept = at(workload, 'metadata', 'annotations', originalAnnotation)
+    if (typeof kept !== 'string') return 'nothing to take back'
+    const before = JSON.parse(kept) as Json
+    const template = objectAt(workload, 'spec', 'template')
+    const spec = objectAt(template, 'spec')
+    const original = { ...template, spec: { ...spec, affinity: before ?? {} } }
+    if (
+      JSON.stringify(sorted(affinityKeptOff(original))) !== JSON.stringify(sorted(spec['affinity']))
+    )
+      return 'changed by somebody else since'
+    return [
+      before === null
+        ? { op: 'remove', path: '/spec/template/spec/affinity' }
+        : { op: 'replace', path: '/spec/template/spec/affinity', value: before },
+      { op: 'remove', path: `/metadata/annotations/${originalAnnotation.replace('/', '~1')}` },
+    ]
+  })
+
+/** Members in one order: the API server writes them in its own. */
+function sorted(value: Json | undefined): Json | undefined {
+  if (Array.isArray(value)) return value.map((each: Json) => sorted(each) ?? null)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, member]) => [name, sorted(member as Json) ?? null]),
+  )
+}
+
+/** What was there before the first change is what is given back. */
+function annotated(workload: JsonObject, before: string): JsonObject[] {
+  const annotations = at(workload, 'metadata', 'annotations')
+  if (annotations === undefined)
+    return [{ op: 'add', path: '/metadata/annotations', value: { [originalAnnotation]: before } }]
+  if (at(annotations, originalAnnotation) !== undefined) return []
+  const path = `/metadata/annotations/${originalAnnotation.replace('/', '~1')}`
+  return [{ op: 'add', path, value: before }]
+}
+
+async function written(
+  api: ApiServer,
+  component: Component,
+  patchOf: (workload: JsonObject) => readonly JsonObject[] | Exclude<Changed, 'changed'>,
+): Promise<Changed> {
+  const path = pathOf(component)
+  for (let tries = 1; ; tries++) {
+    const workload = await api.get(path)
+    const patch = workload === undefined ? 'nothing to change' : patchOf(workload)
+    if (typeof patch === 'string') return patch
+    const value = textAt(workload, 'metadata', 'resourceVersion')
+    const version = { op: 'replace', path: '/metadata/resourceVersion', value }
+    try {
+      await api.patch(path, 'json', [version, ...patch])
+      return 'changed'
+    } catch (cause) {
+      if (!isConflict(cause) || tries >= 5) throw cause
+    }
+  }
+}
+
+/** How often the pods of a component are looked at while they are replaced. */
+const lookMs = 1_000
+
+/** Whether the pods of a component have settled within the time: nodes that cannot be reached keep theirs from it. */
+export async function settled(
+  api: ApiServer,
+  component: Component,
+  withinMs: number,
+): Promise<boolean> {
+  const began = elapsed()
+  for (;;) {
+    const workload = await api.get(pathOf(component))
+    if (workload === undefined || isSettled(component, workload)) return true
+    if (elapsed() - began > withinMs) return false
+    await sleep(lookMs)
+  }
+}
+
+function isSettled({ kind, onDelete }: Component, workload: JsonObject): boolean {
+  const number = (...path: string[]): number => {
+    const found = at(workload, ...path)
+    return typeof found === 'number' ? found : 0
+  }
+  if (number('status', 'observedGeneration') < number('metadata', 'generation')) return false
+  if (onDelete) return true
+  const [wanted, updated, available] =
+    kind === 'DaemonSet'
+      ? ['desiredNumberScheduled', 'updatedNumberScheduled', 'numberAvailable'].map((each) =>
+          number('status', each),
+        )
+      : [
+          number('spec', 'replicas'),
+          number('status', 'updatedReplicas'),
+          number('status', 'availableReplicas'),
+        ]
+  return updated === wanted && available === wanted
+}

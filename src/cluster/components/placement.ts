@@ -1,0 +1,71 @@
+import type { Json, JsonObject } from '../../kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../kube/json-at.ts'
+import { hostNetworkLabel } from '../../kube/node-pool.ts'
+import { keptOffHostNetwork } from '../admission/pod.ts'
+
+/** Names of the label in the proposals: an affinity on them keeps nobody off, as no node carries them. */
+const oldLabels = [
+  'nodepool.openyurt.io/host-network',
+  'nodepool.openyurt.io/network-mode',
+  'node-network-mode',
+]
+
+/** Where the pods of a workload may go. */
+export interface Placement {
+  /** Whether they are kept off nodes of host-network pools. */
+  readonly keptOff: boolean
+  /** Keys of the proposals that it goes by, without effect. */
+  readonly oldLabels: readonly string[]
+}
+
+/**
+ * Reads the selectors of a pod, or of a workload's template. It is kept off where each alternative of its required node affinity says so, in
+ * any way that does (`NotIn ["true"]`, `DoesNotExist`, `In` without `true`), or its node selector wants another value of the label. Terms
+ * without any condition match nothing, and keep nobody from being kept off.
+ */
+export function placementOf(pod: JsonObject): Placement {
+  const terms = listAt(
+    pod,
+    'spec',
+    'affinity',
+    'nodeAffinity',
+    'requiredDuringSchedulingIgnoredDuringExecution',
+    'nodeSelectorTerms',
+  ).filter((term) => conditionsOf(term).length + listAt(term, 'matchFields').length > 0)
+  const selector = objectAt(pod, 'spec', 'nodeSelector')
+  const wanted = selector[hostNetworkLabel]
+  const keys = new Set([
+    ...Object.keys(selector),
+    ...terms.flatMap(conditionsOf).map((each) => textAt(each, 'key')),
+  ])
+  return {
+    keptOff:
+      (wanted !== undefined && wanted !== 'true') ||
+      (terms.length > 0 && terms.every((term) => conditionsOf(term).some(keepsOff))),
+    oldLabels: oldLabels.filter((label) => keys.has(label)),
+  }
+}
+
+const conditionsOf = (term: Json): readonly Json[] => listAt(term, 'matchExpressions')
+
+function keepsOff(condition: Json): boolean {
+  if (textAt(condition, 'key') !== hostNetworkLabel) return false
+  const values = listAt(condition, 'values')
+  switch (textAt(condition, 'operator')) {
+    case 'DoesNotExist':
+      return true
+    case 'NotIn':
+      return values.includes('true')
+    case 'In':
+      return !values.includes('true')
+    default:
+      return false
+  }
+}
+
+/** The affinity with which a template is kept off, and nothing else about it changes; absent where there is nothing to change it to. */
+export function affinityKeptOff(template: JsonObject): Json | undefined {
+  const before = at(template, 'spec', 'affinity')
+  const after = at(keptOffHostNetwork(template), 'spec', 'affinity')
+  return JSON.stringify(before) === JSON.stringify(after) ? undefined : after
+}

@@ -1,0 +1,113 @@
+import { isObject, type JsonObject } from '../../kube/json.ts'
+import { at, listAt, textAt } from '../../kube/json-at.ts'
+import { hostNetworkLabel, nodePoolLabel, type NodePool } from '../../kube/node-pool.ts'
+import { isExcluded, isMirror } from '../admission/pod.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { nodeFacts } from '../controller/node-facts.ts'
+import { podNetworkPods } from '../controller/pods.ts'
+import { reconcileNode } from '../controller/reconcile.ts'
+import { poolsPath } from '../pools.ts'
+import { componentIn, type Component, type WorkloadKind } from './workload.ts'
+
+/** A pod of the API, by where it is. */
+export interface PlacedPod {
+  readonly namespace: string
+  readonly name: string
+  readonly node: string
+}
+
+/** A node that is not yet, or not wholly, as its pool wants it. */
+export interface NodeRemark {
+  readonly node: string
+  readonly remark: string
+}
+
+export interface Survey {
+  /** All that were found, whether or not anything is wrong with them. */
+  readonly components: readonly Component[]
+  /** Pods with the exclude annotation on host-network nodes. */
+  readonly slippedIn: readonly PlacedPod[]
+  readonly nodes: readonly NodeRemark[]
+}
+
+/** Every object of a collection, in pages. */
+async function* each(
+  api: ApiServer,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): AsyncGenerator<JsonObject> {
+  let next = ''
+  do {
+    const given = { ...query, limit: '500', ...(next !== '' && { continue: next }) }
+    const list = await api.get(`${path}?${new URLSearchParams(given)}`)
+    yield* listAt(list, 'items').filter(isObject)
+    next = textAt(list, 'metadata', 'continue')
+  } while (next !== '')
+}
+
+/** Looks at components, nodes of pools and excluded pods. Reads only. */
+export async function survey(api: ApiServer): Promise<Survey> {
+  const components: Component[] = []
+  for (const kind of ['DaemonSet', 'Deployment'] as const satisfies readonly WorkloadKind[]) {
+    for await (const workload of each(api, `/apis/apps/v1/${kind.toLowerCase()}s`)) {
+      const found = componentIn(kind, workload)
+      if (found) components.push(found)
+    }
+  }
+  const pools = new Map<string, NodePool>()
+  for await (const pool of each(api, poolsPath))
+    pools.set(textAt(pool, 'metadata', 'name'), pool as unknown as NodePool)
+  const onHostNetwork = new Set<string>()
+  const nodes: NodeRemark[] = []
+  for await (const node of each(api, '/api/v1/nodes')) {
+    const name = textAt(node, 'metadata', 'name')
+    if (at(node, 'metadata', 'labels', hostNetworkLabel) === 'true') onHostNetwork.add(name)
+    const remarks = await remarksOn(api, node, pools)
+    nodes.push(...remarks.map((remark) => ({ node: name, remark })))
+  }
+  return { components, nodes, slippedIn: await excludedOn(api, onHostNetwork) }
+}
+
+/** What the controller would do about a node now, or has against its pool. */
+async function remarksOn(
+  api: ApiServer,
+  node: JsonObject,
+  pools: ReadonlyMap<string, NodePool>,
+): Promise<readonly string[]> {
+  const facts = nodeFacts(node)
+  const poolName = facts.labels[nodePoolLabel]
+  if (poolName === undefined) return []
+  const pool = pools.get(poolName)
+  if (pool === undefined) return [`there is no NodePool ${poolName}`]
+  let outcome = reconcileNode(facts, pool, undefined)
+  if (outcome.awaits === 'pods')
+    outcome = reconcileNode(
+      facts,
+      pool,
+      await podNetworkPods(api, facts.name, new AbortController().signal),
+    )
+  const said = outcome.events.filter(({ type }) => type === 'Warning').map(({ message }) => message)
+  const kept = outcome.kept.map(
+    (what) => `${what} is not as ${poolName} would have it: somebody else has set it`,
+  )
+  return [...said, ...kept]
+}
+
+async function excludedOn(
+  api: ApiServer,
+  onHostNetwork: ReadonlySet<string>,
+): Promise<readonly PlacedPod[]> {
+  const found: PlacedPod[] = []
+  if (onHostNetwork.size === 0) return found
+  for await (const pod of each(api, '/api/v1/pods', { fieldSelector: 'spec.nodeName!=' })) {
+    const node = textAt(pod, 'spec', 'nodeName')
+    const ended = ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
+    if (!onHostNetwork.has(node) || ended || !isExcluded(pod) || isMirror(pod)) continue
+    found.push({
+      namespace: textAt(pod, 'metadata', 'namespace'),
+      name: textAt(pod, 'metadata', 'name'),
+      node,
+    })
+  }
+  return found
+}

@@ -1,0 +1,128 @@
+import type { JsonObject } from '../../kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../kube/json-at.ts'
+import { placementOf, type Placement } from './placement.ts'
+
+export type WorkloadKind = 'DaemonSet' | 'Deployment'
+
+/** Who writes a workload, where that is not whoever applied it. */
+export interface Owner {
+  readonly name: string
+  /** Whether it would take back at once what is changed, rather than at its next upgrade. */
+  readonly reverts: boolean
+  /** What to say to it instead, in its own words. */
+  readonly setting: string
+}
+
+/** A part of the pod network, or of what goes with it, that has no place on a host-network node. */
+export interface Component {
+  readonly kind: WorkloadKind
+  readonly namespace: string
+  readonly name: string
+  /** What it is, by the names it is known by. */
+  readonly what: string
+  readonly placement: Placement
+  readonly owner: Owner | undefined
+  /** Pods that a change of the template replaces, one a node for a DaemonSet. */
+  readonly rolls: number
+  /** Whether they are replaced only when somebody deletes them. */
+  readonly onDelete: boolean
+}
+
+/** What has the words of its name in those that a workload is labelled or called with. */
+const known: readonly (readonly [what: string, name: RegExp])[] = [
+  ['kube-proxy', /^kube-proxy(-|$)/],
+  ['flannel', /^(kube-)?flannel(-|$)|^canal$/],
+  ['calico', /^calico-|^csi-node-driver$/],
+  ['cilium', /^cilium(-|$)|^hubble-/],
+  ['CoreDNS', /^(core|kube)-?dns(-|$)/],
+  ['node-local DNS', /^node-local-dns$|^nodelocaldns$/],
+  ['weave', /^weave-net$/],
+  ['kube-router', /^kube-router$/],
+  ['antrea', /^antrea-/],
+  ['kube-ovn', /^kube-ovn-|^ovs-ovn$/],
+  ['kindnet', /^kindnet$/],
+  ['AWS VPC CNI', /^aws-node$/],
+  ['multus', /^(kube-)?multus(-|$)/],
+  ['raven', /^raven-agent/],
+]
+
+/** Reads a DaemonSet or Deployment; `undefined` where it is none of those that are known. */
+export function componentIn(kind: WorkloadKind, workload: JsonObject): Component | undefined {
+  const labels = objectAt(workload, 'metadata', 'labels')
+  const name = textAt(workload, 'metadata', 'name')
+  const names = [name, labels['k8s-app'], labels['app.kubernetes.io/name'], labels['app']]
+  const found = known.find(([, pattern]) =>
+    names.some((each) => typeof each === 'string' && pattern.test(each)),
+  )
+  if (found === undefined) return undefined
+  const count = at(
+    workload,
+    ...(kind === 'DaemonSet' ? ['status', 'desiredNumberScheduled'] : ['spec', 'replicas']),
+  )
+  return {
+    kind,
+    namespace: textAt(workload, 'metadata', 'namespace'),
+    name,
+    what: found[0],
+    placement: placementOf(objectAt(workload, 'spec', 'template')),
+    owner: ownerOf(workload, found[0]),
+    rolls: typeof count === 'number' ? count : 0,
+    onDelete: textAt(workload, 'spec', 'updateStrategy', 'type') === 'OnDelete',
+  }
+}
+
+const affinity =
+  'nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0] = ' +
+  '{key: nodepool.openyurt.io/hostnetwork, operator: NotIn, values: ["true"]}'
+
+/** tigera-operator's fields by what it runs (operator.tigera.io/v1, kind Installation). */
+const installationFields: Readonly<Record<string, string>> = {
+  'calico-node': 'calicoNodeDaemonSet',
+  'csi-node-driver': 'csiNodeDriverDaemonSet',
+  'calico-typha': 'typhaDeployment',
+  'calico-kube-controllers': 'calicoKubeControllersDeployment',
+}
+
+/** Helm's values by what cilium's chart calls the part. */
+const ciliumValues: Readonly<Record<string, string>> = {
+  'cilium-operator': 'operator.affinity',
+  'cilium-envoy': 'envoy.affinity',
+  'hubble-relay': 'hubble.relay.affinity',
+  'hubble-ui': 'hubble.ui.affinity',
+}
+
+function ownerOf(workload: JsonObject, what: string): Owner | undefined {
+  const name = textAt(workload, 'metadata', 'name')
+  const annotations = objectAt(workload, 'metadata', 'annotations')
+  const labels = objectAt(workload, 'metadata', 'labels')
+  const controller = listAt(workload, 'metadata', 'ownerReferences').find(
+    (each) => at(each, 'controller') === true,
+  )
+  if (textAt(controller, 'apiVersion').startsWith('operator.tigera.io/')) {
+    const field = installationFields[name] ?? `the field of ${name}`
+    const setting = `in the Installation: spec.${field}.spec.template.spec.affinity with ${affinity}`
+    return { name: 'tigera-operator', reverts: true, setting }
+  }
+  if (controller !== undefined) {
+    const who = `${textAt(controller, 'kind')} ${textAt(controller, 'name')}`
+    return { name: who, reverts: true, setting: `in ${who}: an affinity with ${affinity}` }
+  }
+  for (const [mark, who] of [
+    ['argocd.argoproj.io/tracking-id', 'Argo CD'],
+    ['kustomize.toolkit.fluxcd.io/name', 'Flux'],
+    ['addonmanager.kubernetes.io/mode', 'the addon manager'],
+  ] as const) {
+    if (annotations[mark] === undefined && labels[mark] === undefined) continue
+    return { name: who, reverts: true, setting: `at the source that ${who} applies: ${affinity}` }
+  }
+  const release = textAt(annotations, 'meta.helm.sh/release-name')
+  if (release !== '' || textAt(labels, 'app.kubernetes.io/managed-by') === 'Helm') {
+    const value = what === 'cilium' ? (ciliumValues[name] ?? 'affinity') : 'affinity'
+    const who = release === '' ? 'Helm' : `Helm release ${release}`
+    return { name: who, reverts: false, setting: `in its values: ${value} with ${affinity}` }
+  }
+  const manager = textAt(labels, 'app.kubernetes.io/managed-by')
+  if (manager !== '')
+    return { name: manager, reverts: true, setting: `where ${manager} has it from: ${affinity}` }
+  return undefined
+}

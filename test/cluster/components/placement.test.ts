@@ -1,0 +1,109 @@
+import t from 'tap'
+import { affinityKeptOff, placementOf } from '../../../src/cluster/components/placement.ts'
+import { componentIn } from '../../../src/cluster/components/workload.ts'
+import type { JsonObject } from '../../../src/kube/json.ts'
+
+const label = 'nodepool.openyurt.io/hostnetwork'
+
+const podWith = (terms: readonly JsonObject[]): JsonObject => ({
+  spec: {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms },
+      },
+    },
+  },
+})
+
+const term = (key: string, operator: string, ...values: string[]): JsonObject => ({
+  matchExpressions: [{ key, operator, values }],
+})
+
+const notIn = term(label, 'NotIn', 'true')
+const linux = term('kubernetes.io/os', 'In', 'linux')
+
+void t.test('an anti-affinity counts where each alternative keeps the pod off', async (t) => {
+  const cases: [string, JsonObject, boolean][] = [
+    ['nothing', { spec: {} }, false],
+    ['NotIn true', podWith([notIn]), true],
+    ['NotIn true among others', podWith([term(label, 'NotIn', 'x', 'true')]), true],
+    ['NotIn another', podWith([term(label, 'NotIn', 'x')]), false],
+    ['DoesNotExist', podWith([term(label, 'DoesNotExist')]), true],
+    ['In another', podWith([term(label, 'In', 'false')]), true],
+    ['In true', podWith([term(label, 'In', 'true')]), false],
+    ['Exists', podWith([term(label, 'Exists')]), false],
+    ['one alternative without it', podWith([notIn, linux]), false],
+    ['an empty term, which matches nothing', podWith([notIn, {}]), true],
+    ['empty terms alone', podWith([{}]), false],
+    ['a node selector', { spec: { nodeSelector: { [label]: 'false' } } }, true],
+    ['a node selector for them', { spec: { nodeSelector: { [label]: 'true' } } }, false],
+  ]
+  for (const [what, pod, keptOff] of cases) t.equal(placementOf(pod).keptOff, keptOff, what)
+})
+
+void t.test('a label of the proposals is told, and keeps nobody off', async (t) => {
+  for (const old of ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode'])
+    t.strictSame(placementOf(podWith([term(old, 'NotIn', 'true')])), {
+      keptOff: false,
+      oldLabels: [old],
+    })
+})
+
+void t.test('what is changed is kept off, and is not changed twice', async (t) => {
+  for (const template of [{ spec: {} }, podWith([linux]), podWith([linux, notIn])]) {
+    const affinity = affinityKeptOff(template)
+    const changed = { spec: { affinity: affinity ?? null } }
+    t.equal(placementOf(changed).keptOff, true)
+    t.equal(affinityKeptOff(changed), undefined)
+  }
+})
+
+void t.test('components are known by name or label, with who writes them', async (t) => {
+  const workload = (metadata: JsonObject): JsonObject => ({
+    metadata: { namespace: 'kube-system', ...metadata },
+    spec: { template: { spec: {} }, replicas: 2 },
+    status: { desiredNumberScheduled: 7 },
+  })
+  t.match(componentIn('DaemonSet', workload({ name: 'kube-proxy' })), {
+    what: 'kube-proxy',
+    rolls: 7,
+    owner: undefined,
+  })
+  t.match(
+    componentIn('Deployment', workload({ name: 'rke2-dns', labels: { 'k8s-app': 'kube-dns' } })),
+    { what: 'CoreDNS', rolls: 2 },
+  )
+  t.match(
+    componentIn(
+      'DaemonSet',
+      workload({
+        name: 'calico-node',
+        ownerReferences: [
+          {
+            apiVersion: 'operator.tigera.io/v1',
+            kind: 'Installation',
+            name: 'default',
+            controller: true,
+          },
+        ],
+      }),
+    )?.owner,
+    {
+      name: 'tigera-operator',
+      reverts: true,
+      setting: /spec\.calicoNodeDaemonSet\.spec\.template\.spec\.affinity/,
+    },
+  )
+  t.match(
+    componentIn(
+      'Deployment',
+      workload({
+        name: 'cilium-operator',
+        labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+        annotations: { 'meta.helm.sh/release-name': 'cilium' },
+      }),
+    )?.owner,
+    { name: 'Helm release cilium', reverts: false, setting: /operator\.affinity/ },
+  )
+  t.equal(componentIn('Deployment', workload({ name: 'shop' })), undefined)
+})
