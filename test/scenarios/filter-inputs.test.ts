@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import {
@@ -73,12 +75,14 @@ async function started(
   return hub
 }
 
+/** The nodes of the endpoints in a slice. */
+const nodesOf = (slice: Json | undefined): unknown[] =>
+  ((at(slice, 'endpoints') ?? []) as readonly JsonObject[]).map(({ nodeName: node }) => node)
+
 /** The nodes of the endpoints that a client is shown. */
 async function shownTo(client: Client): Promise<unknown[]> {
   const answer = await client.get(allSlices)
-  if (answer.status !== 200) return [answer.status]
-  const endpoints = (at(objectOf(answer), 'items', 0, 'endpoints') ?? []) as readonly JsonObject[]
-  return endpoints.map(({ nodeName: node }) => node)
+  return answer.status === 200 ? nodesOf(at(objectOf(answer), 'items', 0)) : [answer.status]
 }
 
 /** Resolves once a client is shown these; each look is an answer of its own. */
@@ -160,6 +164,37 @@ void t.test('what changes in the cloud changes what is shown', async (t) => {
   await untilShown(proxy, ['edge-1'])
 })
 
+void t.test(
+  'a running watch is told what a pool or an annotation changes, and no slice has changed',
+  async (t) => {
+    const cloud = await cloudWithPools(t)
+    const hub = await started(t, cloud)
+    const proxy = hub.as('kube-proxy')
+    await untilShown(proxy, ['edge-1', 'edge-3'])
+    const { resourceVersion } = await proxy.list(allSlices)
+    const watch = await proxy.watch(`${allSlices}?allowWatchBookmarks=true`, { resourceVersion })
+    const own = at(cloud.sandbox.get(slices, 'web-1', 'default'), 'metadata', 'resourceVersion')
+    const next = async (): Promise<unknown> => {
+      for (;;) {
+        const event = await watch.next()
+        if (event?.type === 'BOOKMARK') continue
+        return [
+          event?.type,
+          at(event?.object, 'metadata', 'resourceVersion') === own,
+          ...nodesOf(event?.object),
+        ]
+      }
+    }
+    cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-2']))
+    t.strictSame(await next(), ['MODIFIED', true, 'edge-2'])
+    cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
+    t.strictSame(await next(), ['MODIFIED', true, 'edge-1'])
+    putIntoPool(cloud, undefined)
+    cloud.sandbox.update(services, annotated(undefined))
+    t.strictSame(await next(), ['MODIFIED', true, ...everywhere])
+  },
+)
+
 void t.test('it is what it was offline, and after a restart without a link', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
@@ -174,6 +209,18 @@ void t.test('it is what it was offline, and after a restart without a link', asy
   await cloud.plug()
   await hub.online()
   await untilShown(proxy(), ['edge-1'])
+})
+
+void t.test('a hub that has lost its notes finds in its cache what filters need', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
+  await cloud.unplug()
+  await hub.offline()
+  await hub.stop()
+  rmSync(join(hub.config.rootDir, 'filter-inputs.json'))
+  await hub.start()
+  await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
 })
 
 void t.test('services are watched once, for whoever watches them and for the filter', async (t) => {
