@@ -80,7 +80,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     },
     metrics,
     learn: parts.learn,
-    filtering: { filters, shown, hooks: owedHooks(metrics, log) },
+    filtering: { filters, shown, store: parts.store, hooks: owedHooks(metrics, log) },
     learning: {
       keys: clusterKeys,
       onLearned: () => log.info('the keys of service accounts are known'),

@@ -25,6 +25,7 @@ import {
   unknownLook,
 } from './filtered-watch.ts'
 import type { FilterParts } from './filter-parts.ts'
+import { partialEvents, partialLook, type PartialLook } from './partial-look.ts'
 
 /**
  * A watch as its filters leave it. One that goes on from what its client was shown under another state of the filters begins with what looks
@@ -41,7 +42,8 @@ export async function resumedWatch(
     filters.chainFor(exchange.component, info.gvr, info.verb)
   const audience = audienceOf(exchange, info)
   const [form] = exchange.forms
-  if (!audience || !form) return next(exchange)
+  if (!form) return next(exchange)
+  if (!audience) return partlyWatched(parts, next, exchange, info, chainNow)
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.knows(audience)
   const from = goesOnFrom(info)
@@ -72,6 +74,25 @@ export async function resumedWatch(
     giveUp: () => ending.abort(),
   })
   return { ...reply, events: watch.events(), gvk: () => watch.gvk }
+}
+
+/** A watch of metadata, or of rows of a Table; or of a name in the path, which is not read. */
+async function partlyWatched(
+  { store }: FilterParts,
+  next: Handler<Exchange>,
+  exchange: Exchange,
+  info: ResourceRequest,
+  chainNow: () => Chain | undefined,
+): Promise<Reply> {
+  const reply = await next(exchange)
+  if (reply.kind !== 'watch' || !store) return reply
+  const look = (): PartialLook | undefined => {
+    const chain = chainNow()
+    if (!chain?.state.acts) return undefined
+    if (reply.form().shape !== 'object') return partialLook(chain, store, exchange, info)
+    return (object) => chain.look(reply.gvk(), reply.form().encoding, object)
+  }
+  return { ...reply, events: partialEvents(reply, look) }
 }
 
 const nothing: readonly Chain[] = []

@@ -121,11 +121,13 @@ export async function startHubParts(
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),
-    filtering:
-      rest.filtering ??
-      filteringOf(
-        new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
-      ),
+    filtering: {
+      store,
+      ...(rest.filtering ??
+        filteringOf(
+          new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
+        )),
+    },
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch: {
