@@ -127,8 +127,7 @@ export class ReachableAddress implements Disposable {
   #settle(finding: Finding): void {
     this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
     const why = finding.kind === 'reached' ? undefined : finding.why
-    const forgiven =
-      this.#address !== null && finding.kind === 'silent' && this.#silences <= silencesForgiven
+    const forgiven = finding.kind === 'silent' && this.#silences <= silencesForgiven
     const address = why === undefined ? (this.#wanted() ?? null) : forgiven ? this.#address : null
     this.#say(address, why)
     this.#why = why

@@ -7,6 +7,7 @@ import type { Encoding } from '../../src/kube/media-type.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
 import { inputsOf } from '../kit/inputs.ts'
+import { lookOf, made } from '../kit/look.ts'
 
 const address = { host: '169.254.2.1', port: 10268 }
 const services = { group: '', version: 'v1', resource: 'services' }
@@ -51,6 +52,22 @@ void t.test('other services are left alone', async (t) => {
     for (const object of objects) t.equal(chain?.look(gvk, encoding, object), object)
   }
 })
+
+void t.test(
+  'a service of the same name elsewhere, and its neighbours, are left alone',
+  async (t) => {
+    const filter = made(masterservice, { hubAddress: address })
+    const named = (name: string, namespace: string) => ({
+      kind: 'Service',
+      apiVersion: 'v1',
+      metadata: { name, namespace, resourceVersion: '1' },
+      spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, targetPort: 6443 }] },
+    })
+    t.equal(lookOf(t, filter, named('kubernetes', 'kube-system')), 'left')
+    t.equal(lookOf(t, filter, named('kubernetes-1', 'default')), 'left')
+    t.not(lookOf(t, filter, named('kubernetes', 'default')), 'left')
+  },
+)
 
 void t.test('only the port named https becomes the hub’s', async (t) => {
   const bytes = Buffer.from(

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { servicetopology } from '../../filters/servicetopology.ts'
+import { cursorOf } from '../../src/codec/cursor.ts'
+import { bytesField } from '../../src/codec/protobuf/wire.ts'
 import type { Inputs } from '../../src/filter/inputs.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { inBoth, judged, lookOf, made } from '../kit/look.ts'
 
 const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: undefined, labels: {}, annotations: {} }
 
@@ -176,4 +178,37 @@ void t.test('what has no endpoints is left alone', async (t) => {
 
 void t.test('what it must not guess is waited for', async (t) => {
   t.strictSame(servicetopology.awaits, ['pool', 'poolNodes', 'topologies'])
+})
+
+void t.test('a slice of the older version is read as Go writes it', async (t) => {
+  // kubernetes/api discovery/v1beta1, generated.proto: endpoints = 2, addresses = 1, topology = 5, nodeName = 6.
+  const text = (number: number, value: string): Buffer => bytesField(number, Buffer.from(value))
+  const entry = Buffer.concat([text(1, 'kubernetes.io/hostname'), text(2, 'node-2')])
+  const far = Buffer.concat([text(1, '10.244.2.2'), bytesField(5, entry)])
+  const near = Buffer.concat([text(1, '10.244.1.2'), text(6, 'node-1')])
+  const beta = inBoth(kinds['EndpointSlice v1beta1']?.([]) ?? {})
+  const withBoth = Buffer.concat([beta.protobuf.bytes, bytesField(2, far), bytesField(2, near)])
+  const filter = made(servicetopology, known(node))
+  const look = judged(filter, 'protobuf', beta.gvk, { ...beta.protobuf, bytes: withBoth })
+  t.strictSame(
+    Buffer.from(look?.bytes ?? []),
+    Buffer.concat([beta.protobuf.bytes, bytesField(2, near)]),
+  )
+})
+
+void t.test('however long a slice is, it is gone through once', async (t) => {
+  // Once for each endpoint would take hours.
+  const count = 50_000
+  const on = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? 'node-1' : 'node-2'))
+  const filter = made(servicetopology, known(node))
+  for (const kind of ['EndpointSlice v1', 'Endpoints']) {
+    const both = inBoth(kinds[kind]?.(on) ?? {})
+    for (const encoding of ['json', 'protobuf'] as const) {
+      const look = judged(filter, encoding, both.gvk, both[encoding])
+      if (!look) throw new Error('withheld')
+      const cursor = cursorOf(encoding, both.gvk, look)
+      const list = kind === 'Endpoints' ? ['subsets', 0, 'addresses'] : ['endpoints']
+      t.equal(cursor.count(list), count / 2, `${kind} in ${encoding}`)
+    }
+  }
 })

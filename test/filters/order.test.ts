@@ -1,0 +1,36 @@
+import t from 'tap'
+import { builtInFilters } from '../../filters/index.ts'
+import { Filters } from '../../src/filter/filters.ts'
+import { inputsOf } from '../kit/inputs.ts'
+import { inBoth, plain } from '../kit/look.ts'
+
+const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+
+void t.test('the hub’s own endpoint stays, whatever the topology of the service', async (t) => {
+  const filters = new Filters(
+    builtInFilters,
+    inputsOf({
+      nodeName: 'node-1',
+      pool: null,
+      poolNodes: [],
+      topologies: { 'default/kubernetes': 'kubernetes.io/hostname' },
+      hubAddress: { host: '169.254.2.1', port: 10268 },
+    }),
+    { onFailure: (name, cause) => t.fail(`${name} failed`, { cause }), warn: () => undefined },
+  )
+  const { gvk, json } = inBoth({
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      resourceVersion: '1',
+      labels: { 'kubernetes.io/service-name': 'kubernetes' },
+    },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
+    ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
+  })
+  const look = filters.chainFor('kube-proxy', slices, 'list')?.look(gvk, 'json', json)
+  t.match(look && plain('json', gvk, look), { endpoints: [{ addresses: ['169.254.2.1'] }] })
+})
