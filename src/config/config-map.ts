@@ -36,7 +36,8 @@ const component = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 /**
  * Reads the hubs' ConfigMap, which is yurthub's (pkg/yurthub/configuration/manager.go): under the name of a filter the components that it
  * acts for besides its own, under `cache_agents` those whose answers are recorded too, with commas between them. Either all that is known
- * of it can be used, or nothing is; other keys are not looked at. `others` are filters besides the built-in ones.
+ * of it can be used, or nothing is. `others` are filters besides the built-in ones; what other keys say is kept for a filter that may come
+ * by that name, and never wrong.
  */
 export function readConfigMap(
   { data, binaryData }: ConfigMapData,
@@ -52,13 +53,12 @@ export function readConfigMap(
     else ignored.push(key)
   }
   for (const [key, value] of Object.entries(data)) {
-    if (!isKnown(key, known)) {
-      ignored.push(key)
-      continue
-    }
+    const isIgnored = !isKnown(key, known)
+    if (isIgnored) ignored.push(key)
     const read = componentsIn(value, key === agentsKey)
-    if ('wrong' in read) mistakes.push(`${key}: ${read.wrong}`)
-    else if (key === agentsKey) cacheAgents = read.names
+    if ('wrong' in read) {
+      if (!isIgnored) mistakes.push(`${key}: ${read.wrong}`)
+    } else if (key === agentsKey) cacheAgents = read.names
     else {
       const filter = filterOf(key, known)
       components.set(filter, new Set([...(components.get(filter) ?? []), ...read.names]))

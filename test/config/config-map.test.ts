@@ -46,9 +46,14 @@ void t.test('keys of older releases mean the same, beside those of today', async
   t.strictSame(ignored, ['filter_endpoints'])
 })
 
-void t.test('keys that are not known are not looked at', async (t) => {
-  const result = read({ colour: 'not a list, at all !', zone: 'x' }, { blob: 'AAAA' })
-  t.match(result, { ignored: ['blob', 'colour', 'zone'] })
+void t.test('keys that are not known are named, and never wrong', async (t) => {
+  const result = read(
+    { colour: 'not a list, at all !', later: 'x', filter_soon: 'y' },
+    { blob: 'AAAA' },
+  )
+  t.match(result, { ignored: ['blob', 'colour', 'filter_soon', 'later'] })
+  const components = 'settings' in result && Object.fromEntries(result.settings.components)
+  t.strictSame(components, { later: new Set(['x']), soon: new Set(['y']) }, 'a filter may come')
 })
 
 void t.test('what cannot be used is named, and then nothing is', async (t) => {
