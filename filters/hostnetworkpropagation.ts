@@ -34,7 +34,8 @@ export const hostnetworkpropagation = (
     const anew = shownAnew(inputs)
     const verdictOn = (pod: Cursor, uid: string): NetworkVerdict | 'unknown' | undefined => {
       if (!mayBePropagated(pod, nodeName)) return undefined
-      return verdicts.of(uid) ?? shownByStatus(pod) ?? anew ?? 'unknown'
+      const known = verdicts.of(uid) ?? shownByStatus(pod)
+      return known ?? (verdicts.mayHaveBeenShown(uid) ? 'unchanged' : anew) ?? 'unknown'
     }
     const look = (verdict: NetworkVerdict | 'unknown' | undefined): ReturnType<Filter> =>
       verdict === 'propagated' ? propagated : 'leave'

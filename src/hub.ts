@@ -16,7 +16,7 @@ import { ReachableAddress } from './hub/hub-address.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
-import { HostNetwork, verdictsOf } from './hub/host-network.ts'
+import { HostNetwork, noticingOf, verdictsOf } from './hub/host-network.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
@@ -173,6 +173,7 @@ export async function startHub(
     keys,
     shared,
     filters,
+    noticing: noticingOf(config, verdicts),
     shown,
     stopping: stopping.signal,
     metrics,
@@ -183,6 +184,11 @@ export async function startHub(
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))
   learn = (exchange) => inputs.learn(filters.needsOf(exchange))
+  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to judge.
+  const learnPool = (): void => {
+    if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
+  }
+  learnPool()
   cacheAgents = () => configMap.cacheAgents
   const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
   stir = () => {
@@ -236,6 +242,7 @@ export async function startHub(
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()
+      learnPool()
       configMap.reconfigure()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)

@@ -25,7 +25,7 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./cluster-command.ts')).cluster,
   },
   inspect: {
-    summary: 'ask the hub of this node whether the node would come back without a link',
+    summary: 'ask the hub of this node: would it come back without a link, which ports clash',
     load: async () => (await import('./inspect.ts')).inspect,
   },
   join: {

@@ -4,7 +4,10 @@ import { unlessClosed } from '../base/clock.ts'
 import type { BootVerdict, Problem } from '../boot/verdict.ts'
 import { nearest } from '../config/suggestion.ts'
 import { address, oneOf, port } from '../config/value.ts'
+import type { HostNetworkReport } from '../filter/host-network/report.ts'
+import { aligned } from './aligned.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
+import { hostNetworkCode, hostNetworkTable } from './inspect-host-network.ts'
 
 const flags = {
   output: { type: 'string', short: 'o', default: 'table' },
@@ -14,14 +17,17 @@ const flags = {
 
 /** Asks the hub that runs on this node. */
 export const inspect: Command = {
-  help: () => `Usage: nodehub inspect boot [FLAG...]
+  help: () => `Usage: nodehub inspect boot|host-network [FLAG...]
 
-Asks the hub that runs on this node whether the node and each of its pods would come back now
-without a link, as after a power cut: what is missing from the cache, old or expired, for which
-pod. Names of objects are shown, and nothing of what is in them.
+Asks the hub that runs on this node. Names of objects are shown, and nothing of what is in them.
 
-Exit codes: 0, everything would come back; 1, something would not; 2, not understood, or the hub
-could not be asked.
+  boot          whether the node and each of its pods would come back now without a link, as after
+                a power cut: what is missing from the cache, old or expired, for which pod
+  host-network  on which network the kubelet is shown each pod, what --host-network-propagation=on
+                would make of it, which ports it declares, and which of them clash on this node
+
+Exit codes: 0, everything would come back, no ports clash; 1, something would not, ports clash;
+2, not understood, or the hub could not be asked.
 
   -o, --output table|json
         For people or for programs. Default: table.
@@ -31,24 +37,43 @@ could not be asked.
         The same, of loopback: elsewhere the hub does not tell. Default: 127.0.0.1.
 `,
   async run(argv, terminal) {
-    const { mistakes, output, host, at } = understood(argv)
+    const { mistakes, what, output, host, at } = understood(argv)
     if (mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
-    let verdict: BootVerdict
+    let said: unknown
     try {
-      verdict = JSON.parse(await told(host, at)) as BootVerdict
+      said = JSON.parse(await told(host, at, what))
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause)
       terminal.err(`nodehub inspect: the hub at ${host}:${at} could not be asked: ${why}\n`)
       return 2
     }
-    terminal.out(output === 'json' ? `${JSON.stringify(verdict, undefined, 2)}\n` : table(verdict))
-    const code: ExitCode = verdict.ready ? 0 : 1
+    const { table, code } =
+      what === 'boot' ? boot(said as BootVerdict) : network(said as HostNetworkReport)
+    terminal.out(output === 'json' ? `${JSON.stringify(said, undefined, 2)}\n` : table())
     return code
   },
 }
 
+interface Shown {
+  readonly table: () => string
+  readonly code: ExitCode
+}
+
+const boot = (verdict: BootVerdict): Shown => ({
+  table: () => bootTable(verdict),
+  code: verdict.ready ? 0 : 1,
+})
+
+const network = (report: HostNetworkReport): Shown => ({
+  table: () => hostNetworkTable(report),
+  code: hostNetworkCode(report),
+})
+
+const inspections = ['boot', 'host-network'] as const
+
 interface Understood {
   readonly mistakes: readonly string[]
+  readonly what: (typeof inspections)[number]
   readonly output: string
   readonly host: string
   readonly at: number
@@ -71,8 +96,9 @@ export function understood(argv: readonly string[]): Understood {
       mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
     } else if (!token.value) mistakes.push(`${token.rawName} needs a value`)
   }
-  const [what, ...more] = positionals
-  if (what !== 'boot') mistakes.push('it is boot that can be inspected')
+  const [word, ...more] = positionals
+  const what = inspections.find((each) => each === word)
+  if (!what) mistakes.push('it is boot or host-network that can be inspected')
   for (const word of more) mistakes.push(`${JSON.stringify(word)} is not a flag`)
   const text = (name: keyof typeof flags): string => String(values[name])
   const checks = [
@@ -86,7 +112,7 @@ export function understood(argv: readonly string[]): Understood {
       mistakes.push(`--${name}: ${JSON.stringify(text(name))} ${checked.wrong}`)
   }
   const at = Number(text('serve-port'))
-  return { mistakes, output: text('output'), host: text('bind-address'), at }
+  return { mistakes, what: what ?? 'boot', output: text('output'), host: text('bind-address'), at }
 }
 
 const patienceMs = 30_000
@@ -95,9 +121,9 @@ const patienceMs = 30_000
 const mostBytes = 64 * 1024 * 1024
 
 /** The answer of the hub's port for operators. Rejects with a message for people. */
-function told(host: string, at: number): Promise<string> {
+function told(host: string, at: number, what: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asking = get({ host, port: at, path: '/inspect/boot', agent: false }, (answer) => {
+    const asking = get({ host, port: at, path: `/inspect/${what}`, agent: false }, (answer) => {
       let body = ''
       answer.setEncoding('utf8')
       answer.on('data', (chunk: string) => {
@@ -116,7 +142,7 @@ function told(host: string, at: number): Promise<string> {
 }
 
 /** What is in the way comes first, since that is what somebody looks for. */
-function table({ ready, node, pods, tokensUntil }: BootVerdict): string {
+function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {
   const waiting = pods.filter((pod) => !pod.ready)
   const sentence = ready
     ? `Node ${node.name} and its pods (${pods.length}) would come back without a link.`
@@ -158,17 +184,3 @@ const cells = ({ reason, resource, namespace, name, message }: Problem): string[
   namespace === '' ? name : `${namespace}/${name}`,
   message,
 ]
-
-/** Nothing where there are no rows. */
-function aligned(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return ''
-  const all = [head, ...rows]
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
-  const lines = all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-  return `${lines.join('\n')}\n`
-}

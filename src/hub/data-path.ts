@@ -14,6 +14,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Learn } from '../pipeline/inputs.ts'
 import { dispatcher, type DispatchParts } from '../pipeline/dispatch.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
+import type { Noticing } from '../pipeline/taken-over.ts'
 import { countingBytes } from '../pipeline/traffic.ts'
 import type { OnAnswer } from '../pipeline/trace.ts'
 import type { Cloud } from '../remote/cloud.ts'
@@ -28,6 +29,7 @@ import type { NodeKeys } from './node-key.ts'
 import { recorderOf } from './recorder.ts'
 
 export interface DataPathParts {
+  readonly noticing: Noticing
   readonly inForce: () => HubConfig
   readonly cloud: Cloud
   readonly connections: Connections
@@ -81,6 +83,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     metrics,
     learn: parts.learn,
     filtering: { filters, shown, store: parts.store, hooks: owedHooks(metrics, log) },
+    noticing: parts.noticing,
     learning: {
       keys: clusterKeys,
       onLearned: () => log.info('the keys of service accounts are known'),

@@ -12,13 +12,14 @@ import {
   type PodOnNode,
 } from '../filter/host-network/report.ts'
 import { mayBePropagated, shownByStatus } from '../filter/host-network/rule.ts'
-import { KeptVerdicts, type Judged } from '../filter/host-network/verdicts.ts'
+import { KeptVerdicts } from '../filter/host-network/verdicts.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ReservedPort } from '../kube/node-ports.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import type { Noticing } from '../pipeline/taken-over.ts'
 import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -31,27 +32,57 @@ export function verdictsOf(
   { onKept, log }: { readonly onKept: () => void; readonly log: Logger },
 ): KeptVerdicts {
   const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
-    shownBefore: () => shownBefore(store, nodeName, log),
+    // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each before that.
+    shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept,
     onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
   })
-  if (hostNetworkPropagation !== 'off') verdicts.keep()
+  if (verdicts.areKept) return verdicts
+  const propagated = (): readonly unknown[] =>
+    pick(store, log, ({ cursor }) => isPropagated(cursor, nodeName) || undefined)
+  if (hostNetworkPropagation !== 'off' || propagated().length > 0) verdicts.keep()
   return verdicts
 }
 
-/** All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each before that. */
-function shownBefore(store: ObjectStore, nodeName: string, log: Logger): readonly Judged[] {
-  const judged: Judged[] = []
+/** What is found of the pods in the cache, as far as they can be read: of what is left out its status tells when it is shown next. */
+function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | undefined): T[] {
+  const found: T[] = []
   try {
-    for (const { cursor, uid } of podsIn(store)) {
-      if (!mayBePropagated(cursor, nodeName)) continue
-      judged.push([uid, shownByStatus(cursor) ?? 'unchanged'])
+    for (const pod of podsIn(store)) {
+      const each = find(pod)
+      if (each !== undefined) found.push(each)
     }
   } catch (err) {
-    // What is left out is judged by its status when it is shown next.
     log.error({ err }, 'how pods were shown before could not be read from the cache')
   }
-  return judged
+  return found
+}
+
+/**
+ * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are kept: with the first of them verdicts
+ * begin to be kept, and filters act.
+ */
+export const noticingOf =
+  ({ nodeName }: HubConfig, verdicts: KeptVerdicts): Noticing =>
+  ({ component, info }) => {
+    if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
+    if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
+    return (gvk, encoding, object) => {
+      const pod = cursorOf(encoding, gvk, object)
+      if (!isPropagated(pod, nodeName)) return false
+      // Whoever comes again waits for it.
+      verdicts.settle([[object.uid, 'propagated']])?.catch(() => undefined)
+      return true
+    }
+  }
+
+/** What cannot be read is others' to find. */
+function isPropagated(pod: Cursor, nodeName: string): boolean {
+  try {
+    return mayBePropagated(pod, nodeName) && shownByStatus(pod) === 'propagated'
+  } catch {
+    return false
+  }
 }
 
 /** Every pod that the node was given, in each form that is kept: several times, it may be, and of several ages. */
@@ -113,6 +144,7 @@ export class HostNetwork implements Disposable {
     const about = {
       inputs: inputs(),
       verdictOf: (uid: string) => verdicts.of(uid),
+      mayHaveBeenShown: (uid: string) => verdicts.mayHaveBeenShown(uid),
       reserved: portsOfHub(inForce()),
     }
     try {

@@ -18,6 +18,7 @@ import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
+import { withTakenOver, type Noticing } from './taken-over.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
 export interface PipelineParts {
@@ -25,6 +26,7 @@ export interface PipelineParts {
   readonly metrics: HubMetrics
   readonly learn: Learn
   readonly filtering: FilterParts
+  readonly noticing?: Noticing
   readonly maxRequestsInFlight: number
   /** Roughly how much memory the process may use. */
   readonly memoryLimitBytes: number
@@ -66,6 +68,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
     .through(withInputs(parts.learn)) // has asked for what filters need before they look
     .through(withFilters(parts.filtering)) // over cloud and cache alike, so that both answers are filtered the same
+    .through(withTakenOver(parts.noticing ?? (() => undefined))) // finds what a hub before this one has filtered, where no filter acts here yet
     .to(dispatcher({ ...parts.dispatch, forward }))
 }
 

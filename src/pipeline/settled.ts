@@ -15,6 +15,7 @@ export async function settled(
   try {
     await chain.before(gvk, encoding, objects)
   } catch (cause) {
+    if (cause instanceof StatusError) throw cause
     throw new StatusError(serviceUnavailable('a filter cannot say yet what may be shown'), {
       cause,
     })

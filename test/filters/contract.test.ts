@@ -93,6 +93,7 @@ const address = (node: string): JsonObject => ({
 const neverShown: NetworkVerdicts = {
   areKept: true,
   of: () => undefined,
+  mayHaveBeenShown: () => false,
   settle: () => undefined,
 }
 

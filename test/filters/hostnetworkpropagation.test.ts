@@ -25,6 +25,7 @@ function verdictsInMemory(known: readonly Judged[] = []) {
     verdicts,
     areKept: true,
     of: (uid: string) => verdicts.get(uid),
+    mayHaveBeenShown: (uid: string) => uid === 'shown-before',
     settle(judged: readonly Judged[]) {
       for (const [uid, verdict] of judged) {
         if (!verdicts.has(uid)) verdicts.set(uid, verdict)
@@ -186,6 +187,21 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
     }
   })
+
+  void t.test(
+    `what may have been shown before stays as it is, unless its status says otherwise: ${encoding}`,
+    async (t) => {
+      for (const [status, propagated] of [
+        [{}, false],
+        [statuses.onHost, true],
+      ] as const) {
+        const { chain } = filterOf({ propagation: 'on', pool: pool(true) })
+        const object = podObject(encoding, 'shown-before', { status })
+        await chain.before(podKind, encoding, [object])
+        t.equal(isPropagated(chain.look(podKind, encoding, object)), propagated)
+      }
+    },
+  )
 
   void t.test(`off and observe show pods as they are: ${encoding}`, async (t) => {
     for (const propagation of ['off', 'observe'] as const) {

@@ -3,7 +3,7 @@ import { reservedFor, type ReservedPort } from '../../kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
 import { portsOf, type DeclaredPort } from './ports.ts'
 import { mayBePropagated, shownAnew, shownByStatus } from './rule.ts'
-import type { NetworkVerdict } from './verdicts.ts'
+import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
 
 /** The network on which the kubelet is shown a pod: the host's because the pod asks for it, or all the same, or the pod network. */
 export type ShownNetwork = 'host' | 'propagated' | 'pod'
@@ -44,7 +44,8 @@ export interface ReportParts {
   readonly inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>
   /** As the cloud has them. */
   readonly pods: Iterable<{ readonly cursor: Cursor; readonly uid: string }> | undefined
-  readonly verdictOf: (uid: string) => NetworkVerdict | undefined
+  readonly verdictOf: NetworkVerdicts['of']
+  readonly mayHaveBeenShown: NetworkVerdicts['mayHaveBeenShown']
   /** Ports of the hub. */
   readonly reserved: readonly ReservedPort[]
 }
@@ -70,12 +71,14 @@ type Found = Omit<PodOnNode, 'clashes'> & { readonly ended: boolean }
 
 function onNode(
   { cursor, uid }: { readonly cursor: Cursor; readonly uid: string },
-  { inputs, verdictOf }: ReportParts,
+  { inputs, verdictOf, mayHaveBeenShown }: ReportParts,
 ): Found {
   const may = mayBePropagated(cursor, inputs.nodeName)
   const verdict = may ? verdictOf(uid) : undefined
   const asked = cursor.value(['spec', 'hostNetwork']) === true
-  const shown = may && (verdict ?? shownByStatus(cursor) ?? shownAnew(inputs)) === 'propagated'
+  const known = verdict ?? shownByStatus(cursor)
+  const shown =
+    may && (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : shownAnew(inputs))) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
   return {
     namespace: cursor.namespace,

@@ -12,6 +12,8 @@ export interface NetworkVerdicts {
   /** Whether verdicts are written; once they are, they stay so. */
   readonly areKept: boolean
   of(uid: string): NetworkVerdict | undefined
+  /** Whether a pod without a verdict may have been shown as it is before verdicts were kept: unless its status says otherwise, it was. */
+  mayHaveBeenShown(uid: string): boolean
   /**
    * Gives those a verdict that have none; whose have one keep it. Returns a promise where one of them has to be on the disk and is not yet:
    * it resolves when it is, and rejects where it could not be written; the next call tries again.
@@ -23,7 +25,8 @@ export interface NetworkVerdicts {
 const mostVerdicts = 4096
 
 interface Entry {
-  readonly verdict: NetworkVerdict
+  /** 'assumed': none yet, but it may have been shown as it is. */
+  readonly verdict: NetworkVerdict | 'assumed'
   /** Of which write it has to be part. */
   readonly age: number
   /** 'read': given by a process before this one, and not asked for since; 'stored': the cache had the pod when last looked. */
@@ -31,7 +34,7 @@ interface Entry {
 }
 
 export interface VerdictSurroundings {
-  readonly shownBefore: () => Iterable<Judged>
+  readonly shownBefore: () => Iterable<string>
   readonly onKept: () => void
   readonly onFailure: (cause: unknown) => void
 }
@@ -45,7 +48,7 @@ export interface VerdictSurroundings {
  */
 export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   readonly #file: KeptFile
-  readonly #shownBefore: () => Iterable<Judged>
+  readonly #shownBefore: () => Iterable<string>
   readonly #onFailure: (cause: unknown) => void
   readonly #onKept: () => void
   readonly #entries = new Map<string, Entry>()
@@ -54,7 +57,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   #writtenAge = 0
 
   /**
-   * `shownBefore` gives the pods that the cache holds: all that the kubelet can have been shown by processes that kept no verdicts.
+   * `shownBefore` gives the uids of the pods that the cache holds: all that the kubelet can have been shown by processes that kept no verdicts.
    * `onKept` is called when verdicts begin to be written, `onFailure` with the cause where nobody waits for a write that failed.
    */
   constructor(file: string, { shownBefore, onKept, onFailure }: VerdictSurroundings) {
@@ -74,7 +77,12 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 
   of(uid: string): NetworkVerdict | undefined {
-    return this.#entries.get(uid)?.verdict
+    const verdict = this.#entries.get(uid)?.verdict
+    return verdict === 'assumed' ? undefined : verdict
+  }
+
+  mayHaveBeenShown(uid: string): boolean {
+    return this.#entries.get(uid)?.verdict === 'assumed'
   }
 
   /** From now on verdicts are written. To be called before anything is shown of which they depend on more than the pod. */
@@ -85,7 +93,11 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   settle(judged: readonly Judged[]): Promise<void> | undefined {
     let age = 0
     for (const [uid, verdict] of judged) {
-      const entry = this.#entries.get(uid) ?? this.#add(uid, verdict, 'shown')
+      const known = this.#entries.get(uid)
+      const entry =
+        known && known.verdict !== 'assumed'
+          ? known
+          : this.#add(uid, verdict, known?.state ?? 'shown')
       if (entry.state === 'read') entry.state = 'shown'
       if (entry.verdict === 'propagated') this.#begin()
       age = Math.max(age, entry.age)
@@ -117,16 +129,16 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   #begin(): boolean {
     if (this.#kept) return false
     this.#kept = true
-    for (const [uid, verdict] of this.#shownBefore()) {
-      if (!this.#entries.has(uid)) this.#add(uid, verdict, 'stored')
+    for (const uid of this.#shownBefore()) {
+      if (!this.#entries.has(uid)) this.#add(uid, 'assumed', 'stored')
     }
     // Not while somebody is in the middle of judging pods.
     queueMicrotask(this.#onKept)
     return true
   }
 
-  #add(uid: string, verdict: NetworkVerdict, state: Entry['state']): Entry {
-    if (this.#entries.size >= mostVerdicts) this.#makeRoom()
+  #add(uid: string, verdict: Entry['verdict'], state: Entry['state']): Entry {
+    if (this.#entries.size >= mostVerdicts && !this.#entries.has(uid)) this.#makeRoom()
     const entry: Entry = { verdict, age: ++this.#age, state }
     this.#entries.set(uid, entry)
     return entry
@@ -149,17 +161,19 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 }
 
+type Kept = readonly [uid: string, verdict: Entry['verdict']]
+
 /** `undefined` where there is no such file, or none that can be understood. */
-function verdictsIn(file: string): readonly Judged[] | undefined {
+function verdictsIn(file: string): readonly Kept[] | undefined {
   try {
     const entries: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    return Array.isArray(entries) ? entries.filter(isJudged) : undefined
+    return Array.isArray(entries) ? entries.filter(isKept) : undefined
   } catch {
     return undefined
   }
 }
 
-const isJudged = (entry: unknown): entry is Judged =>
+const isKept = (entry: unknown): entry is Kept =>
   Array.isArray(entry) &&
   typeof entry[0] === 'string' &&
-  (entry[1] === 'propagated' || entry[1] === 'unchanged')
+  (entry[1] === 'propagated' || entry[1] === 'unchanged' || entry[1] === 'assumed')

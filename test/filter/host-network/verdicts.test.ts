@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { KeptVerdicts, type Judged } from '../../../src/filter/host-network/verdicts.ts'
 
 interface Given {
-  readonly shownBefore?: readonly Judged[]
+  readonly shownBefore?: readonly string[]
 }
 
 /** Verdicts in a folder of the test, each `open` as another process has them. */
@@ -29,7 +29,7 @@ function place(t: Test) {
 
 void t.test('nothing is written where all pods were ever shown as they are', async (t) => {
   const { file, open } = place(t)
-  const verdicts = open({ shownBefore: [['old', 'unchanged']] })
+  const verdicts = open({ shownBefore: ['old'] })
   t.equal(verdicts.settle([['a', 'unchanged']]), undefined, 'nobody waits')
   t.equal(verdicts.of('a'), 'unchanged', 'it is known all the same')
   await verdicts[Symbol.asyncDispose]()
@@ -61,40 +61,41 @@ void t.test(
   'a pod that is shown propagated in mode off is kept, and all from then on',
   async (t) => {
     const { open, written } = place(t)
-    const verdicts = open({ shownBefore: [['stored', 'unchanged']] })
+    const verdicts = open({ shownBefore: ['stored'] })
     await verdicts.settle([['first', 'unchanged']])
     await verdicts.settle([['taken-over', 'propagated']])
     await verdicts.settle([['later', 'unchanged']])
     t.strictSame(written(), [
       ['first', 'unchanged'],
       ['taken-over', 'propagated'],
-      ['stored', 'unchanged'],
+      ['stored', 'assumed'],
       ['later', 'unchanged'],
     ])
   },
 )
 
-void t.test('what was shown before verdicts were kept is kept with the first', async (t) => {
+void t.test('what may have been shown before verdicts were kept is kept as that', async (t) => {
   const { open, written } = place(t)
-  const verdicts = open({
-    shownBefore: [
-      ['a', 'unchanged'],
-      ['b', 'unchanged'],
-    ],
-  })
+  const verdicts = open({ shownBefore: ['a', 'b', 'seen'] })
   t.equal(verdicts.settle([['seen', 'unchanged']]), undefined)
   verdicts.keep()
+  t.strictSame([verdicts.of('a'), verdicts.mayHaveBeenShown('a')], [undefined, true])
   await verdicts.settle([
     ['b', 'propagated'],
     ['seen', 'propagated'],
     ['new', 'propagated'],
   ])
+  t.equal(verdicts.of('b'), 'propagated', 'its status has said so')
   t.strictSame(written(), [
     ['seen', 'unchanged'],
-    ['a', 'unchanged'],
-    ['b', 'unchanged'],
+    ['a', 'assumed'],
+    ['b', 'propagated'],
     ['new', 'propagated'],
   ])
+  const next = open()
+  t.ok(next.mayHaveBeenShown('a'))
+  await next.settle([['a', 'unchanged']])
+  t.strictSame([next.of('a'), next.mayHaveBeenShown('a')], ['unchanged', false])
 })
 
 void t.test('once they are kept, also none at all, the cache says nothing any more', async (t) => {
@@ -103,7 +104,7 @@ void t.test('once they are kept, also none at all, the cache says nothing any mo
   first.keep()
   await first[Symbol.asyncDispose]()
   t.strictSame(written(), [])
-  const next = open({ shownBefore: [['a', 'unchanged']] })
+  const next = open({ shownBefore: ['a'] })
   next.keep()
   await next.settle([['a', 'propagated']])
   t.equal(next.of('a'), 'propagated')
@@ -114,10 +115,10 @@ void t.test('a file that cannot be understood is as good as none', async (t) => 
     const { file, open } = place(t)
     mkdirSync(join(file, '..'), { recursive: true })
     writeFileSync(file, content)
-    const verdicts = open({ shownBefore: [['a', 'unchanged']] })
+    const verdicts = open({ shownBefore: ['a'] })
     t.notOk(verdicts.areKept)
     verdicts.keep()
-    t.equal(verdicts.of('a'), 'unchanged')
+    t.ok(verdicts.mayHaveBeenShown('a'))
   }
   const { file, open } = place(t)
   mkdirSync(join(file, '..'), { recursive: true })

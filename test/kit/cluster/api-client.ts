@@ -18,9 +18,13 @@ export interface KubeObject {
     readonly namespace?: string
     readonly uid?: string
     readonly resourceVersion?: string
+    readonly generation?: number
   }
+  readonly spec?: { readonly hostNetwork?: boolean }
   readonly status?: {
+    readonly observedGeneration?: number
     readonly phase?: string
+    readonly hostIP?: string
     readonly podIP?: string
     readonly conditions?: readonly { readonly type: string; readonly status: string }[]
     readonly containerStatuses?: readonly ContainerStatus[]

@@ -1,0 +1,187 @@
+import { readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { ApiClient } from '../kit/cluster/api-client.ts'
+import { startHubProcess } from '../kit/cluster/hub-process.ts'
+import { until } from '../kit/cluster/until.ts'
+import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
+import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { busyboxPod } from './pod.ts'
+import { nodeReady, objectThat, podRunning } from './seen.ts'
+
+t.setTimeout(600_000)
+
+const skip = noControlPlane() ?? noKubelet() ?? false
+const pods = '/api/v1/namespaces/default/pods'
+const nodeName = 'edge-1'
+
+void t.test(
+  'no pod is made anew when the filter is switched, nor when hub, store or verdicts are gone',
+  { skip, timeout: 400_000 },
+  async (t) => {
+    const node = await hostNetworkNode(t)
+    const { hub, verdicts } = node
+
+    await t.test('a pod that does not ask for it runs on the host network', async (t) => {
+      await node.run('propagated')
+      const { spec, status } = await node.pod('propagated')
+      t.equal(spec?.hostNetwork ?? false, false, 'the API does not know')
+      t.equal(status?.podIP, status?.hostIP)
+      t.equal(await node.networkOf('propagated'), readlinkSync('/proc/self/ns/net'))
+      t.match(JSON.parse(readFileSync(verdicts, 'utf8')), [[String, 'propagated']])
+    })
+
+    await t.test('the filter is switched off', async (t) => {
+      await node.mode('off')
+      await node.run('own')
+      const { status } = await node.pod('own')
+      t.not(status?.podIP, status?.hostIP, 'a new pod is on the pod network')
+      await node.nothingIsNew(t)
+    })
+
+    await t.test('the hub is killed, and started in another mode', async (t) => {
+      await node.changed(() => node.write('observe'))
+      await node.nothingIsNew(t)
+    })
+
+    await t.test('the store is deleted, and the filter switched on', async (t) => {
+      await node.changed(() => {
+        rmSync(node.cache, { recursive: true })
+        node.write('on')
+      })
+      await node.nothingIsNew(t)
+    })
+
+    await t.test('the verdicts are deleted, and the filter switched off', async (t) => {
+      await node.changed(() => {
+        rmSync(verdicts)
+        node.write('off')
+      })
+      await node.nothingIsNew(t)
+    })
+
+    await t.test('all that a hub has kept is deleted, as by one that takes over', async (t) => {
+      await node.changed(() => {
+        for (const name of ['host-network.json', 'shown.json', 'filter-inputs.json']) {
+          rmSync(node.file(name), { force: true })
+        }
+        rmSync(node.cache, { recursive: true })
+      })
+      await node.nothingIsNew(t)
+    })
+
+    await t.test('a kubelet would make it anew were it shown otherwise', async () => {
+      const before = await node.containersOf('propagated')
+      const { metadata } = await node.pod('propagated')
+      await node.changed(() =>
+        writeFileSync(verdicts, JSON.stringify([[metadata.uid, 'unchanged']])),
+      )
+      await node.touch('propagated')
+      await until(
+        'another sandbox',
+        async () => {
+          const now = await node.containersOf('propagated')
+          return now.length === 2 && now.every((id) => !before.includes(id))
+        },
+        { seconds: 90 },
+      )
+    })
+    await hub.daemon.stop()
+  },
+)
+
+/** A node of a host-network pool with a pod network all the same, and its hub with the filter on. */
+async function hostNetworkNode(t: Test) {
+  const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
+  const { admin, workspace } = plane
+  const config = workspace.file('hub.yaml')
+  const write = (mode: 'off' | 'on' | 'observe'): void =>
+    writeFileSync(config, `host-network-propagation: ${mode}\n`)
+  write('on')
+  const hub = await startHubProcess(workspace, {
+    servers: [plane.url],
+    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
+    nodeName,
+    flags: [`--config=${config}`],
+  })
+  const kubelet = await startKubelet(t, {
+    nodeName,
+    kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
+    clientCa: plane.pki.ca.certificate,
+  })
+  await nodeReady(admin, nodeName)
+  const labels = {
+    'apps.openyurt.io/nodepool': 'edge',
+    'nodepool.openyurt.io/hostnetwork': 'true',
+  }
+  const patch = (path: string, content: object) =>
+    admin.send('PATCH', path, JSON.stringify(content), 'application/merge-patch+json')
+  await patch(`/api/v1/nodes/${nodeName}`, { metadata: { labels } })
+  const ops = new ApiClient(hub.opsUrl)
+  const report = async () =>
+    JSON.parse((await ops.get('/inspect/host-network')).body.toString()) as {
+      readonly mode: string
+      readonly hostNetworkPool: boolean | 'unknown'
+    }
+  await until('the kind of the pool to be known', async () => {
+    return (await report()).hostNetworkPool === true
+  })
+
+  const names: string[] = []
+  const first = new Map<string, readonly string[]>()
+  const running = async (name: string) =>
+    (await kubelet.runtime.running()).filter(({ pod }) => pod === name)
+  const containersOf = async (name: string): Promise<readonly string[]> =>
+    (await running(name)).map(({ id }) => id).toSorted()
+  let deadline = 100_000
+  /** A change that a kubelet only confirms: it may be nothing but lowered. */
+  const touch = async (name: string): Promise<number> => {
+    const content = { spec: { activeDeadlineSeconds: --deadline } }
+    return (await patch(`${pods}/${name}`, content)).status
+  }
+  return {
+    hub,
+    verdicts: workspace.file('hub', 'host-network.json'),
+    cache: workspace.file('hub', 'cache'),
+    file: (name: string) => workspace.file('hub', name),
+    write,
+    containersOf,
+    pod: async (name: string) => (await admin.get(`${pods}/${name}`)).json(),
+    /** A new pod, once it runs. */
+    async run(name: string) {
+      const command = ['/bin/sleep', '1000000']
+      await admin.post(pods, busyboxPod(name, { command }))
+      await podRunning(admin, name)
+      names.push(name)
+      first.set(name, await containersOf(name))
+    },
+    /** The network namespace of its containers. */
+    async networkOf(name: string): Promise<string> {
+      const [container] = (await running(name)).filter(({ kind }) => kind === 'container')
+      return readlinkSync(`/proc/${container?.processId}/ns/net`)
+    },
+    /** Goes over to another mode while the hub runs. */
+    async mode(next: 'off' | 'on' | 'observe') {
+      write(next)
+      process.kill(hub.daemon.id, 'SIGHUP')
+      await until('the mode to change', async () => (await report()).mode === next)
+    },
+    /** What is done while the hub is killed. */
+    async changed(act: () => void) {
+      await hub.daemon.kill()
+      act()
+      await hub.daemon.start()
+    },
+    touch,
+    /** When the kubelet has looked at every pod as it is shown now, the same sandboxes and containers run. */
+    async nothingIsNew(test: Test) {
+      for (const name of names) test.equal(await touch(name), 200)
+      for (const name of names) {
+        const { status } = await objectThat(admin, `${pods}/${name}`, (pod) => {
+          return pod.status?.observedGeneration === pod.metadata.generation
+        })
+        test.strictSame(await containersOf(name), first.get(name), `${name}: the same containers`)
+        test.equal(status?.containerStatuses?.[0]?.restartCount, 0, `${name}: never restarted`)
+      }
+    },
+  }
+}

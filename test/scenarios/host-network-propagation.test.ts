@@ -1,0 +1,223 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { HubConfig } from '../../src/config/config.ts'
+import type { HostNetworkReport } from '../../src/filter/host-network/report.ts'
+import type { GVR } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { Encoding } from '../../src/kube/media-type.ts'
+import { at, objectOf, type Watching } from '../kit/client.ts'
+import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+
+t.setTimeout(180_000)
+
+const nodes: GVR = { group: '', version: 'v1', resource: 'nodes' }
+const modes = ['off', 'on', 'observe'] as const
+type Mode = (typeof modes)[number]
+
+const poolLabel = { 'apps.openyurt.io/nodepool': 'edge' }
+const hostLabel = { 'nodepool.openyurt.io/hostnetwork': 'true' }
+
+/** 'host': its pool is a host-network pool; 'none': it is in no pool; 'unknown': its pool can only be told by who may read pools. */
+type Pool = 'host' | 'none' | 'unknown'
+const labelsIn: Readonly<Record<Pool, JsonObject>> = {
+  host: { ...poolLabel, ...hostLabel },
+  none: {},
+  unknown: poolLabel,
+}
+
+function putInto(cloud: CloudServer, pool: Pool): void {
+  const node = cloud.sandbox.get(nodes, nodeName)
+  if (!node) throw new Error('no node')
+  const labels = { 'kubernetes.io/hostname': nodeName, ...labelsIn[pool] }
+  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
+}
+
+const reportOf = async (hub: TestHub): Promise<HostNetworkReport> =>
+  JSON.parse((await hub.ops.get('/inspect/host-network')).body.toString()) as HostNetworkReport
+
+const metadataOf = (object: JsonObject) =>
+  object['metadata'] as { readonly name: string; readonly resourceVersion: string }
+
+const isPropagated = (object: JsonObject): boolean => at(object, 'spec', 'hostNetwork') === true
+
+/** A kubelet as far as looks go: it lists and watches, goes on from where it was, and holds what it was shown of each pod. */
+class Looking {
+  readonly held = new Map<string, boolean>()
+  readonly changes: string[] = []
+  readonly #hub: TestHub
+  readonly #encoding: Encoding
+  #version: string | undefined
+  #watch: Watching | undefined
+
+  constructor(hub: TestHub, encoding: Encoding) {
+    this.#hub = hub
+    this.#encoding = encoding
+  }
+
+  /** Resolves when it was shown these at these versions. */
+  async seen(versions: ReadonlyMap<string, string>): Promise<void> {
+    const missing = new Map(versions)
+    const see = (object: JsonObject): void => {
+      const { name, resourceVersion } = metadataOf(object)
+      const look = isPropagated(object)
+      const before = this.held.get(name)
+      if (before !== undefined && before !== look) this.changes.push(`${name}: ${look}`)
+      this.held.set(name, look)
+      if (missing.get(name) === resourceVersion) missing.delete(name)
+    }
+    while (missing.size > 0) {
+      const kubelet = this.#hub.as('kubelet', { encoding: this.#encoding })
+      if (this.#version === undefined) {
+        const answer = await kubelet.get(podsOfNode)
+        if (answer.status !== 200) continue
+        const list = objectOf(answer)
+        this.#version = metadataOf(list).resourceVersion
+        for (const item of (list['items'] ?? []) as readonly JsonObject[]) see(item)
+        continue
+      }
+      this.#watch ??= await kubelet.watch(podsOfNode, {
+        resourceVersion: this.#version,
+        allowWatchBookmarks: 'true',
+      })
+      const event = await this.#watch.next().catch(() => undefined)
+      if (!event || event.type === 'ERROR') {
+        this.#watch.hangUp()
+        this.#watch = undefined
+        if (event) this.#version = undefined
+        continue
+      }
+      this.#version = metadataOf(event.object).resourceVersion
+      if (event.type !== 'BOOKMARK') see(event.object)
+    }
+  }
+
+  hangUp(): void {
+    this.#watch?.hangUp()
+  }
+}
+
+/** What the kubelet says of a pod that it was shown in this way. */
+const statusOf = (propagated: boolean, at: number): JsonObject => {
+  const podIP = propagated ? '10.0.0.1' : `10.244.0.${at}`
+  const hostIP = '10.0.0.1'
+  return { phase: 'Running', hostIP, hostIPs: [{ ip: hostIP }], podIP, podIPs: [{ ip: podIP }] }
+}
+
+async function startNode(t: Test, pool: Pool, mode: Mode) {
+  const cloud = await startCloud(t)
+  putInto(cloud, pool)
+  const options = {
+    upstreams: [cloud],
+    flags: ['--plain-proxy=true', `--host-network-propagation=${mode}`],
+    config: {} as Partial<HubConfig>,
+  }
+  const hub = await startTestHub(t, options)
+  const inState = (...names: string[]): string => join(hub.config.rootDir, ...names)
+  let inForce = mode
+  return {
+    cloud,
+    hub,
+    verdicts: inState('host-network.json'),
+    get mode(): Mode {
+      return inForce
+    },
+    /** While the hub runs. */
+    switchTo(next: Mode): void {
+      inForce = next
+      options.config = { hostNetworkPropagation: next }
+      hub.hub.reconfigure({ ...hub.config, hostNetworkPropagation: next })
+    },
+    /** While it does not run. */
+    async startIn(next: Mode, ...lost: string[]): Promise<void> {
+      inForce = next
+      options.config = { hostNetworkPropagation: next }
+      await hub.stop()
+      for (const name of lost) rmSync(inState(name), { recursive: true, force: true })
+      await hub.start()
+    },
+    /** Resolves when the hub knows it, or need not know. */
+    async pool(next: Pool): Promise<void> {
+      putInto(cloud, next)
+      const wanted = next === 'host'
+      while (inForce !== 'off' && (await reportOf(hub)).hostNetworkPool !== wanted);
+    },
+    create(name: string): void {
+      cloud.sandbox.create(pods, pod(name))
+    },
+    report(name: string, status: JsonObject): void {
+      const object = cloud.sandbox.get(pods, name, 'default')
+      cloud.sandbox.update(pods, { ...object, status } as JsonObject, 'status')
+    },
+    /** Changes all pods, and tells their new versions. */
+    touchAll(): ReadonlyMap<string, string> {
+      const versions = new Map<string, string>()
+      for (const { metadata } of cloud.sandbox.list(pods)) {
+        cloud.touch(pods, String(metadata.name), 'default')
+        const touched = cloud.sandbox.get(pods, String(metadata.name), 'default')
+        versions.set(String(metadata.name), String(touched?.metadata.resourceVersion))
+      }
+      return versions
+    },
+  }
+}
+
+/** Every mode with every kind of pool, in an order in which each comes after each other. */
+function tour(): readonly (readonly [Mode, Pool])[] {
+  const states = modes.flatMap((mode) =>
+    (['none', 'host'] as const).map((pool) => [mode, pool] as const),
+  )
+  const path = [0]
+  const left = new Set(
+    states.flatMap((_, a) => states.flatMap((_, b) => (a === b ? [] : [a * 6 + b]))),
+  )
+  while (left.size > 0) {
+    const here = path.at(-1) ?? 0
+    // All pairs are there in both directions, so a walk along what is left comes by everywhere.
+    const next = [...left].find((pair) => Math.floor(pair / 6) === here)
+    const pair = next ?? [...left][0] ?? 0
+    if (next === undefined) path.push(Math.floor(pair / 6))
+    left.delete(pair)
+    path.push(pair % 6)
+  }
+  return path.map((at) => states[at] ?? ['off', 'none'])
+}
+
+void t.test('no look of a pod changes, in whatever order modes and pools follow', async (t) => {
+  const node = await startNode(t, 'none', 'off')
+  const { hub } = node
+  await hub.online()
+  const kubelets = (['json', 'protobuf'] as const).map((encoding) => new Looking(hub, encoding))
+  t.teardown(() => kubelets.forEach((each) => each.hangUp()))
+  const expected: Record<string, boolean> = {}
+  let steps = 0
+  for (const [mode, pool] of tour()) {
+    steps++
+    // By turns under a running watch, over a restart, and over one that loses the cache, or the verdicts.
+    const lost = steps % 12 === 0 ? ['cache'] : steps % 8 === 0 ? ['host-network.json'] : []
+    if (lost.length > 0) {
+      // What is lost is made good by what the kubelet has said.
+      for (const [name, look] of Object.entries(expected)) node.report(name, statusOf(look, steps))
+      const reported = node.touchAll()
+      await Promise.all(kubelets.map((each) => each.seen(reported)))
+    }
+    if (steps % 4 === 0) await node.startIn(mode, ...lost)
+    else node.switchTo(mode)
+    // Asked for before it is known, so that the hub has reason to learn it.
+    const versions = node.touchAll()
+    await Promise.all(kubelets.map((each) => each.seen(versions)))
+    await node.pool(pool)
+    const name = `pod-${steps}`
+    node.create(name)
+    expected[name] = mode === 'on' && pool === 'host'
+    const now = node.touchAll()
+    await Promise.all(kubelets.map((each) => each.seen(now)))
+    for (const kubelet of kubelets) {
+      t.strictSame(kubelet.changes, [], `${mode}, ${pool}`)
+      t.strictSame(Object.fromEntries(kubelet.held), expected, `${mode}, ${pool}`)
+    }
+  }
+  t.ok(steps > 30)
+  t.ok(Object.values(expected).includes(true))
+})
