@@ -1,4 +1,6 @@
-import t from 'tap'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import type { ApiClient, KubeObject } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -10,6 +12,7 @@ import {
   noControlPlane,
   startControlPlane,
 } from '../kit/control-plane.ts'
+import { findKubectls } from './kubectl/find.ts'
 import { compileReflector, Reflectors } from './reflectors.ts'
 
 t.setTimeout(600_000) // the first time client-go is compiled
@@ -92,8 +95,48 @@ void t.test(
     })
     const changed = (await held(watching))['endpointslices default/web'] as JsonObject
     t.strictSame(nodesOf(changed['endpoints']), ['edge-1', 'edge-3'])
+    await t.test('and as kubectl reads it, once filters act for it', async (t) => {
+      const [kubectl] = findKubectls()
+      if (!kubectl) return t.comment('not run: no kubectl on PATH')
+      await readByKubectl(t, plane, hub, kubectl.path)
+    })
   },
 )
+
+/** Filters act for kubectl where the cluster's ConfigMap says so: then what people read says what components are shown. */
+async function readByKubectl(t: Test, plane: ControlPlane, hub: HubProcess, kubectl: string) {
+  const filters = ['masterservice', 'servicetopology', 'inclusterconfig', 'serviceenvupdater']
+  await must(
+    plane.admin.post('/api/v1/namespaces/kube-system/configmaps', {
+      metadata: { name: 'yurt-hub-cfg' },
+      data: Object.fromEntries(
+        [...filters, 'discardcloudservice'].map((name) => [name, 'kubectl']),
+      ),
+    }),
+  )
+  const kubeconfig = plane.kubeconfig(administrator, hub.url)
+  const cache = plane.workspace.file('kubectl-cache')
+  const said = async (line: string): Promise<string> => {
+    const args = [`--kubeconfig=${kubeconfig}`, `--cache-dir=${cache}`, ...line.split(' ')]
+    const { stdout, stderr } = await promisify(execFile)(kubectl, args).catch(
+      (error: { stdout: string; stderr: string }) => error,
+    )
+    return stdout + stderr
+  }
+  await until('filters to act for kubectl', async () =>
+    (await said('get service kubernetes -o yaml')).includes(`clusterIP: ${host}`),
+  )
+  const port = new URL(hub.secureUrl).port
+  t.match(await said('get service kubernetes -o yaml'), `port: ${port}`)
+  t.match(await said('describe service kubernetes'), new RegExp(`IP: +${host}`))
+  t.equal(await said('get endpointslice web -o jsonpath={.endpoints[*].nodeName}'), 'edge-1 edge-3')
+  const described = await said('describe endpointslice web')
+  t.match(described, '10.244.0.2')
+  t.notMatch(described, '10.244.1.2')
+  t.match(await said('describe configmap kube-proxy -n kube-system'), '#kubeconfig: /a')
+  t.match(await said('describe pod web'), new RegExp(`KUBERNETES_SERVICE_HOST: +${host}`))
+  t.match(await said('get service cloud -o yaml'), /not found/)
+}
 
 /** As an operator would who wants pods to be led to the hub on a node whose pods share its loopback. */
 function startHub(plane: ControlPlane): Promise<HubProcess> {
