@@ -33,7 +33,7 @@ interface Known {
 }
 
 /** More than the programs of a node have collections. */
-const mostAudiences = 4_096
+const mostAudiences = 2_048
 
 /** As many states as are compared before a client is rather made to list again. */
 const mostEras = 4
@@ -53,10 +53,21 @@ export class Shown implements AsyncDisposable {
     this.#file = file === undefined ? undefined : new KeptFile(file, () => this.#content())
     this.#onFailure = onFailure
     // Without it clients are made to list again once.
+    const states: ChainState[] = []
     for (const entry of file === undefined ? [] : keptEntries(file, isEntry)) {
-      const { audience, eras, isListed } = entry
-      this.#known.set(audience, { eras, isListed, written: undefined })
+      if ('inputs' in entry) states.push(entry)
+      else this.#remember(entry, states)
     }
+  }
+
+  #remember({ audience, eras, isListed }: KeptAudience, states: readonly ChainState[]): void {
+    const known = eras.flatMap(({ state: at, ...era }): Era[] => {
+      const state = states[at]
+      return state ? [{ ...era, state }] : []
+    })
+    // Of half of it nothing can be concluded.
+    if (known.length < eras.length) return
+    this.#known.set(audience, { eras: known, isListed, written: undefined })
   }
 
   /** Whether anything is known of an audience. */
@@ -167,13 +178,25 @@ export class Shown implements AsyncDisposable {
     })
   }
 
-  /** Least used first, which is the order in which they are to be set again. */
+  /** The states, each once, then the audiences: least used first, which is the order in which they are to be set again. */
   #content(): string {
-    const entries = [...this.#known.rkeys()].map((audience): Entry => {
-      const known = this.#known.peek(audience)
-      return { audience, eras: known?.eras ?? [], isListed: known?.isListed ?? false }
+    const states = new Map<string, { readonly at: number; readonly state: ChainState }>()
+    const placeOf = (state: ChainState): number => {
+      const key = `${state.acts} ${state.chain} ${state.inputs}`
+      const known = states.get(key) ?? { at: states.size, state }
+      states.set(key, known)
+      return known.at
+    }
+    const audiences = [...this.#known.rkeys()].map((audience): KeptAudience => {
+      const { eras = [], isListed = false } = this.#known.peek(audience) ?? {}
+      return {
+        audience,
+        isListed,
+        eras: eras.map(({ state, ...era }) => ({ ...era, state: placeOf(state) })),
+      }
     })
-    return JSON.stringify(entries)
+    const all = [...states.values()].map(({ state }) => state)
+    return JSON.stringify([...all, ...audiences] satisfies readonly Entry[])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -181,9 +204,12 @@ export class Shown implements AsyncDisposable {
   }
 }
 
-interface Entry {
+/** What the file holds: states that audiences name by their place among them. */
+type Entry = ChainState | KeptAudience
+
+interface KeptAudience {
   readonly audience: string
-  readonly eras: Era[]
+  readonly eras: readonly (Omit<Era, 'state'> & { readonly state: number })[]
   readonly isListed: boolean
 }
 
@@ -199,23 +225,24 @@ const keyOf = ({ identity, component, gvr, ...within }: Audience): string =>
     within.fieldSelector,
   ])
 
-function isEntry(entry: unknown): entry is Entry {
-  const { audience, eras, isListed } = (entry ?? {}) as Partial<Entry>
+const isEntry = (entry: unknown): entry is Entry => isState(entry) || isAudience(entry)
+
+function isState(entry: unknown): entry is ChainState {
+  const { chain, inputs, acts } = (entry ?? {}) as Partial<ChainState>
+  return typeof chain === 'string' && typeof inputs === 'string' && typeof acts === 'boolean'
+}
+
+function isAudience(entry: unknown): entry is KeptAudience {
+  const { audience, eras, isListed } = (entry ?? {}) as Partial<KeptAudience>
   return (
     typeof audience === 'string' &&
     typeof isListed === 'boolean' &&
     Array.isArray(eras) &&
-    eras.every(isEra)
+    eras.every(isKeptEra)
   )
 }
 
-function isEra(era: unknown): era is Era {
-  const { state, from, isSure } = (era ?? {}) as Partial<Era>
-  return (
-    typeof state?.chain === 'string' &&
-    typeof state.inputs === 'string' &&
-    typeof state.acts === 'boolean' &&
-    typeof from === 'string' &&
-    typeof isSure === 'boolean'
-  )
+function isKeptEra(era: unknown): boolean {
+  const { state, from, isSure } = (era ?? {}) as Partial<KeptAudience['eras'][number]>
+  return typeof state === 'number' && typeof from === 'string' && typeof isSure === 'boolean'
 }
