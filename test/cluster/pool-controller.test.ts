@@ -1,0 +1,424 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connect } from '../../src/cluster/api/connect.ts'
+import { checkCluster } from '../../src/cli/cluster-check.ts'
+import { poolDefinition } from '../../src/cluster/crd/definition.ts'
+import { roles } from '../../src/cluster/install/roles.ts'
+import { giveBack, takeOver } from '../../src/cluster/take-over.ts'
+import type { CheckConfig } from '../../src/config/cluster-config.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { at, listAt, textAt } from '../../src/kube/json-at.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../src/kube/node-pool.ts'
+import type { ApiClient } from '../kit/cluster/api-client.ts'
+import { until } from '../kit/cluster/until.ts'
+import {
+  administrator,
+  noControlPlane,
+  startControlPlane,
+  type ControlPlane,
+} from '../kit/control-plane.ts'
+
+t.setTimeout(300_000)
+
+const skip = noControlPlane() ?? false
+const own = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+
+const nodes = '/api/v1/nodes'
+const pods = '/api/v1/namespaces/default/pods'
+const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+const daemonSets = '/apis/apps/v1/namespaces/kube-system/daemonsets'
+const deployments = '/apis/apps/v1/namespaces/kube-system/deployments'
+const mutating = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations'
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const lease = '/apis/coordination.k8s.io/v1/namespaces/nodehub-system/leases/nodehub-cluster'
+
+const clone = (object: object): JsonObject => JSON.parse(JSON.stringify(object)) as JsonObject
+
+async function create(admin: ApiClient, path: string, object: object): Promise<JsonObject> {
+  const answer = await admin.post(path, object)
+  if (answer.status !== 201) throw new Error(`${path}: ${answer.body.toString()}`)
+  return JSON.parse(answer.body.toString()) as JsonObject
+}
+
+const read = async (admin: ApiClient, path: string): Promise<JsonObject> =>
+  JSON.parse((await admin.get(path)).body.toString()) as JsonObject
+
+async function merge(admin: ApiClient, path: string, patch: object): Promise<void> {
+  const { status, body } = await admin.send(
+    'PATCH',
+    path,
+    JSON.stringify(patch),
+    'application/merge-patch+json',
+  )
+  if (status !== 200) throw new Error(body.toString())
+}
+
+const paths: Readonly<Record<string, string>> = {
+  ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  Role: '/apis/rbac.authorization.k8s.io/v1/namespaces/NAMESPACE/roles',
+  RoleBinding: '/apis/rbac.authorization.k8s.io/v1/namespaces/NAMESPACE/rolebindings',
+}
+
+/** Pools as they were stored by an older release; no webhook converts them, and none admits anything. */
+async function prepare({ admin }: ControlPlane): Promise<void> {
+  await create(admin, '/api/v1/namespaces', { metadata: { name: own.namespace } })
+  const installation = {
+    ...own,
+    image: 'none',
+    admission: 'webhooks',
+    podHostNetwork: false,
+  } as const
+  for (const object of roles(installation).map(clone)) {
+    const path = paths[textAt(object, 'kind')] ?? ''
+    await create(admin, path.replace('NAMESPACE', textAt(object, 'metadata', 'namespace')), object)
+  }
+  const definition = clone(poolDefinition({ at: { ...own, port: 443 } }))
+  const spec = definition['spec'] as JsonObject
+  const storing = (version: string) => ({
+    ...definition,
+    spec: {
+      ...spec,
+      conversion: { strategy: 'None' },
+      versions: listAt(definition, 'spec', 'versions').map((each) => ({
+        ...(each as JsonObject),
+        storage: textAt(each, 'name') === version,
+      })),
+    },
+  })
+  await create(admin, definitions, storing('v1beta1'))
+  await until('pools to be served', async () => (await admin.get(pools)).status === 200)
+  await create(admin, '/apis/apps.openyurt.io/v1beta1/nodepools', {
+    apiVersion: 'apps.openyurt.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'old' },
+    spec: { type: 'Edge' },
+  })
+  await merge(admin, `${definitions}/nodepools.apps.openyurt.io`, { spec: storing('v1beta2').spec })
+  await create(admin, mutating, {
+    metadata: { name: own.name },
+    webhooks: [
+      {
+        name: 'nodes.nodehub.example',
+        clientConfig: { service: { ...own, path: '/mutate/nodes' } },
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Ignore',
+        timeoutSeconds: 1,
+        rules: [
+          {
+            apiGroups: ['none.example'],
+            apiVersions: ['v1'],
+            operations: ['CREATE'],
+            resources: ['nodes'],
+          },
+        ],
+      },
+    ],
+  })
+}
+
+const hostPool = (name: string): JsonObject => ({
+  apiVersion: 'apps.openyurt.io/v1beta2',
+  kind: 'NodePool',
+  metadata: { name },
+  spec: { type: 'Edge', hostNetwork: true, labels: { zone: 'a' } },
+})
+
+const node = (name: string, labels: JsonObject = {}): JsonObject => ({
+  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+})
+
+const roomy = {
+  status: {
+    capacity: { cpu: '4', memory: '4Gi', pods: '50' },
+    allocatable: { cpu: '4', memory: '4Gi', pods: '50' },
+    conditions: [{ type: 'Ready', status: 'True' }],
+  },
+}
+
+async function addNode(admin: ApiClient, name: string, labels: JsonObject = {}): Promise<void> {
+  await create(admin, nodes, node(name, labels))
+  await merge(admin, `${nodes}/${name}/status`, roomy)
+}
+
+const daemonSet = (name: string, spec: JsonObject = {}): JsonObject => ({
+  metadata: { name },
+  spec: {
+    selector: { matchLabels: { name } },
+    template: {
+      metadata: { labels: { name } },
+      spec: {
+        tolerations: [{ operator: 'Exists' }],
+        containers: [{ name: 'main', image: 'none' }],
+        ...spec,
+      },
+    },
+  },
+})
+
+const keptOff = {
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          { matchExpressions: [{ key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }] },
+        ],
+      },
+    },
+  },
+}
+
+class Replica {
+  readonly process: ChildProcess
+  log = ''
+
+  constructor(t: Test, kubeconfig: string) {
+    const flags = [
+      `--kubeconfig=${kubeconfig}`,
+      `--namespace=${own.namespace}`,
+      '--webhook-address=127.0.0.1',
+      '--webhook-port=0',
+      '--ops-address=127.0.0.1',
+      '--ops-port=0',
+      '--lease-duration=6s',
+      '--renew-deadline=4s',
+      '--retry-period=1s',
+    ]
+    this.process = spawn(process.execPath, [main, 'cluster', ...flags], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+    })
+    this.process.stderr?.on('data', (text: Buffer) => {
+      this.log += text.toString()
+    })
+    t.teardown(() => this.end('SIGKILL'))
+  }
+
+  get leads(): boolean {
+    return this.log.includes('this replica leads')
+  }
+
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null)
+      return this.process.exitCode
+    const gone = once(this.process, 'exit')
+    this.process.kill(signal)
+    const [code] = (await gone) as [number | null]
+    return code
+  }
+}
+
+const labelled = async (admin: ApiClient, name: string): Promise<boolean> =>
+  at(await read(admin, `${nodes}/${name}`), 'metadata', 'labels', hostNetworkLabel) === 'true'
+
+void t.test(
+  'two replicas with least rights look after pools and nodes at a real API server',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
+    const { admin } = plane
+    await prepare(plane)
+    await create(admin, pools, hostPool('h'))
+    await addNode(admin, 'h-1', { [nodePoolLabel]: 'h' })
+    await addNode(admin, 'free-1')
+    const kubeconfig = plane.kubeconfig({
+      commonName: `system:serviceaccount:${own.namespace}:${own.name}`,
+      organizations: ['system:serviceaccounts', `system:serviceaccounts:${own.namespace}`],
+    })
+    const first = [new Replica(t, kubeconfig), new Replica(t, kubeconfig)]
+    const leader = await until('a leader', () => first.find((each) => each.leads), {
+      describe: () => first.map(({ log }) => log),
+    })
+
+    await t.test('labels and status arrive, and old pools are rewritten', async (t) => {
+      await until('the label', () => labelled(admin, 'h-1'))
+      await until('the status', async () => {
+        const pool = await read(admin, `${pools}/h`)
+        return (
+          listAt(pool, 'status', 'nodes')[0] === 'h-1' && listAt(pool, 'metadata', 'finalizers')[0]
+        )
+      })
+      const definition = `${definitions}/nodepools.apps.openyurt.io`
+      const stored = listAt(await read(admin, definition), 'status', 'storedVersions')
+      t.strictSame(stored, ['v1beta2'])
+    })
+
+    await t.test(
+      'the caBundle is written, and put right when somebody else writes it',
+      async (t) => {
+        const bundle = async () =>
+          textAt(
+            listAt(await read(admin, `${mutating}/${own.name}`), 'webhooks')[0],
+            'clientConfig',
+            'caBundle',
+          )
+        const secret = `/api/v1/namespaces/${own.namespace}/secrets/nodehub-cluster-certificates`
+        const ca = textAt(await read(admin, secret), 'data', 'ca.crt')
+        await until('the caBundle', async () => (await bundle()) === ca)
+        const [webhook] = listAt(await read(admin, `${mutating}/${own.name}`), 'webhooks')
+        const { caBundle: _, ...clientConfig } = (webhook as JsonObject)[
+          'clientConfig'
+        ] as JsonObject
+        await merge(admin, `${mutating}/${own.name}`, {
+          webhooks: [{ ...(webhook as JsonObject), clientConfig }],
+        })
+        await until('the caBundle again', async () => (await bundle()) === ca)
+        t.pass('it is there')
+      },
+    )
+
+    await t.test('a leader that is killed is followed by the other replica', async (t) => {
+      const other = first.find((each) => each !== leader)!
+      t.notOk(other.leads)
+      await leader.end('SIGKILL')
+      await addNode(admin, 'h-2', { [nodePoolLabel]: 'h' })
+      await until('the label of a new node', () => labelled(admin, 'h-2'))
+      t.ok(other.leads)
+      t.equal(await other.end('SIGTERM'), 0)
+      t.equal(at(await read(admin, lease), 'spec', 'holderIdentity') ?? '', '', 'the lease is free')
+    })
+
+    await t.test(
+      'a label that was taken off is put back: the CNI leaves, no other pod changes',
+      async (t) => {
+        await create(admin, pods, {
+          metadata: { name: 'works' },
+          spec: {
+            nodeName: 'h-1',
+            hostNetwork: true,
+            automountServiceAccountToken: false,
+            containers: [{ name: 'main', image: 'none' }],
+          },
+        })
+        await merge(admin, `${pods}/works/status`, { status: { phase: 'Running' } })
+        const works = await read(admin, `${pods}/works`)
+        await create(admin, daemonSets, daemonSet('cni', keptOff))
+        const cniOn = async (name: string) =>
+          listAt(await read(admin, '/api/v1/namespaces/kube-system/pods'), 'items').find(
+            (pod) =>
+              textAt(pod, 'spec', 'nodeName') === name &&
+              at(pod, 'metadata', 'deletionTimestamp') === undefined,
+          )
+        await until('the CNI on a standard node', () => cniOn('free-1'))
+        t.notOk(await cniOn('h-1'))
+        await merge(admin, `${nodes}/h-1`, { metadata: { labels: { [hostNetworkLabel]: null } } })
+        await until('the CNI on the node without its label', () => cniOn('h-1'))
+
+        const replica = new Replica(t, kubeconfig)
+        await until('the label again', () => labelled(admin, 'h-1'), {
+          describe: () => replica.log,
+        })
+        await until('the CNI to leave', async () => (await cniOn('h-1')) === undefined)
+        t.strictSame(await read(admin, `${pods}/works`), works)
+        t.ok(await cniOn('free-1'))
+      },
+    )
+
+    await t.test('components are changed and given back, excluded pods leave', async (t) => {
+      await create(admin, daemonSets, daemonSet('kube-proxy', { nodeSelector: { none: 'such' } }))
+      await create(admin, pods, {
+        metadata: {
+          name: 'slipped',
+          annotations: { 'apps.openyurt.io/exclude-host-network-pool': 'true' },
+        },
+        spec: {
+          nodeName: 'h-1',
+          automountServiceAccountToken: false,
+          containers: [{ name: 'main', image: 'none' }],
+        },
+      })
+      const check = checking(plane)
+      const { out } = await check({ action: 'apply', evict: true })
+      t.match(out, 'changed, and its pods have settled')
+      t.match(out, 'pod default/slipped on h-1: evicted')
+      const affinity = async () =>
+        at(await read(admin, `${daemonSets}/kube-proxy`), 'spec', 'template', 'spec', 'affinity')
+      t.strictSame(await affinity(), keptOff.affinity)
+      t.match((await check({ action: 'revert' })).out, 'has the affinity that it had before')
+      t.equal(await affinity(), undefined)
+    })
+
+    await t.test('what a yurt-manager does about pools is taken, and given back', async (t) => {
+      await withYurtManager(admin)
+      const config = `${mutating}/yurt-manager-mutating-webhook-configuration`
+      const look = async () => [
+        listAt(await read(admin, config), 'webhooks'),
+        at(await read(admin, `${deployments}/yurt-manager`), 'spec', 'template', 'spec'),
+      ]
+      const before = await look()
+      await using connected = await connect(askingOf(plane))
+      t.equal((await takeOver(connected.api, own.namespace)).length, 2)
+      t.strictSame((await look())[0], [])
+      t.match(JSON.stringify((await look())[1]), '--controllers=*,-nodepool-controller')
+      const returned = await giveBack(connected.api, own.namespace)
+      t.ok(returned.length >= 2)
+      t.strictSame(await look(), before)
+    })
+  },
+)
+
+const askingOf = (plane: ControlPlane) => ({
+  access: { kind: 'kubeconfig', file: plane.kubeconfig(administrator) } as const,
+  namespace: own.namespace,
+  qps: 100,
+  burst: 100,
+})
+
+const checking =
+  (plane: ControlPlane) =>
+  async (rest: Partial<CheckConfig>): Promise<{ code: number; out: string }> => {
+    const asking = askingOf(plane)
+    await using connected = await connect(asking)
+    let out = ''
+    const config = {
+      ...asking,
+      action: 'report',
+      evict: false,
+      only: [],
+      settleMs: 60_000,
+    } as const
+    const terminal = {
+      out: (text: string) => void (out += text),
+      err: (text: string) => void (out += text),
+    }
+    return { code: await checkCluster(connected.api, { ...config, ...rest }, terminal), out }
+  }
+
+async function withYurtManager(admin: ApiClient): Promise<void> {
+  await create(admin, mutating, {
+    metadata: { name: 'yurt-manager-mutating-webhook-configuration' },
+    webhooks: [
+      {
+        name: 'mutate.core.v1.node.openyurt.io',
+        clientConfig: {
+          service: {
+            namespace: 'kube-system',
+            name: 'yurt-manager-webhook-service',
+            path: '/mutate-core-openyurt-io-v1-node',
+          },
+        },
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Ignore',
+        timeoutSeconds: 1,
+        rules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'] },
+        ],
+      },
+    ],
+  })
+  await create(admin, deployments, {
+    metadata: { name: 'yurt-manager' },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: 'yurt-manager' } },
+      template: {
+        metadata: { labels: { app: 'yurt-manager' } },
+        spec: { containers: [{ name: 'yurt-manager', image: 'none' }] },
+      },
+    },
+  })
+}
