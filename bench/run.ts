@@ -10,6 +10,7 @@ import { type RowResult, type Sample, summarize } from './measure/row.ts'
 import { tableOf } from './measure/table.ts'
 import { type BenchOptions, readOptions } from './options.ts'
 import { peers } from './peers/index.ts'
+import { filteringHubs } from './peers/filtering.ts'
 import { onDisk } from './peers/on-disk.ts'
 import type { RunningPeer } from './peers/peer.ts'
 import { scenarios } from './scenarios/index.ts'
@@ -84,6 +85,7 @@ async function bench(
     admin,
     ...(outage && { outage }),
     ...(typeof watched === 'function' && { onDisk: watched }),
+    filteringHub: filteringHubs(upstream, workspace),
     seconds,
   }
   const results: RowResult[] = []

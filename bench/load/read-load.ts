@@ -101,10 +101,10 @@ export async function fetchOnce({
 /** What a list comes to, without handing it over. Throws where the answer is no whole list. */
 export async function countItems(
   job: FetchJob,
-): Promise<{ status: number; bytes: number; items: number }> {
-  const { status, body } = await fetchOnce(job)
+): Promise<{ status: number; bytes: number; items: number; ms: number }> {
+  const { status, body, ms } = await fetchOnce(job)
   const items = status === 200 ? readList(job.headers['Accept'] ?? '', body).items : 0
-  return { status, bytes: body.length, items }
+  return { status, bytes: body.length, items, ms }
 }
 
 export interface SizesJob {

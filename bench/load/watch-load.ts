@@ -13,6 +13,8 @@ export interface WatchJob {
   readonly target: Target
   readonly reference: Target
   readonly headers: Readonly<Record<string, string>>
+  /** Those of the watch at `reference`; absent: the same. */
+  readonly referenceHeaders?: Readonly<Record<string, string>>
   /** The collection, with the query that selects from it. */
   readonly path: string
 }
@@ -105,7 +107,10 @@ let share = startShare()
 export async function watch(job: WatchJob): Promise<void> {
   closeWatches()
   watches = {
-    reference: await Watch.open(job.reference, job),
+    reference: await Watch.open(job.reference, {
+      ...job,
+      headers: job.referenceHeaders ?? job.headers,
+    }),
     watch: await Watch.open(job.target, job),
   }
   share = startShare()

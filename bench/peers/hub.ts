@@ -13,15 +13,18 @@ const main = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js')
 export const hub: Peer = {
   name: 'hub',
   missing: () => undefined,
-  start: (upstream, workspace) => startHub(upstream, workspace, 'hub', {}),
+  start: (upstream, workspace) => startHub(upstream, workspace, 'hub'),
 }
 
-/** One that keeps what it has in the folder `name`, with `env` beside the environment that it has anyway. */
+/** One that keeps what it has in the folder `name`, with `env` beside the environment that it has anyway, and `flags` after its own. */
 export async function startHub(
   { node, kubeconfig }: Upstream,
   workspace: Workspace,
   name: string,
-  env: Readonly<Record<string, string>>,
+  {
+    env = {},
+    flags = [],
+  }: { readonly env?: Readonly<Record<string, string>>; readonly flags?: readonly string[] } = {},
 ): Promise<RunningPeer> {
   const [proxyPort, securePort, servePort] = [await freePort(), await freePort(), await freePort()]
   const ops = new ApiClient(`http://127.0.0.1:${servePort}`)
@@ -41,6 +44,7 @@ export async function startHub(
       `--serve-port=${servePort}`,
       `--root-dir=${workspace.file(name)}`,
       '--anonymous-loopback=node',
+      ...flags,
     ],
     env: { MALLOC_ARENA_MAX: '1', ...env },
     ready: () => says('nodehub_online 1'),
@@ -57,6 +61,7 @@ export async function startHub(
     },
     description: `built, on Node ${process.versions.node} with --max-semi-space-size=4 and MALLOC_ARENA_MAX=1`,
     processId: daemon.id,
+    stop: () => daemon.stop().then(done),
     whenOffline: () => until('the hub to be offline', () => says('nodehub_online 0')).then(done),
     whenOnline: () => until('the hub to be online', () => says('nodehub_online 1')).then(done),
   }

@@ -18,7 +18,7 @@ export function onDisk(
     const name = 'hub-on-disk'
     mkdirSync(workspace.file(name))
     const under = new Disk(made.library, workspace.file(name), workspace.file('disk', 'control'))
-    return { peer: await startHub(upstream, workspace, name, under.env), disk: under }
+    return { peer: await startHub(upstream, workspace, name, { env: under.env }), disk: under }
   }
   let started: ReturnType<typeof start> | undefined
   return () => (started ??= start())

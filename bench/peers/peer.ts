@@ -20,6 +20,8 @@ export interface RunningPeer {
   readonly description: string
   /** Whose CPU and memory count; absent where there is no process between. */
   readonly processId?: number
+  /** Ends its process before the run is over. */
+  readonly stop?: () => Promise<void>
   /** Resolves once it knows that the API server is gone. Absent where it has no answers of its own. */
   readonly whenOffline?: () => Promise<void>
   /** Resolves once it knows that the API server is back. */

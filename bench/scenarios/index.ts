@@ -1,6 +1,8 @@
 import { bigList } from './big-list.ts'
 import { crowd } from './crowd.ts'
 import { fanOut50, fanOut1000 } from './fan-out.ts'
+import { filteredListRows } from './filtered-list.ts'
+import { filteredWatchRows } from './filtered-watch.ts'
 import { getPassed, getRecorded, offlineGet } from './get.ts'
 import { listGzip, listJson, listProtobuf, offlineListJson, offlineListProtobuf } from './list.ts'
 import { disk, slowDisk } from './disk.ts'
@@ -25,6 +27,8 @@ export const scenarios: readonly Scenario[] = [
   bigList,
   watchJson,
   watchProtobuf,
+  ...filteredListRows,
+  ...filteredWatchRows,
   crowd,
   fanOut50,
   fanOut1000,

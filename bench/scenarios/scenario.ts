@@ -1,6 +1,7 @@
 import type { LoadProcess } from '../load/load-process.ts'
 import type { Target } from '../load/target.ts'
 import type { Metric, Sample } from '../measure/row.ts'
+import type { FilteringHub } from '../peers/filtering.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import type { Disk } from '../../test/crash/disk.ts'
 import type { Outage } from '../upstream/upstream.ts'
@@ -18,6 +19,8 @@ export interface Setting {
   readonly outage?: Outage
   /** For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to put between the two. */
   readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: Disk }>
+  /** For rows about filters: a hub that has seen nothing yet, started for whoever asks; absent where none can be. */
+  readonly filteringHub?: () => Promise<FilteringHub>
   /** How long one measurement lasts. */
   readonly seconds: number
 }

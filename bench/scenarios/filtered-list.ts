@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ReadResult } from '../load/read-load.ts'
+import { readList } from '../load/list-body.ts'
+import type { Metric, Sample } from '../measure/row.ts'
+import { percentile } from '../measure/statistics.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import { filteredPath, seedFiltered, warmCount, type FilteredKind } from '../upstream/filtered.ts'
+import { podPaths } from '../upstream/seed.ts'
+import { json, protobuf } from './callers.ts'
+import { parseEditStringify } from './parse-edit-stringify.ts'
+import type { Scenario, Setting } from './scenario.ts'
+
+const metrics: readonly Metric[] = [
+  { key: 'plain', title: 'unfiltered ms', digits: 1 },
+  { key: 'first', title: 'first ms', digits: 1 },
+  { key: 'again', title: 'again ms', digits: 1 },
+  { key: 'ratio', title: 'again/unfiltered', digits: 2 },
+  { key: 'edited', title: 'parse-edit-stringify ms', digits: 1 },
+  { key: 'others', title: 'others p99 ms', digits: 1 },
+  { key: 'othersPlain', title: 'others unfiltered p99 ms', digits: 1 },
+]
+
+/** Which program a filter of the hub's own acts for. */
+const filteredComponent: Readonly<Record<FilteredKind, string>> = {
+  services: 'kube-proxy',
+  endpointslices: 'kube-proxy',
+  pods: 'kubelet',
+}
+/** Recorded as well, and no filter acts for it. */
+const plainComponent = 'flanneld'
+
+const as = (component: string, mediaType: string) => ({
+  'User-Agent': `${component}/v1.36.0`,
+  Accept: mediaType,
+})
+
+/** The list's own version may grow by digits. */
+const slack = 4
+
+/** Other clients meanwhile, who want one pod each: what they wait for is the event loop. */
+const otherPaths = podPaths.slice(0, 16)
+const otherConnections = 2
+
+/** How long a filter may take to learn what it needs to know. */
+const patienceMs = 30_000
+
+/** How often everything is decoded and encoded again, for a median. */
+const editedRounds = 5
+
+function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'protobuf'): Scenario {
+  const mediaType = encoding === 'json' ? json : protobuf
+  const filtered = as(filteredComponent[kind], mediaType)
+  const plain = as(plainComponent, mediaType)
+  const path = filteredPath(kind, count)
+  const warmPath = filteredPath(kind, warmCount)
+  return {
+    name: `filtered-list-${kind}-${count}-${encoding}`,
+    title: `LIST ${count.toLocaleString('en')} ${kind} in ${encoding}, through a filter and without; two other clients GET meanwhile`,
+    needs: 'online',
+    metrics,
+    takes: ({ name }) => name === 'hub',
+    async prime(_peer, { admin }) {
+      await seedFiltered(admin, kind, warmCount)
+      await seedFiltered(admin, kind, count)
+    },
+    async measure(_peer, setting) {
+      if (!setting.filteringHub) throw new Error('a hub of its own is needed')
+      await using own = await setting.filteringHub()
+      const { peer } = own
+      await warm(peer, setting)
+      // Recorded before: it is the filter that is to be measured.
+      const whole = await itemsAt(peer, setting, path, plain)
+      const first = await itemsAt(peer, setting, path, filtered)
+      const without = await listed(peer, setting, plain, whole.bytes)
+      const through = await listed(peer, setting, filtered, first.bytes)
+      const edited = await editedBy(peer, setting, first.items)
+      return {
+        figures: {
+          plain: without.lists.p50Ms,
+          first: first.ms,
+          again: through.lists.p50Ms,
+          ratio: through.lists.p50Ms / without.lists.p50Ms,
+          edited,
+          others: through.others.p99Ms,
+          othersPlain: without.others.p99Ms,
+        },
+        failures: {
+          ...without.others.failures,
+          ...without.lists.failures,
+          ...through.others.failures,
+          ...through.lists.failures,
+        },
+        loadShare: Math.max(without.lists.loadShare, through.lists.loadShare),
+      } satisfies Sample
+    },
+  }
+
+  /** Lets everything be compiled, and the filter learn what it needs: until then it shows what there is. */
+  async function warm(peer: RunningPeer, setting: Setting): Promise<void> {
+    const until = performance.now() + patienceMs
+    for (;;) {
+      const without = await bodyAt(peer, setting, plain)
+      if (!without.equals(await bodyAt(peer, setting, filtered))) break
+      if (performance.now() > until)
+        throw new Error(`the filter has not acted for ${patienceMs} ms`)
+      await sleep(100)
+    }
+    for (let at = 0; at < 20; at += 1) {
+      await itemsAt(peer, setting, warmPath, plain)
+      await itemsAt(peer, setting, warmPath, filtered)
+    }
+  }
+
+  /** In protobuf a look may be as long as what is looked at. */
+  async function bodyAt(
+    { target }: RunningPeer,
+    { load }: Setting,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Buffer> {
+    return Buffer.from((await load.run('fetchOnce', { target, path: warmPath, headers })).body)
+  }
+
+  async function listed(
+    { target }: RunningPeer,
+    { load, writer, seconds }: Setting,
+    headers: Readonly<Record<string, string>>,
+    bytes: number,
+  ): Promise<{ lists: ReadResult; others: ReadResult }> {
+    const otherHeaders = as('bench', json)
+    const others = await writer.run('sizesOf', { target, paths: otherPaths, headers: otherHeaders })
+    const meanwhile = writer.run('read', {
+      target,
+      headers: otherHeaders,
+      paths: otherPaths,
+      bytes: others,
+      slack: 0,
+      connections: otherConnections,
+      seconds,
+    })
+    const lists = await load.run('read', {
+      target,
+      headers,
+      paths: [path],
+      bytes: [bytes],
+      slack,
+      connections: 1,
+      seconds,
+    })
+    return { lists, others: await meanwhile }
+  }
+
+  /** What it takes to decode the same list, change the same objects and encode it again, in a process that does nothing else. */
+  async function editedBy(
+    { target }: RunningPeer,
+    { load }: Setting,
+    items: number,
+  ): Promise<number> {
+    const { body } = await load.run('fetchOnce', { target, path, headers: plain })
+    const bytes = Buffer.from(body)
+    const times: number[] = []
+    for (let round = 0; round < editedRounds; round += 1) {
+      const begun = performance.now()
+      const made = parseEditStringify(kind, bytes, encoding === 'json')
+      times.push(performance.now() - begun)
+      if (readList(mediaType, made).items !== items)
+        throw new Error('the filter shows another list')
+    }
+    return percentile(times, 0.5)
+  }
+}
+
+async function itemsAt(
+  { target }: RunningPeer,
+  { load }: Setting,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ bytes: number; items: number; ms: number }> {
+  const { status, ...counted } = await load.run('countItems', { target, path, headers })
+  if (status !== 200) throw new Error(`GET ${path}: status ${status}`)
+  return counted
+}
+
+export const filteredListRows: readonly Scenario[] = (
+  ['services', 'endpointslices', 'pods'] as const
+).flatMap((kind) =>
+  [500, 5000].flatMap((count) =>
+    (['json', 'protobuf'] as const).map((encoding) => filteredLists(kind, count, encoding)),
+  ),
+)
