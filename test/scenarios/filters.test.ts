@@ -248,6 +248,26 @@ for (const encoding of encodings) {
     },
   )
 
+  void t.test(`the reply to a write shows what a read would: ${encoding}`, async (t) => {
+    const cloud = await cloudWithAll(t)
+    const hub = await started(t, cloud)
+    for (const story of stories) {
+      const client = hub.as(story.component, { encoding })
+      // What a filter has to know is learnt when its component first reads.
+      await client.get(story.collection)
+      const answer = await client.send(`${story.collection}/${story.object}`, {
+        method: 'PATCH',
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+        body: JSON.stringify({ metadata: { labels: { patched: 'yes' } } }),
+      })
+      t.equal(answer.status, 200, story.filter)
+      const patched = objectOf(answer)
+      t.equal(at(patched, 'metadata', 'labels', 'patched'), 'yes')
+      // It has been done, whether its object is to be seen or not.
+      t.strictSame(story.of(patched), story.shown ?? story.original, story.filter)
+    }
+  })
+
   void t.test(`a running watch follows topology, pools and nodes: ${encoding}`, async (t) => {
     const cloud = await cloudWithAll(t)
     const hub = await started(t, cloud)
