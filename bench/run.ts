@@ -24,12 +24,18 @@ const usage = `Usage: npm run bench -- [--only ROW,...] [--runs N] [--seconds N]
 
 Rows: ${scenarios.map(({ name }) => name).join(', ')}
       A word before a dash names all that begin with it: get, list, watch, outage, offline.
+       npm run bench -- host-network --help: what becomes of pods on a host-network pool
 Of each figure the median of the runs, (least-most), and x the ratio to the peer named at the head.
 `
 
 const say = (line: string): void => console.log(line)
 
 async function main(): Promise<number> {
+  const [first, ...rest] = process.argv.slice(2)
+  if (first === 'host-network') {
+    const { compareHostNetwork } = await import('./host-network/run.ts')
+    return compareHostNetwork(rest, say)
+  }
   const options = readOptions(process.argv.slice(2), scenarios)
   if ('mistakes' in options) {
     for (const mistake of options.mistakes) console.error(`bench: ${mistake}`)

@@ -1,16 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join as joinPath } from 'node:path'
 import t from 'tap'
-import { parse, parseAllDocuments } from 'yaml'
+import { parse } from 'yaml'
 import type { Command } from '../../src/cli/command.ts'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
-import { manifests } from '../../src/cli/manifests.ts'
 import { NodeFiles } from '../../src/join/node-files.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { Daemon } from '../kit/cluster/daemon.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
-import { until } from '../kit/cluster/until.ts'
 import { openWorkspace } from '../kit/cluster/workspace.ts'
 import {
   type ControlPlane,
@@ -21,6 +19,7 @@ import {
 import { freePort } from '../kit/free-port.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import { treeOf } from '../join/node-root.ts'
+import { makeHostNetworkPool } from './host-network-pool.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
@@ -29,14 +28,13 @@ t.setTimeout(240_000)
 const skip = noControlPlane() ?? noKubelet() ?? false
 const nodeName = 'edge-1'
 const nodePath = `/api/v1/nodes/${nodeName}`
-const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
 void t.test(
   'a kubelet started from what join has written is Ready and runs a pod on the host network, with the network of loopback alone',
   { skip, timeout: 240_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
-    await makePool(plane)
+    await makeHostNetworkPool(plane, 'kiosks')
     const workspace = openWorkspace(t)
     const node = workspace.file('node')
     mkdirSync(node)
@@ -132,44 +130,6 @@ async function done(command: Command, argv: readonly string[]): Promise<string> 
 async function labelsOf(plane: ControlPlane): Promise<unknown> {
   const { metadata } = (await plane.admin.get(nodePath)).json()
   return (metadata as { labels?: unknown }).labels
-}
-
-/** A host-network pool of the API, which nodes may read as `manifests` has it. */
-async function makePool(plane: ControlPlane): Promise<void> {
-  for (const document of parseAllDocuments(await done(manifests, ['--part=rbac']))) {
-    const object = document.toJS() as { kind: string }
-    const resource = `${object.kind.toLowerCase()}s`
-    await plane.admin.post(`/apis/rbac.authorization.k8s.io/v1/${resource}`, object)
-  }
-  await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'nodepools.apps.openyurt.io' },
-    spec: {
-      group: 'apps.openyurt.io',
-      scope: 'Cluster',
-      names: { kind: 'NodePool', plural: 'nodepools', singular: 'nodepool' },
-      versions: [
-        {
-          name: 'v1beta2',
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-          },
-        },
-      ],
-    },
-  })
-  const pool = {
-    apiVersion: 'apps.openyurt.io/v1beta2',
-    kind: 'NodePool',
-    metadata: { name: 'kiosks' },
-    spec: { type: 'Edge', hostNetwork: true },
-  }
-  await until('the API to serve pools', async () =>
-    [201, 409].includes((await plane.admin.post(pools, pool)).status),
-  )
 }
 
 /** The hub as the static pod has it, but for its credentials, which are not where a kubelet rotates them, and free ports. */

@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, type KubeObject } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
-import { type Containerd, cniPlugins, startContainerd } from './cluster/containerd.ts'
+import { type Containerd, cniPlugins, type Enter, startContainerd } from './cluster/containerd.ts'
 import { makeControlGroup } from './cluster/control-group.ts'
 import { Daemon } from './cluster/daemon.ts'
 import { addNodeAddress } from './cluster/node-address.ts'
+import type { NodeNetwork } from './cluster/node-network.ts'
 import type { CertificateFiles } from './cluster/pki.ts'
 import { until } from './cluster/until.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
@@ -27,6 +28,8 @@ export interface KubeletOptions {
   readonly flags?: readonly string[]
   /** Where the container runtime finds its network, in place of one with addresses for pods. */
   readonly networkFolder?: string
+  /** A network of the node's own, in place of an address on this machine's loopback. */
+  readonly network?: NodeNetwork
 }
 
 const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip', 'umount'] as const
@@ -121,9 +124,16 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
   if ('missing' in found) throw new Error(found.missing)
   const { paths } = found
   const workspace = openWorkspace(t)
-  const { address, podNetwork } = addNodeAddress(workspace, paths.ip)
+  const { address, podNetwork } = options.network ?? addNodeAddress(workspace, paths.ip)
   makeControlGroup(workspace.name)
-  const runtime = await startContainerd(workspace, paths, options.networkFolder ?? podNetwork)
+  const { network } = options
+  const enter: Enter = (command, args) => network?.inside(command, args) ?? [command, [...args]]
+  const runtime = await startContainerd(
+    workspace,
+    paths,
+    options.networkFolder ?? podNetwork,
+    enter,
+  )
   for (const image of options.images ?? []) await runtime.importImage(image)
   const healthPort = await freePort()
   const config = workspace.file('kubelet.json')
@@ -134,19 +144,23 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
   )
   mkdirSync(workspace.file('kubelet'))
   const health = new ApiClient(`http://127.0.0.1:${healthPort}`)
+  const [command, args] = enter(paths.kubelet, [
+    `--config=${config}`,
+    `--kubeconfig=${options.kubeconfig}`,
+    `--root-dir=${workspace.file('kubelet')}`,
+    `--cert-dir=${workspace.file('kubelet', 'pki')}`,
+    `--hostname-override=${options.nodeName}`,
+    `--node-ip=${address}`,
+    '--v=2',
+    ...(options.flags ?? []),
+  ])
   const daemon = new Daemon(workspace, 'kubelet', {
-    command: paths.kubelet,
-    args: [
-      `--config=${config}`,
-      `--kubeconfig=${options.kubeconfig}`,
-      `--root-dir=${workspace.file('kubelet')}`,
-      `--cert-dir=${workspace.file('kubelet', 'pki')}`,
-      `--hostname-override=${options.nodeName}`,
-      `--node-ip=${address}`,
-      '--v=2',
-      ...(options.flags ?? []),
-    ],
-    ready: async () => (await health.get('/healthz')).status === 200,
+    command,
+    args,
+    ready: async () =>
+      network
+        ? (await network.fetch(`http://127.0.0.1:${healthPort}/healthz`)) === 'ok'
+        : (await health.get('/healthz')).status === 200,
   })
   const place = {
     nodeName: options.nodeName,

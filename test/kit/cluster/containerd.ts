@@ -86,6 +86,9 @@ export class Containerd {
   }
 }
 
+/** A command line that does the same in the network of a node. */
+export type Enter = (command: string, args: readonly string[]) => [string, string[]]
+
 /**
  * Starts containerd with busybox imported; its pods get addresses of `network`, or have the network whose configuration lies in that folder.
  */
@@ -93,6 +96,7 @@ export async function startContainerd(
   workspace: Workspace,
   { containerd, ctr, busybox }: ContainerdTools,
   network: string,
+  enter: Enter = (command, args) => [command, [...args]],
 ): Promise<Containerd> {
   const socket = workspace.file('containerd.sock')
   const config = workspace.file('containerd.toml')
@@ -103,9 +107,10 @@ export async function startContainerd(
     mkdirSync(networkFolder)
     writeFileSync(join(networkFolder, '10-test.conflist'), addressed(workspace, network))
   }
+  const [command, args] = enter(containerd, ['--config', config])
   const daemon = new Daemon(workspace, 'containerd', {
-    command: containerd,
-    args: ['--config', config],
+    command,
+    args,
     ready: async () => {
       await exec(ctr, ['-a', socket, '-n', 'k8s.io', 'images', 'ls'])
       return true

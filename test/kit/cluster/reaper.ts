@@ -28,6 +28,7 @@ async function reap(folder: string): Promise<void> {
   // What was mounted last may lie on top of what was mounted before.
   for (const mount of mountsUnder(folder).toReversed()) run('umount', '-l', mount)
   for (const address of addressesOf(folder)) run('ip', 'addr', 'del', address, 'dev', 'lo')
+  for (const namespace of namespacesOf(folder)) run('ip', 'netns', 'del', namespace)
   for (const group of groups) removeGroup(group)
   rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   removeWhatIsEmpty()
@@ -110,7 +111,15 @@ function mountsUnder(folder: string): string[] {
 }
 
 function addressesOf(folder: string): string[] {
-  const noted = quietly(() => readFileSync(join(folder, 'addresses'), 'utf8')) ?? ''
+  return notedIn(join(folder, 'addresses'))
+}
+
+function namespacesOf(folder: string): string[] {
+  return notedIn(join(folder, 'namespaces'))
+}
+
+function notedIn(file: string): string[] {
+  const noted = quietly(() => readFileSync(file, 'utf8')) ?? ''
   return noted.split('\n').filter(Boolean)
 }
 

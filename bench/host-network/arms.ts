@@ -1,0 +1,74 @@
+import { keptOffHostNetwork } from '../../src/cluster/admission/pod.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { listAt, withAt } from '../../src/kube/json-at.ts'
+import { excludeAnnotation } from '../../src/kube/node-pool.ts'
+
+/** One way to treat pods that do not ask for the host network, or that do. */
+export interface Arm {
+  readonly name: string
+  readonly title: string
+  /** Whether the nodes are of a host-network pool, with the network of loopback alone. */
+  readonly hostNetworkNodes: boolean
+  /** Whether hubs run the legacy filter. */
+  readonly propagates: boolean
+  /** What the owner of a pod writes. */
+  readonly written: (pod: JsonObject) => JsonObject
+  /** What becomes of it at admission, defaults included. */
+  readonly admitted: (pod: JsonObject) => JsonObject
+}
+
+const asItIs = (pod: JsonObject): JsonObject => pod
+
+const onHostNetwork = (pod: JsonObject): JsonObject => withAt(pod, ['spec', 'hostNetwork'], true)
+
+/** The API server's own: with hostNetwork each declared port is one of the node (SetDefaults_Pod). */
+const withHostPorts = (pod: JsonObject): JsonObject =>
+  withAt(
+    pod,
+    ['spec', 'containers'],
+    listAt(pod, 'spec', 'containers').map((container) => ({
+      ...(container as JsonObject),
+      ports: listAt(container, 'ports').map((port) => ({
+        ...(port as JsonObject),
+        hostPort: (port as JsonObject)['containerPort'] ?? 0,
+      })),
+    })),
+  )
+
+const usual = { hostNetworkNodes: true, propagates: false, written: asItIs, admitted: asItIs }
+
+export const arms: readonly Arm[] = [
+  {
+    ...usual,
+    name: 'standard',
+    title: 'standard nodes with a CNI plugin, for comparison',
+    hostNetworkNodes: false,
+  },
+  {
+    ...usual,
+    name: 'legacy',
+    title: 'legacy filter on: kubelets are shown hostNetwork',
+    propagates: true,
+  },
+  { ...usual, name: 'plain', title: 'newer approach, pods without annotation' },
+  {
+    ...usual,
+    name: 'excluded',
+    title: 'newer approach, pods with the exclude annotation',
+    written: (pod) => withAt(pod, ['metadata', 'annotations'], { [excludeAnnotation]: 'true' }),
+    admitted: keptOffHostNetwork,
+  },
+  {
+    ...usual,
+    name: 'explicit',
+    title: 'newer approach, pods that say hostNetwork',
+    written: onHostNetwork,
+    admitted: withHostPorts,
+  },
+  {
+    ...usual,
+    name: 'admission',
+    title: 'hostNetwork given at admission (opt-in)',
+    admitted: (pod) => withHostPorts(onHostNetwork(pod)),
+  },
+]

@@ -1,0 +1,46 @@
+import { parseAllDocuments } from 'yaml'
+import { manifests } from '../../src/cli/manifests.ts'
+import { until } from '../kit/cluster/until.ts'
+import type { ControlPlane } from '../kit/control-plane.ts'
+
+const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+
+/** A host-network pool of the API, which nodes may read as `manifests` has it. */
+export async function makeHostNetworkPool(plane: ControlPlane, name: string): Promise<void> {
+  let rbac = ''
+  await manifests.run(['--part=rbac'], { out: (text) => (rbac += text), err: () => undefined })
+  for (const document of parseAllDocuments(rbac)) {
+    const object = document.toJS() as { kind: string }
+    const resource = `${object.kind.toLowerCase()}s`
+    await plane.admin.post(`/apis/rbac.authorization.k8s.io/v1/${resource}`, object)
+  }
+  await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'nodepools.apps.openyurt.io' },
+    spec: {
+      group: 'apps.openyurt.io',
+      scope: 'Cluster',
+      names: { kind: 'NodePool', plural: 'nodepools', singular: 'nodepool' },
+      versions: [
+        {
+          name: 'v1beta2',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          },
+        },
+      ],
+    },
+  })
+  const pool = {
+    apiVersion: 'apps.openyurt.io/v1beta2',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: { type: 'Edge', hostNetwork: true },
+  }
+  await until('the API to serve pools', async () =>
+    [201, 409].includes((await plane.admin.post(pools, pool)).status),
+  )
+}

@@ -1,0 +1,124 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, existsSync } from 'node:fs'
+import { get } from 'node:http'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { findBinaries } from './binaries.ts'
+import { Daemon } from './daemon.ts'
+import { plainNode } from './plain-node.ts'
+import { until } from './until.ts'
+import { openWorkspace, type Scope, type Workspace } from './workspace.ts'
+
+const binaries = ['ip', 'nsenter'] as const
+
+/** Why no node can have a network of its own here, as the reason of a skipped test; `undefined` if one can. */
+export function noNodeNetwork(): string | undefined {
+  const found = findBinaries(binaries)
+  return 'missing' in found ? `no network for a node: ${found.missing}` : undefined
+}
+
+/**
+ * A network namespace for one node, so that nodes of one machine have their ports to themselves. It has loopback and the node's address on it;
+ * what it reaches outside is let in by `reach`.
+ */
+export class NodeNetwork {
+  readonly workspace: Workspace
+  /** Of the node. */
+  readonly address: string
+  readonly podNetwork: string
+  readonly #path: string
+  readonly #t: Scope
+
+  readonly #nsenter: string
+
+  constructor(t: Scope, workspace: Workspace, number: number, nsenter: string) {
+    this.#nsenter = nsenter
+    this.workspace = workspace
+    this.address = `198.18.${number}.1`
+    this.podNetwork = `198.19.${number}.0/24`
+    this.#path = `/run/netns/${workspace.name}`
+    this.#t = t
+  }
+
+  /** A command line that does the same inside. */
+  inside(command: string, args: readonly string[]): [string, string[]] {
+    return [this.#nsenter, [`--net=${this.#path}`, command, ...args]]
+  }
+
+  /** What is at a URL with an address, asked from inside; `undefined` where nobody answers well. */
+  fetch(url: string): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const { hostname, port } = new URL(url)
+    const asking = get(url, {
+      // Without an agent: one that is made for the request would connect by itself.
+      createConnection: () => {
+        const socket = connect(this.#door)
+        socket.write(`${hostname} ${port}\n`)
+        return socket
+      },
+    })
+    asking.setTimeout(5000, () => asking.destroy())
+    asking.on('error', () => resolve(undefined))
+    asking.on('close', () => resolve(undefined))
+    asking.on('response', (answer) => {
+      let body = ''
+      answer.setEncoding('utf8')
+      answer.on('data', (chunk: string) => (body += chunk))
+      answer.on('end', () => resolve(answer.statusCode === 200 ? body : undefined))
+    })
+    return promise
+  }
+
+  /** Starts what `fetch` goes through. */
+  async open(): Promise<this> {
+    await this.#relay('-', this.#door)
+    await until('the way into the node', () => Promise.resolve(existsSync(this.#door)))
+    return this
+  }
+
+  /** Lets a port of loopback outside be reached at the same inside. */
+  async reach(port: number): Promise<void> {
+    const socket = this.workspace.file(`${port}.sock`)
+    const door = createServer((from) => {
+      const to = connect(port, '127.0.0.1')
+      from.pipe(to).pipe(from)
+      from.on('error', () => to.destroy())
+      to.on('error', () => from.destroy())
+    })
+    door.listen(socket)
+    this.#t.teardown(() => void door.close())
+    await this.#relay(String(port), socket)
+  }
+
+  get #door(): string {
+    return this.workspace.file('door.sock')
+  }
+
+  async #relay(port: string, socket: string): Promise<void> {
+    const [node, script] = plainNode(join(import.meta.dirname, 'relay.ts'), port, socket)
+    const [command, args] = this.inside(node, script)
+    await new Daemon(this.workspace, `relay-${port}`, {
+      command,
+      args,
+      ready: () => Promise.resolve(true),
+    }).start()
+  }
+}
+
+let numbers = 0
+
+/** Makes a network for a node; it goes with the test. */
+export function openNodeNetwork(t: Scope): Promise<NodeNetwork> {
+  const found = findBinaries(binaries)
+  if ('missing' in found) throw new Error(found.missing)
+  const { ip, nsenter } = found.paths
+  const workspace = openWorkspace(t)
+  appendFileSync(workspace.file('namespaces'), `${workspace.name}\n`)
+  numbers += 1
+  const network = new NodeNetwork(t, workspace, numbers, nsenter)
+  execFileSync(ip, ['netns', 'add', workspace.name])
+  const within = ['-n', workspace.name]
+  execFileSync(ip, [...within, 'link', 'set', 'lo', 'up'])
+  execFileSync(ip, [...within, 'addr', 'add', `${network.address}/32`, 'dev', 'lo'])
+  return network.open()
+}
