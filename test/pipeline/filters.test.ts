@@ -162,3 +162,98 @@ void t.test('what filters and encoding make of an event for several is made once
   t.match(one?.toString(), /"labels":\{"marked":"yes"\}/)
   t.equal(one, other, 'the same bytes, not equal ones')
 })
+
+const waiting: FilterDefinition<'pool'> = {
+  name: 'waiting',
+  rules: [
+    {
+      components: ['kubelet'],
+      group: '',
+      resources: ['services'],
+      verbs: ['get', 'list', 'patch'],
+    },
+  ],
+  onError: 'pass',
+  needs: ['pool'],
+  awaits: ['pool'],
+  create: () => () => 'leave',
+}
+
+const telling = { onFailure: () => undefined, warn: () => undefined }
+
+void t.test('while a filter would guess, nobody is shown anything, nor asked', async (t) => {
+  const chain = new Filters([waiting], inputsOf(), telling)
+  const cloud = asked(list(false), list(false))
+  const handler = withFilters(filteringOf(chain))(cloud.next)
+  const leaving = new AbortController()
+  const refused = handler(exchangeOf('/api/v1/services', { signal: leaving.signal }))
+  leaving.abort()
+  const error = (await refused.catch((cause: unknown) => cause)) as { status: object }
+  t.match(error.status, { code: 503, reason: 'ServiceUnavailable', message: /pool/ })
+  t.notOk('details' in error.status, 'no Retry-After')
+  t.equal(cloud.count(), 0)
+  const written = await handler(exchangeOf('/api/v1/services/a', { method: 'PATCH' }))
+  t.equal(written.kind, 'list', 'what is written is not held up')
+  const answered = handler(services)
+  chain.inform({ pool: null })
+  t.match(await answered, { kind: 'list', status: 200 }, 'who has waited is answered')
+})
+
+void t.test('what a filter settles is settled before anything is shown', async (t) => {
+  const settled = Promise.withResolvers<void>()
+  const told: string[] = []
+  const settling: FilterDefinition = {
+    ...(waiting as FilterDefinition),
+    awaits: [],
+    create: () => ({
+      filter: () => {
+        told.push('judged')
+        return 'leave'
+      },
+      before: (objects) => {
+        told.push(...objects.map(({ cursor, uid }) => `${cursor.name} ${uid}`))
+        return settled.promise
+      },
+    }),
+  }
+  const chain = new Filters([settling], inputsOf(), telling)
+  const object = {
+    namespace: 'default',
+    name: 'a',
+    uid: 'u',
+    resourceVersion: '7',
+    bytes: Buffer.from('{"metadata":{"name":"a","namespace":"default"}}'),
+  }
+  const reply: Reply = {
+    kind: 'object',
+    status: 200,
+    headers: new HeaderList(),
+    from: 'cache',
+    form: objectForm('json'),
+    gvk: { group: '', version: 'v1', kind: 'Service' },
+    object,
+  }
+  const unsettled: ListReply = {
+    ...list(false),
+    form: objectForm('json'),
+    list: {
+      ...list(false).list,
+      batches: (async function* () {
+        yield { objects: [object] }
+      })(),
+    },
+  }
+  const handler = withFilters(filteringOf(chain))(asked(reply, unsettled).next)
+  const url = '/api/v1/namespaces/default/services/a'
+  const answered = handler(exchangeOf(url)).finally(() => told.push('answered'))
+  settled.resolve()
+  await answered
+  t.strictSame(told, ['a u', 'judged', 'answered'])
+  const failing: FilterDefinition = {
+    ...settling,
+    create: () => ({ filter: () => 'leave', before: () => Promise.reject(new Error('no disk')) }),
+  }
+  chain.define([failing])
+  const refused = await handler(exchangeOf('/api/v1/services')).catch((cause: unknown) => cause)
+  t.match(refused, { status: { code: 503 } }, 'a list that cannot be shown is refused')
+})
