@@ -88,14 +88,28 @@ export class ReachableAddress implements Disposable {
     this.#timer?.[Symbol.dispose]()
     while (this.#again && !this.#closed) {
       this.#again = false
-      const finding = await this.#find()
+      const finding = await this.#found()
       if (!this.#closed && !this.#again) this.#settle(finding)
     }
     if (this.#closed) return
     this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.look())
   }
 
+  /** A node that boots has much to do, too, and pods keep the address that they are started with: at first, silence is heard twice. */
+  async #found(): Promise<Finding> {
+    const first = await this.#find()
+    return first.kind === 'silent' && !this.#isJudged ? this.#find() : first
+  }
+
   async #find(): Promise<Finding> {
+    try {
+      return await this.#seen()
+    } catch (cause) {
+      return { kind: 'refused', why: `it cannot be looked at: ${String(cause)}` }
+    }
+  }
+
+  async #seen(): Promise<Finding> {
     const why = this.#refusal()
     const wanted = this.#wanted()
     if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
@@ -141,9 +155,10 @@ export class ReachableAddress implements Disposable {
   /** What is new. */
   #say(address: HubAddress | null, why: string | undefined): void {
     const { log } = this.#parts
-    if (this.#isJudged && why === this.#why) return
+    const isLed = address !== null
+    if (this.#isJudged && why === this.#why && isLed === (this.#address !== null)) return
     if (why === undefined) log.info({ address }, 'pods are led to the hub')
-    else if (address) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
+    else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
     else {
       log.warn(
         { why },

@@ -168,6 +168,33 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
     t.strictSame(hub.told.at(-1), expected)
   }
   t.match(hub.address.remark(), /nobody answers at/)
+  const warnings = hub.lines.filter((line) => line.includes('nobody answers at'))
+  t.match(warnings, [/pods are led to the hub, where/, /pods are not led to the hub/])
+  t.equal(warnings.length, 2, 'each is said once')
+})
+
+void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
+  const hub = await new Listening(t).open()
+  hub.shown = { ...right, certificate: 'no certificate' }
+  await hub.address.look()
+  t.strictSame(hub.told.at(-1), null)
+  t.match(hub.address.remark(), /it cannot be looked at/)
+})
+
+void t.test('at the start, silence is heard twice', async (t) => {
+  let connections = 0
+  const late = createPlainServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  late.listen(0, '127.0.0.1')
+  await once(late, 'listening')
+  t.teardown(() => late.close())
+  const hub = new Listening(t)
+  hub.address.listening((late.address() as AddressInfo).port)
+  await hub.address.judged
+  t.equal(connections, 2)
+  t.strictSame(hub.told, [null])
 })
 
 void t.test('nobody is led to where nobody has answered yet', async (t) => {
