@@ -158,3 +158,37 @@ void t.test(
     t.match(hub.lines.join(''), /the expression takes more than 50000 steps/)
   },
 )
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a running watch goes over to changed filters by one list: ${encoding}`,
+    async (t) => {
+      const folder = new FilterFolder(t)
+      const hub = await hubWith(
+        t,
+        folder.write('own.yaml', declared(`object.metadata.name == 'a'`)),
+      )
+      const proxy = hub.as('kube-proxy', { encoding })
+      const first = await proxy.list(allServices)
+      t.strictSame(first.names, ['default/b'])
+      const watch = await proxy.watch(allServices, { resourceVersion: first.resourceVersion })
+      // Read all along, so that it is seen whenever it comes.
+      const seen = watch.rest()
+      folder.write('own.yaml', declared(`object.metadata.name == 'x' &&`))
+      reread(hub)
+      await hub.logged('the last good ones stay')
+      t.strictSame((await proxy.list(allServices)).names, ['default/b'], 'nothing has changed')
+      folder.write('own.yaml', declared(`object.metadata.name == 'b'`))
+      reread(hub)
+      await hub.logged('the filters of --filter-module have changed')
+      const events = await seen
+      t.match(events.at(-1), { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+      t.equal(events.length, 1, 'nothing was told before that')
+      const again = await proxy.list(allServices)
+      t.strictSame(again.names, ['default/a'])
+      const next = await proxy.watch(allServices, { resourceVersion: again.resourceVersion })
+      t.equal(next.status, 200)
+      next.hangUp()
+    },
+  )
+}
