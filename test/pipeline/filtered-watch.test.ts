@@ -366,5 +366,5 @@ const sorted = (held: ReadonlyMap<string, string>): unknown =>
   [...held].toSorted(([a], [b]) => (a < b ? -1 : 1))
 
 void t.test('whatever happens, a client holds what a fresh list would show it', async (t) => {
-  for (let seed = 1; seed <= 25; seed++) await history(t, seed)
+  for (let seed = 1; seed <= 12; seed++) await history(t, seed)
 })
