@@ -1,4 +1,5 @@
 /** The rows that documents must have, made of the code's own tables. */
+import { cellsOf, modelRows } from '../bench/host-network/table.ts'
 import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
 import { checkOptions, clusterOptions } from '../src/config/cluster-options.ts'
 import type { OptionTable } from '../src/config/option.ts'
@@ -34,6 +35,11 @@ export const tables: readonly DocumentTable[] = [
     rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
   },
   { file: 'docs/host-network.md', heading: '## Rules of nodehub lint', rows: () => ruleRows() },
+  {
+    file: 'docs/host-network.md',
+    heading: '## What becomes of pods that share their ports',
+    rows: () => cellsOf(modelRows()),
+  },
 ]
 
 /** Flag, default, meaning; `foreign` are those that are only accepted. */

@@ -7,12 +7,10 @@ import { noKubelet } from '../../test/kit/kubelet.ts'
 import { Lifetime } from '../lifetime.ts'
 import { machine } from '../machine.ts'
 import { arms } from './arms.ts'
-import { modelled } from './model.ts'
 import { sameResult, textOf } from './outcome.ts'
 import { pictureOf } from './picture.ts'
 import { startRealPlane, startReality } from './reality.ts'
-import { type Row, remarksOn, tableOf } from './table.ts'
-import { workloads } from './workloads.ts'
+import { modelRows, type Row, remarksOn, tableOf } from './table.ts'
 
 const usage = `Usage: npm run bench -- host-network [--model] [--json FILE] [--svg FILE]
 
@@ -58,11 +56,6 @@ export async function compareHostNetwork(
     say(`! ${arm.name}, ${workload.name}: the model says ${textOf(modelled)}`)
   return wrong.length > 0 ? 1 : 0
 }
-
-const modelRows = (): readonly Row[] =>
-  arms.flatMap((arm) =>
-    workloads.map((workload) => ({ arm, workload, modelled: modelled(arm, workload) })),
-  )
 
 /** Arms that want the same nodes share them; between two kinds all nodes end. */
 async function observed(say: (line: string) => void): Promise<readonly Row[]> {

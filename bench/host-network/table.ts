@@ -1,7 +1,8 @@
-import type { Arm } from './arms.ts'
+import { type Arm, arms } from './arms.ts'
+import { modelled } from './model.ts'
 import { type Result, textOf } from './outcome.ts'
 import type { Observed } from './reality.ts'
-import type { Workload } from './workloads.ts'
+import { type Workload, workloads } from './workloads.ts'
 
 /** A row of the comparison: what the model says, and what was seen where nodes could be started. */
 export interface Row {
@@ -11,25 +12,31 @@ export interface Row {
   readonly observed?: Observed
 }
 
+/** Every workload under every arm, as the model has it. */
+export const modelRows = (): readonly Row[] =>
+  arms.flatMap((arm) =>
+    workloads.map((workload) => ({ arm, workload, modelled: modelled(arm, workload) })),
+  )
+
 const resultOf = ({ observed, modelled }: Row): Result => observed ?? modelled
+
+/** A row for each workload: its title, and what became of its pods under each arm. */
+export const cellsOf = (rows: readonly Row[]): string[][] =>
+  workloads.map((workload) => [
+    workload.title,
+    ...arms.map((arm) => {
+      const row = rows.find((each) => each.arm === arm && each.workload === workload)
+      return row ? textOf(resultOf(row)) : ''
+    }),
+  ])
 
 /** Lines of Markdown: a workload each, a column for each arm. */
 export function tableOf(rows: readonly Row[]): readonly string[] {
-  const arms = [...new Set(rows.map(({ arm }) => arm))]
-  const workloads = [...new Set(rows.map(({ workload }) => workload))]
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
   return [
     line(['', ...arms.map(({ name }) => name)]),
     line(['---', ...arms.map(() => '---')]),
-    ...workloads.map((workload) =>
-      line([
-        workload.title,
-        ...arms.map((arm) => {
-          const row = rows.find((each) => each.arm === arm && each.workload === workload)
-          return row ? textOf(resultOf(row)) : ''
-        }),
-      ]),
-    ),
+    ...cellsOf(rows).map(line),
   ]
 }
 

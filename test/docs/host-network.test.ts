@@ -1,6 +1,8 @@
 import t from 'tap'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pictureOf } from '../../bench/host-network/picture.ts'
+import { modelRows } from '../../bench/host-network/table.ts'
 import { lint } from '../../src/cli/lint-command.ts'
 
 const page = readFileSync('docs/host-network.md', 'utf8')
@@ -28,4 +30,9 @@ void t.test('what is said of each example is what nodehub lint prints', async (t
     t.equal(printed.join('\n') || 'nothing', says?.trimEnd(), heading ?? text)
     t.equal(code, printed.some((line) => line.includes(' error: ')) ? 1 : 0)
   }
+})
+
+void t.test('the picture is that of the comparison', async (t) => {
+  const picture = readFileSync('docs/host-network.svg', 'utf8')
+  t.equal(picture, pictureOf(modelRows()), 'node bench/run.ts host-network --model --svg mends it')
 })
