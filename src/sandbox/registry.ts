@@ -72,9 +72,11 @@ const counted = new Set([
 export class Registry {
   readonly catalog = new Catalog()
   readonly #storage: Storage
+  readonly #createdAgoMs: number
 
-  constructor(storage: Storage) {
+  constructor(storage: Storage, createdAgoMs = 0) {
     this.#storage = storage
+    this.#createdAgoMs = createdAgoMs
   }
 
   /** Throws a StatusError 404 for what is not there. */
@@ -102,7 +104,7 @@ export class Registry {
       name,
       ...(namespace !== undefined && { namespace }),
       uid: textAt(given, 'metadata', 'uid') || randomUUID(),
-      creationTimestamp: timestamp(now()),
+      creationTimestamp: timestamp(now() - this.#createdAgoMs),
       generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
       deletionTimestamp: null,
       deletionGracePeriodSeconds: null,

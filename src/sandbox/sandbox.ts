@@ -43,6 +43,8 @@ export interface SandboxOptions {
   readonly watchList?: boolean
   /** Namespaces there are from the start. Default: default, kube-system, kube-public, kube-node-lease. */
   readonly namespaces?: readonly string[]
+  /** How long ago new objects are said to have been created. Default: now. */
+  readonly createdAgoMs?: number
 }
 
 export interface ClientCertificate {
@@ -113,7 +115,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const host = options.host ?? '127.0.0.1'
   const authority = tls ? new CertificateAuthority('sandbox-ca') : undefined
   const storage = new Storage(options.firstVersion ?? 1000, options.history ?? 4096)
-  const registry = new Registry(storage)
+  const registry = new Registry(storage, options.createdAgoMs)
   const [tokens, requests, watches, logs] = [
     new Tokens(),
     new Requests(),
