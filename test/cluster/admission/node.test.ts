@@ -127,6 +127,9 @@ void t.test('of which kind its pool was is remembered, as the controller would',
   const known = node({}, '{"hostNetwork":true}')
   const again = changedNode(known, node({ [nodepool]: 'p' }, '{"hostNetwork":true}'), pool(false))
   t.equal(memory(again.object), '{"hostNetwork":true}', 'the first pool decides')
+  const standard = '{"hostNetwork":false}'
+  const other = changedNode(node({}, standard), node({ [nodepool]: 'p' }, standard), pool(true))
+  t.equal(memory(other.object), standard, 'also where it had no host network')
 })
 
 void t.test('a wish that is uttered later becomes membership, once', async (t) => {

@@ -69,6 +69,7 @@ void t.test(
       ['a node in no pool', pod(required(onNode('orphan'))), false],
       ['a node there is not', pod(required(onNode('gone'))), false],
       ['an affinity that matches nothing', pod(required({})), false],
+      ['one alternative that matches something', pod(required({}, pools('host'))), true],
     ]
     for (const [what, before, hostNetwork] of cases) {
       const { object, warnings } = await onHostNetworkOfPool(before, lookup)
@@ -130,7 +131,9 @@ void t.test(
       t.equal(object, before, what)
       t.match(warnings.join(), said, what)
     }
-    const same = await onHostNetworkOfPool(pod(port({ containerPort: 80, hostPort: 80 })), lookup)
-    t.equal(at(same.object, 'spec', 'hostNetwork'), true)
+    for (const ports of [{ containerPort: 80, hostPort: 80 }, { containerPort: 80 }]) {
+      const { object } = await onHostNetworkOfPool(pod(port(ports)), lookup)
+      t.equal(at(object, 'spec', 'hostNetwork'), true)
+    }
   },
 )
