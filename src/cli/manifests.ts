@@ -38,6 +38,7 @@ const flags = {
   'pool-scope-resources': { type: 'string' },
   admission: { type: 'string', default: 'webhooks' },
   'pod-host-network': { type: 'boolean' },
+  'controller-user': { type: 'string' },
 } as const
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
@@ -82,6 +83,9 @@ export const manifests: Command = {
         of the API server (Kubernetes 1.36 or later). Default: webhooks.
   --pod-host-network
         For cluster, with webhooks: a pod whose pool is a host-network pool is given hostNetwork.
+  --controller-user USER,...
+        For cluster: as whom nodehub cluster runs besides its service account, where it runs
+        elsewhere.
 `,
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
@@ -194,6 +198,7 @@ function manifest(part: Part, values: FlagValues): string {
         image: values.image ?? `nodehub:${ownVersion()}`,
         admission: values.admission === 'policies' ? 'policies' : 'webhooks',
         podHostNetwork: values['pod-host-network'] !== undefined,
+        controllers: values['controller-user']?.split(',') ?? [],
       })
         .map(yaml)
         .join('---\n')

@@ -287,7 +287,11 @@ void t.test('the cluster’s side is printed whole, with what admits nodes and p
     webhooks.has('MutatingWebhookConfiguration') && !policies.has('MutatingWebhookConfiguration'),
   )
   t.ok(policies.has('MutatingAdmissionPolicy') && !webhooks.has('MutatingAdmissionPolicy'))
-  const asked = await printed('--pod-host-network --image=r/n:1 --namespace=edge')
+  const asked = await printed(
+    '--pod-host-network --image=r/n:1 --namespace=edge --controller-user=admin',
+  )
+  const nodes = asked.find(({ metadata }) => metadata.name === 'nodehub-nodes')
+  t.match(JSON.stringify(nodes), /edge:nodehub-cluster.*admin/)
   t.match(
     asked.find(({ kind }) => kind === 'Deployment'),
     {

@@ -55,8 +55,29 @@ void t.test(
     await uninstall(admin, configurations)
     await install(admin, webhooksAsPolicies(actors))
     await t.test('policies in their place', (t) => tryAll(t, plane, 'policies'))
+
+    await t.test(
+      'without any definition of pools, nodes register and are changed all the same',
+      (t) => withoutDefinition(t, plane),
+    )
   },
 )
+
+async function withoutDefinition(t: Test, { admin, first }: ControlPlane): Promise<void> {
+  const definition =
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
+  await admin.send('DELETE', definition)
+  await until('the definition to be gone', async () => (await admin.get(definition)).status === 404)
+  // One that has followed them before goes on with none; one that starts finds no such kind.
+  await first.daemon.restart()
+  const labels = { 'apps.openyurt.io/nodepool': 'host' }
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'late', labels } }
+  t.equal((await admin.post('/api/v1/nodes', node)).status, 201)
+  const ready = { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
+  t.equal((await merge(admin, '/api/v1/nodes/late/status', ready)).status, 200)
+  const moved = { metadata: { labels: { 'apps.openyurt.io/nodepool': null } } }
+  t.equal((await merge(admin, '/api/v1/nodes/late', moved)).status, 200)
+}
 
 async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
   await admin.post('/api/v1/namespaces/default/serviceaccounts', {

@@ -242,6 +242,7 @@ void t.test(
             image: 'nodehub:1',
             admission,
             podHostNetwork: false,
+            controllers: [],
           })
           const { status, stderr } = await said('apply -f -', {
             apiVersion: 'v1',
@@ -398,6 +399,7 @@ async function authoritiesStay(
     image: 'nodehub:2',
     admission: 'webhooks',
     podHostNetwork: true,
+    controllers: [],
   })
   t.match(await said('apply -f -', { apiVersion: 'v1', kind: 'List', items }), { status: 0 })
   for (const [path] of places) t.ok((await admin.get(path)).body.toString().includes(value), path)

@@ -59,8 +59,15 @@ export const mutating = (text: PolicyText, patches: readonly string[]): readonly
   binding('MutatingAdmissionPolicyBinding', text, {}),
 ]
 
+/**
+ * What becomes of a request where the policy itself fails, as for webhooks. An API server that knows no definition of NodePools would refuse
+ * each status of each kubelet.
+ */
+const failurePolicyOf = ({ group }: Matched): 'Fail' | 'Ignore' =>
+  group === 'apps.openyurt.io' ? 'Fail' : 'Ignore'
+
 const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyText) => ({
-  failurePolicy: 'Fail',
+  failurePolicy: failurePolicyOf(matched),
   ...(withPools && { paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' } }),
   matchConstraints: {
     matchPolicy: 'Equivalent',

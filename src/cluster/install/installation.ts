@@ -4,6 +4,8 @@ export interface Installation {
   readonly name: string
   readonly namespace: string
   readonly image: string
+  /** Who else is the controller, by the names the API server knows them by: where `nodehub cluster` runs outside of the cluster. */
+  readonly controllers?: readonly string[]
   /** Whether webhooks change and refuse nodes and pods, or policies of the API server. */
   readonly admission: 'webhooks' | 'policies'
   /** Whether pods of host-network pools are put on the host network when they are created. */

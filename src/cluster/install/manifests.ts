@@ -14,7 +14,7 @@ import { workload } from './workload.ts'
 export function clusterManifests(installation: Installation): readonly object[] {
   const { name, namespace, admission } = installation
   const target = { at: { namespace, name, port: 443 } }
-  const actors = actorsOf(installation)
+  const actors = actorsOf(installation, installation.controllers)
   return [
     ...(namespace === 'kube-system' ? [] : [ownNamespace(namespace)]),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },

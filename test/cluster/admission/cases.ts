@@ -496,11 +496,25 @@ export const nodeCases: readonly Case[] = [
     said: /stays remembered/,
   },
   {
+    ...patch(
+      `${nodes}/left-standard`,
+      'nor that it was a standard one',
+      { metadata: { annotations: { [previous]: null } } },
+      422,
+    ),
+    said: /stays remembered/,
+  },
+  {
     ...patch(`${nodes}/orphan`, 'an orphan enters a pool', labels([nodepool, 'host'])),
     shown: [
       [annotation(previous), '{"nodePool":"host","hostNetwork":true}'],
       [label(hostnetwork), null],
     ],
+    down: { status: 200 },
+  },
+  {
+    ...patch(`${nodes}/orphan/status`, 'also by way of its status', labels([nodepool, 'standard'])),
+    shown: [[annotation(previous), '{"nodePool":"standard","hostNetwork":false}']],
     down: { status: 200 },
   },
   {
