@@ -66,6 +66,7 @@ void t.test(
         }
         rmSync(node.cache, { recursive: true })
       })
+      await node.kubelet.restart()
       await node.nothingIsNew(t)
     })
 
@@ -75,7 +76,7 @@ void t.test(
       await node.changed(() =>
         writeFileSync(verdicts, JSON.stringify([[metadata.uid, 'unchanged']])),
       )
-      await node.touch('propagated')
+      await node.kubelet.restart()
       await until(
         'another sandbox',
         async () => {
@@ -140,6 +141,7 @@ async function hostNetworkNode(t: Test) {
   }
   return {
     hub,
+    kubelet,
     verdicts: workspace.file('hub', 'host-network.json'),
     cache: workspace.file('hub', 'cache'),
     file: (name: string) => workspace.file('hub', name),
@@ -171,7 +173,6 @@ async function hostNetworkNode(t: Test) {
       act()
       await hub.daemon.start()
     },
-    touch,
     /** When the kubelet has looked at every pod as it is shown now, the same sandboxes and containers run. */
     async nothingIsNew(test: Test) {
       for (const name of names) test.equal(await touch(name), 200)

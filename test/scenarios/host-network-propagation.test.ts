@@ -1,6 +1,7 @@
-import { rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { inspect } from '../../src/cli/inspect.ts'
 import type { HubConfig } from '../../src/config/config.ts'
 import type { HostNetworkReport } from '../../src/filter/host-network/report.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
@@ -70,8 +71,9 @@ class Looking {
     while (missing.size > 0) {
       const kubelet = this.#hub.as('kubelet', { encoding: this.#encoding })
       if (this.#version === undefined) {
-        const answer = await kubelet.get(podsOfNode)
-        if (answer.status !== 200) continue
+        // It may break off, as connections do.
+        const answer = await kubelet.get(podsOfNode).catch(() => undefined)
+        if (answer?.status !== 200) continue
         const list = objectOf(answer)
         this.#version = metadataOf(list).resourceVersion
         for (const item of (list['items'] ?? []) as readonly JsonObject[]) see(item)
@@ -221,3 +223,205 @@ void t.test('no look of a pod changes, in whatever order modes and pools follow'
   t.ok(steps > 30)
   t.ok(Object.values(expected).includes(true))
 })
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `what yurthub has propagated stays so in mode off, from the first answer on: ${encoding}`,
+    async (t) => {
+      const node = await startNode(t, 'none', 'off')
+      const { hub, cloud } = node
+      await hub.online()
+      for (const name of ['propagated', 'own', 'early']) node.create(name)
+      node.report('propagated', statusOf(true, 1))
+      node.report('own', statusOf(false, 2))
+      const kubelet = new Looking(hub, encoding)
+      t.teardown(() => kubelet.hangUp())
+      await kubelet.seen(node.touchAll())
+      t.strictSame(Object.fromEntries(kubelet.held), {
+        propagated: true,
+        own: false,
+        early: false,
+      })
+      t.strictSame(kubelet.changes, [], 'it was shown nothing else before')
+      const { uid } = (cloud.sandbox.get(pods, 'propagated', 'default')?.metadata ?? {}) as {
+        uid: string
+      }
+      t.strictSame(
+        (JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]).find(([of]) => of === uid),
+        [uid, 'propagated'],
+      )
+    },
+  )
+
+  void t.test(
+    `one that comes while its kubelet watches is shown so at once: ${encoding}`,
+    async (t) => {
+      const node = await startNode(t, 'none', 'off')
+      await node.hub.online()
+      node.create('own')
+      const kubelet = new Looking(node.hub, encoding)
+      t.teardown(() => kubelet.hangUp())
+      await kubelet.seen(node.touchAll())
+      t.notOk(existsSync(node.verdicts), 'nothing is written where nothing was propagated')
+      node.cloud.sandbox.create(pods, pod('propagated', { status: statusOf(true, 1) }))
+      node.report('propagated', statusOf(true, 1))
+      await kubelet.seen(node.touchAll())
+      t.equal(kubelet.held.get('own'), false)
+      t.ok(existsSync(node.verdicts))
+    },
+  )
+
+  void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
+    const node = await startNode(t, 'unknown', 'on')
+    const { hub } = node
+    await hub.online()
+    node.create('a')
+    const kubelet = hub.as('kubelet', { encoding })
+    const refused = await kubelet.get(podsOfNode)
+    t.equal(refused.status, 503)
+    t.equal(refused.headers['retry-after'], undefined)
+    t.equal((await hub.as('flanneld', { encoding }).get(podsOfNode)).status, 200)
+    await node.pool('host')
+    const looking = new Looking(hub, encoding)
+    t.teardown(() => looking.hangUp())
+    await looking.seen(node.touchAll())
+    t.equal(looking.held.get('a'), true)
+  })
+
+  void t.test(`get and the replies to writes show the same: ${encoding}`, async (t) => {
+    const node = await startNode(t, 'host', 'on')
+    const { hub } = node
+    await hub.online()
+    await node.pool('host')
+    node.create('a')
+    const kubelet = hub.as('kubelet', { encoding })
+    const path = '/api/v1/namespaces/default/pods/a'
+    t.ok(isPropagated(objectOf(await kubelet.get(path))))
+    const patched = await kubelet.send(`${path}/status`, {
+      method: 'PATCH',
+      headers: { 'Content-Type': 'application/strategic-merge-patch+json' },
+      body: JSON.stringify({ status: statusOf(true, 1) }),
+    })
+    t.equal(patched.status, 200)
+    t.ok(isPropagated(objectOf(patched)))
+    t.notOk(isPropagated(objectOf(await hub.as('flanneld', { encoding }).get(path))))
+    t.notOk(isPropagated(node.cloud.sandbox.get(pods, 'a', 'default') as JsonObject))
+  })
+}
+
+void t.test('a filter that is left out keeps to what was shown', async (t) => {
+  const node = await startNode(t, 'host', 'on')
+  const { hub } = node
+  await hub.online()
+  await node.pool('host')
+  node.create('a')
+  const kubelet = new Looking(hub, 'json')
+  t.teardown(() => kubelet.hangUp())
+  await kubelet.seen(node.touchAll())
+  t.equal(kubelet.held.get('a'), true)
+  const left = [
+    { enabled: true, disabled: new Set(['hostnetworkpropagation']), modules: [] },
+    { enabled: true, disabled: new Set(['*']), modules: [] },
+    { enabled: false, disabled: new Set<string>(), modules: [] },
+  ]
+  for (const filters of left) {
+    hub.hub.reconfigure({ ...hub.config, filters, hostNetworkPropagation: 'off' })
+    await kubelet.seen(node.touchAll())
+  }
+  t.strictSame(kubelet.changes, [])
+})
+
+void t.test('a pod is not shown before how it is shown is on the disk', async (t) => {
+  const node = await startNode(t, 'host', 'on')
+  const { hub } = node
+  await hub.online()
+  await node.pool('host')
+  // In the way of what is written beside the file.
+  mkdirSync(`${node.verdicts}.new`)
+  node.create('a')
+  t.equal((await hub.as('kubelet').get(podsOfNode)).status, 503)
+  rmdirSync(`${node.verdicts}.new`)
+  const listed = await hub.as('kubelet').get(podsOfNode)
+  t.equal(listed.status, 200)
+  const [a] = objectOf(listed)['items'] as readonly JsonObject[]
+  t.ok(a && isPropagated(a))
+  const [kept] = JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]
+  t.equal(kept?.[1], 'propagated')
+})
+
+void t.test('what was settled for a pod goes with it', async (t) => {
+  const node = await startNode(t, 'host', 'on')
+  const { hub, cloud } = node
+  await hub.online()
+  await node.pool('host')
+  node.create('stays')
+  node.create('goes')
+  const kubelet = new Looking(hub, 'json')
+  t.teardown(() => kubelet.hangUp())
+  await kubelet.seen(node.touchAll())
+  await hub.logged('"pod":"default/goes"')
+  const goes = '/api/v1/namespaces/default/pods/goes?gracePeriodSeconds=0'
+  t.equal((await cloud.as('kubelet').send(goes, { method: 'DELETE' })).status, 200)
+  const written = (): string[][] => JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]
+  while (written().length > 1) await kubelet.seen(node.touchAll())
+  const stays = cloud.sandbox.get(pods, 'stays', 'default')
+  t.strictSame(written(), [[stays?.metadata.uid, 'propagated']])
+})
+
+void t.test(
+  'observe changes nothing, and says what on would do and which ports clash',
+  async (t) => {
+    const node = await startNode(t, 'host', 'observe')
+    const { hub, cloud } = node
+    await hub.online()
+    await node.pool('host')
+    const serving = (name: string, containerPort: number): JsonObject => ({
+      ...pod(name),
+      spec: {
+        nodeName,
+        containers: [{ name: 'main', image: 'main', ports: [{ containerPort, protocol: 'TCP' }] }],
+      },
+    })
+    cloud.sandbox.create(pods, serving('a', 8080))
+    cloud.sandbox.create(pods, serving('b', 8080))
+    cloud.sandbox.create(pods, serving('dns', 53))
+    const direct = await cloud.as('kubelet').get(podsOfNode)
+    t.ok((await hub.as('kubelet').get(podsOfNode)).body.equals(direct.body))
+    const { mode, pods: found = [] } = await reportOf(hub)
+    t.equal(mode, 'observe')
+    t.strictSame(
+      found.map(({ name, network, verdict, anew, clashes }) => [
+        name,
+        network,
+        verdict,
+        anew,
+        clashes,
+      ]),
+      [
+        [
+          'a',
+          'pod',
+          'unchanged',
+          'propagated',
+          [{ port: 8080, protocol: 'TCP', with: 'default/b' }],
+        ],
+        [
+          'b',
+          'pod',
+          'unchanged',
+          'propagated',
+          [{ port: 8080, protocol: 'TCP', with: 'default/a' }],
+        ],
+        ['dns', 'pod', 'unchanged', 'propagated', [{ port: 53, protocol: 'TCP', with: 'DNS' }]],
+      ],
+    )
+    t.equal(await hub.metric('nodehub_host_network_pods{kind="would"}'), 3)
+    t.equal(await hub.metric('nodehub_host_network_port_clashes'), 3)
+    await hub.logged('a pod would be shown on the host network')
+    let out = ''
+    const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
+    t.equal(await inspect.run(['host-network', `--serve-port=${hub.hub.opsPort}`], terminal), 1)
+    t.match(out, /^default\/a +8080\/TCP +default\/b$/m)
+    t.match(out, /^default\/dns +pod network +unchanged +propagated +53\/TCP$/m)
+  },
+)

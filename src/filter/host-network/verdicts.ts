@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { elapsed } from '../../base/clock.ts'
 import { KeptFile } from '../../base/kept-file.ts'
 
 /** How the kubelet was first shown a pod that does not ask for the host's network: on it all the same, or as it is. */
@@ -31,7 +32,12 @@ interface Entry {
   readonly age: number
   /** 'read': given by a process before this one, and not asked for since; 'stored': the cache had the pod when last looked. */
   state: 'read' | 'shown' | 'stored'
+  /** On the clock of `elapsed`. */
+  readonly since: number
 }
+
+/** No list is longer on its way from the first pod that is judged to the commit that stores it. */
+const storedWithinMs = 10 * 60_000
 
 export interface VerdictSurroundings {
   readonly shownBefore: () => Iterable<string>
@@ -68,7 +74,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
     const read = verdictsIn(file)
     this.#kept = read !== undefined
     for (const [uid, verdict] of read ?? []) {
-      this.#entries.set(uid, { verdict, age: 0, state: 'read' })
+      this.#entries.set(uid, { verdict, age: 0, state: 'read', since: elapsed() })
     }
   }
 
@@ -114,9 +120,8 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
     for (const [uid, entry] of this.#entries) {
       if (present.has(uid)) entry.state = 'stored'
       // What is on its way to the kubelet, and not in the cache yet, is not gone.
-      else if (entry.state === 'stored' || (entry.state === 'read' && confirmed)) {
-        this.#entries.delete(uid)
-      }
+      else if (entry.state === 'shown' && elapsed() < entry.since + storedWithinMs) continue
+      else if (entry.state !== 'read' || confirmed) this.#entries.delete(uid)
     }
     if (this.#kept && this.#entries.size < size) this.#write().catch(this.#onFailure)
   }
@@ -139,7 +144,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
 
   #add(uid: string, verdict: Entry['verdict'], state: Entry['state']): Entry {
     if (this.#entries.size >= mostVerdicts && !this.#entries.has(uid)) this.#makeRoom()
-    const entry: Entry = { verdict, age: ++this.#age, state }
+    const entry: Entry = { verdict, age: ++this.#age, state, since: elapsed() }
     this.#entries.set(uid, entry)
     return entry
   }
