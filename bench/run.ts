@@ -21,6 +21,7 @@ import { seed } from './upstream/seed.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 const usage = `Usage: npm run bench -- [--only ROW,...] [--runs N] [--seconds N] [--json FILE] [--upstream real|sandbox]
+       npm run bench -- cluster [--nodes N] [--pools N] [--qps N]
 
 Rows: ${scenarios.map(({ name }) => name).join(', ')}
       A word before a dash names all that begin with it: get, list, watch, outage, offline.
@@ -36,6 +37,7 @@ async function main(): Promise<number> {
     const { compareHostNetwork } = await import('./host-network/run.ts')
     return compareHostNetwork(rest, say)
   }
+  if (first === 'cluster') return (await import('./cluster/run.ts')).benchCluster(rest, say)
   const options = readOptions(process.argv.slice(2), scenarios)
   if ('mistakes' in options) {
     for (const mistake of options.mistakes) console.error(`bench: ${mistake}`)
