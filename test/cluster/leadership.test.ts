@@ -103,3 +103,21 @@ void t.test('another leads when the leader is silent, and never beside it', asyn
   await seen.until(() => first.leads)
   t.equal(first.terms.length, 2, 'it leads again when it is its turn')
 })
+
+void t.test('a renewal that hangs does not keep a term from ending', async (t) => {
+  const cluster = await startTestCluster(t)
+  const seen = new Condition()
+  const api = await cluster.connect()
+  const send = api.send.bind(api)
+  const released = Promise.withResolvers<void>()
+  let hangs = false
+  api.send = (request) => (hangs ? released.promise.then(() => send(request)) : send(request))
+  const first = new Candidate('a', { api }, seen)
+  await seen.until(() => first.leads)
+  hangs = true
+  await new Promise<void>((resolve) => void onAbort(first.terms[0]!.signal, resolve))
+  t.notOk(first.leads)
+  hangs = false
+  released.resolve()
+  await first.leadership[Symbol.asyncDispose]()
+})

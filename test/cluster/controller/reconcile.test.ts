@@ -139,6 +139,15 @@ void t.test(
   },
 )
 
+void t.test('what a user changed of the pool’s stays when the pool drops it', async (t) => {
+  const p = pool('p', { labels: { zone: 'a' }, annotations: { note: 'n' } })
+  const settled = written(inPool('p'), reconcileNode(inPool('p'), p, []).write)
+  const touched = { ...settled, labels: { ...settled.labels, zone: 'mine' } }
+  const after = written(touched, reconcileNode(touched, pool('p'), []).write)
+  t.strictSame(after.labels, { [nodePoolLabel]: 'p', zone: 'mine' })
+  t.notOk(after.annotations['note'])
+})
+
 void t.test('what yurt-manager remembered counts as the pool’s', async (t) => {
   const before = node(
     { [nodePoolLabel]: 'p', zone: 'a', own: 'o' },
