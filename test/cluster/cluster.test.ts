@@ -38,7 +38,7 @@ const configFor = (
     serving: { kind: 'secret', name: 'nodehub-cluster-certificates' },
     podHostNetwork: false,
   },
-  election: { name: 'nodehub-cluster', leaseMs: 3000, renewMs: 2000, retryMs: 200 },
+  election: { name: 'nodehub-cluster', leaseMs: 15_000, renewMs: 10_000, retryMs: 200 },
   takeOver: false,
   workers: 8,
   ops: { address: '127.0.0.1', port: 0 },

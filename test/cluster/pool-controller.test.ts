@@ -184,8 +184,8 @@ class Replica {
       '--webhook-port=0',
       '--ops-address=127.0.0.1',
       '--ops-port=0',
-      '--lease-duration=6s',
-      '--renew-deadline=4s',
+      '--lease-duration=10s',
+      '--renew-deadline=7s',
       '--retry-period=1s',
     ]
     this.process = spawn(process.execPath, [main, 'cluster', ...flags], {
