@@ -122,7 +122,7 @@ export async function startHub(
     await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted, needed }),
   )
   const verdicts = unshared.use(verdictsOf(config, store, { onKept: () => filters.remake(), log }))
-  const filters: EnabledFilters = new EnabledFilters(config, verdicts, metrics, log)
+  const filters: EnabledFilters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
   filters.modules(own)
   const moduleFollower = unshared.use(
     followedModules(config, own, { filters, health, metrics, log }),

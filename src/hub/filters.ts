@@ -13,10 +13,12 @@ import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { OwedHooks } from '../pipeline/filtered-watch.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
+import { FailureLog } from './failure-log.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
-export class EnabledFilters implements FilterChain {
+export class EnabledFilters implements FilterChain, Disposable {
   readonly #filters: Filters
+  readonly #failures: FailureLog
   readonly #verdicts: NetworkVerdicts
   #builtIn: readonly FilterDefinition[]
   #config: HubConfig
@@ -25,15 +27,20 @@ export class EnabledFilters implements FilterChain {
   constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
     this.#config = config
     this.#verdicts = verdicts
+    this.#failures = new FailureLog(log)
     this.#builtIn = allFilters(verdicts, propagationOf(config))
     this.#filters = new Filters(enabled(config, this.#builtIn), inputsOf(config), {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
-        log.error({ filter, err }, 'a filter failed')
+        this.#failures.add(filter, err)
       },
       onLook: (filter, result) => metrics.filterLooks.add({ filter, result }),
     })
+  }
+
+  [Symbol.dispose](): void {
+    this.#failures[Symbol.dispose]()
   }
 
   chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
