@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from './json.ts'
+import { isList, isObject, type Json, type JsonObject } from './json.ts'
 
 /** What is at `path`; `undefined` where the way there ends. */
 export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
@@ -10,22 +10,33 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
   return here
 }
 
-/** The text at `path`; empty where there is none. */
-export function textAt(value: Json | undefined, ...path: readonly string[]): string {
+/** The text at `path`; `undefined` where there is none. */
+export function givenText(value: Json | undefined, ...path: readonly string[]): string | undefined {
   const found = at(value, ...path)
-  return typeof found === 'string' ? found : ''
+  return typeof found === 'string' ? found : undefined
+}
+
+/** The text at `path`; empty where there is none. */
+export const textAt = (value: Json | undefined, ...path: readonly string[]): string =>
+  givenText(value, ...path) ?? ''
+
+/** The object at `path`; `undefined` where there is none. */
+export function givenObject(
+  value: Json | undefined,
+  ...path: readonly string[]
+): JsonObject | undefined {
+  const found = at(value, ...path)
+  return isObject(found) ? found : undefined
 }
 
 /** The object at `path`; an empty one where there is none. */
-export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject {
-  const found = at(value, ...path)
-  return isObject(found) ? found : {}
-}
+export const objectAt = (value: Json | undefined, ...path: readonly string[]): JsonObject =>
+  givenObject(value, ...path) ?? {}
 
 /** The list at `path`; an empty one where there is none. */
 export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
   const found = at(value, ...path)
-  return Array.isArray(found) ? (found as readonly Json[]) : []
+  return isList(found) ? found : []
 }
 
 /** A copy with `member` at `path`, which is made where it ends; `undefined` takes out what is there. */

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../kube/json.ts'
-import { listAt, objectAt, textAt } from './members.ts'
+import { givenObject, givenText, listAt } from '../kube/json-at.ts'
 
 /** What the rules know of a NodePool. */
 export interface PoolFacts {
@@ -28,10 +28,10 @@ export interface Context {
 
 /** The key of an object among those seen before. */
 export function identityOf(object: JsonObject): string | undefined {
-  const name = textAt(object, 'metadata', 'name')
-  const kind = textAt(object, 'kind')
+  const name = givenText(object, 'metadata', 'name')
+  const kind = givenText(object, 'kind')
   if (name === undefined || kind === undefined) return undefined
-  return `${kind}/${textAt(object, 'metadata', 'namespace') ?? 'default'}/${name}`
+  return `${kind}/${givenText(object, 'metadata', 'namespace') ?? 'default'}/${name}`
 }
 
 /** What the NodePools and Namespaces among some objects say. `given` comes before what a NodePool of that name says. */
@@ -42,7 +42,7 @@ export function contextOf(
   const pools = new Map<string, PoolFacts>()
   const namespaces = new Map<string, PodSecurity>()
   for (const object of objects) {
-    const name = textAt(object, 'metadata', 'name')
+    const name = givenText(object, 'metadata', 'name')
     if (name === undefined) continue
     if (isNodePool(object)) pools.set(name, poolFacts(object))
     else if (object['kind'] === 'Namespace') namespaces.set(name, podSecurityOf(object))
@@ -53,15 +53,15 @@ export function contextOf(
 
 export const isNodePool = (object: JsonObject): boolean =>
   object['kind'] === 'NodePool' &&
-  textAt(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
+  givenText(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
 
 /** What a NodePool of any version says of itself. */
 function poolFacts(pool: JsonObject): PoolFacts {
-  const spec = objectAt(pool, 'spec')
-  const status = objectAt(pool, 'status')
+  const spec = givenObject(pool, 'spec')
+  const status = givenObject(pool, 'status')
   const counts = [status?.['readyNodeNum'], status?.['unreadyNodeNum']]
   const counted = counts.filter((count) => typeof count === 'number')
-  const labels = objectAt(spec, 'labels')
+  const labels = givenObject(spec, 'labels')
   return {
     hostNetwork: spec?.['hostNetwork'] === true,
     ...(counted.length > 0 && { nodes: counted.reduce((sum, count) => sum + count, 0) }),
@@ -73,7 +73,9 @@ function poolFacts(pool: JsonObject): PoolFacts {
 const podSecurity = 'pod-security.kubernetes.io/'
 
 function podSecurityOf(namespace: JsonObject): PodSecurity {
-  const labels = objectAt(namespace, 'metadata', 'labels')
-  const [enforce, warn] = ['enforce', 'warn'].map((mode) => textAt(labels, `${podSecurity}${mode}`))
+  const labels = givenObject(namespace, 'metadata', 'labels')
+  const [enforce, warn] = ['enforce', 'warn'].map((mode) =>
+    givenText(labels, `${podSecurity}${mode}`),
+  )
   return { ...(enforce !== undefined && { enforce }), ...(warn !== undefined && { warn }) }
 }

@@ -1,7 +1,7 @@
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../kube/node-pool.ts'
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { Context, PoolFacts } from './context.ts'
-import { listAt, objectAt, textAt } from './members.ts'
+import { givenObject, givenText, listAt, objectAt } from '../kube/json-at.ts'
 import type { PodSubject } from './pod.ts'
 
 /** Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes tell. */
@@ -61,7 +61,7 @@ const nodeOfUnknown = (name: string): KnownNode => ({
 
 /** Whether it may go there: false only where something that is known forbids it. */
 function admits(pod: PodSubject, node: KnownNode): boolean {
-  const selector = objectAt(pod.spec, 'nodeSelector') ?? {}
+  const selector = objectAt(pod.spec, 'nodeSelector')
   for (const [key, value] of Object.entries(selector)) {
     if (node.labels.has(key) && node.labels.get(key) !== value) return false
   }
@@ -73,11 +73,11 @@ function admits(pod: PodSubject, node: KnownNode): boolean {
 
 /** Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well. */
 export const isExcluded = (pod: PodSubject): boolean =>
-  textAt(pod.metadata, 'annotations', excludeAnnotation) === 'true'
+  givenText(pod.metadata, 'annotations', excludeAnnotation) === 'true'
 
 /** The required terms of node affinity, of which one has to match; `undefined` where none are required. */
 export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
-  const required = objectAt(
+  const required = givenObject(
     pod.spec,
     'affinity',
     'nodeAffinity',
@@ -94,11 +94,11 @@ function termMay(term: Json, node: KnownNode): boolean {
 }
 
 function expressionMay(expression: Json, { labels }: KnownNode): boolean {
-  const key = textAt(expression, 'key')
+  const key = givenText(expression, 'key')
   if (key === undefined || !labels.has(key)) return true
   const value = labels.get(key)
   const values = listAt(expression, 'values')
-  switch (textAt(expression, 'operator')) {
+  switch (givenText(expression, 'operator')) {
     case 'In':
       return value !== undefined && values.includes(value)
     case 'NotIn':
@@ -128,10 +128,10 @@ function isTolerated(taint: JsonObject, pod: PodSubject): boolean {
 
 /** The pools that nodeSelector and affinity name. */
 function poolsNamed(pod: PodSubject): readonly string[] {
-  const selected = textAt(pod.spec, 'nodeSelector', nodePoolLabel)
+  const selected = givenText(pod.spec, 'nodeSelector', nodePoolLabel)
   const required = (requiredTerms(pod) ?? []).flatMap((term) =>
     listAt(term, 'matchExpressions').flatMap((expression) =>
-      textAt(expression, 'key') === nodePoolLabel && textAt(expression, 'operator') === 'In'
+      givenText(expression, 'key') === nodePoolLabel && givenText(expression, 'operator') === 'In'
         ? listAt(expression, 'values').filter((value) => typeof value === 'string')
         : [],
     ),

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../kube/json.ts'
 import type { Path } from './finding.ts'
-import { at, listAt, objectAt, textAt } from './members.ts'
+import { at, givenObject, givenText, listAt, objectAt, textAt } from '../kube/json-at.ts'
 
 /** A pod, or the template that pods are made of, wherever it stands. */
 export interface PodSubject {
@@ -45,28 +45,28 @@ const ofSpec = ['affinity', 'containers', 'dnsPolicy', 'hostNetwork', 'nodeSelec
 
 /** The pod or the templates of pods in an object; none in an object of another kind. */
 export function podsOf(object: JsonObject): readonly PodSubject[] {
-  const kind = textAt(object, 'kind')
+  const kind = givenText(object, 'kind')
   if (kind === undefined) return fragmentOf(object)
   if (kind === 'Pod') return [subjectAt(object, [])]
   if (kind === 'YurtAppSet' || kind === 'YurtAppDaemon') {
     return workloadTemplates
-      .filter((way) => objectAt(object, ...way) !== undefined)
+      .filter((way) => givenObject(object, ...way) !== undefined)
       .map((way) => subjectAt(object, [...way, 'spec', 'template']))
   }
   const way = Object.hasOwn(templates, kind) ? templates[kind] : undefined
-  return way && objectAt(object, ...way) ? [subjectAt(object, way)] : []
+  return way && givenObject(object, ...way) ? [subjectAt(object, way)] : []
 }
 
 function subjectAt(owner: JsonObject, base: readonly string[]): PodSubject {
-  const pod = objectAt(owner, ...base)
+  const pod = givenObject(owner, ...base)
   return {
-    kind: textAt(owner, 'kind') ?? '',
-    namespace: textAt(owner, 'metadata', 'namespace') ?? 'default',
-    name: textAt(owner, 'metadata', 'name') ?? textAt(owner, 'metadata', 'generateName') ?? '',
+    kind: textAt(owner, 'kind'),
+    namespace: givenText(owner, 'metadata', 'namespace') ?? 'default',
+    name: givenText(owner, 'metadata', 'name') ?? textAt(owner, 'metadata', 'generateName'),
     owner,
     base,
-    metadata: objectAt(pod, 'metadata') ?? {},
-    spec: objectAt(pod, 'spec') ?? {},
+    metadata: objectAt(pod, 'metadata'),
+    spec: objectAt(pod, 'spec'),
   }
 }
 
@@ -113,8 +113,8 @@ export function portsOf(pod: PodSubject): readonly Port[] {
           {
             containerPort,
             hostPort: hostPort === 0 && onHostNetwork(pod) ? containerPort : hostPort,
-            protocol: textAt(port, 'protocol') ?? 'TCP',
-            hostIP: textAt(port, 'hostIP') ?? '0.0.0.0',
+            protocol: givenText(port, 'protocol') ?? 'TCP',
+            hostIP: givenText(port, 'hostIP') ?? '0.0.0.0',
             path: inSpec(pod, list, number, 'ports', each),
           },
         ]

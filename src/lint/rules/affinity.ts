@@ -1,6 +1,6 @@
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import { listAt } from '../members.ts'
+import { listAt } from '../../kube/json-at.ts'
 import { requiredTerms } from '../placement.ts'
 import { inSpec } from '../pod.ts'
 import type { PodRule } from '../rule.ts'

@@ -2,9 +2,9 @@ import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
 import { placementOf } from '../placement.ts'
 import type { PodRule } from '../rule.ts'
-import { textAt } from '../members.ts'
+import { givenText } from '../../kube/json-at.ts'
 
-const policyOf = (pod: PodSubject): string => textAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
+const policyOf = (pod: PodSubject): string => givenText(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 
 /** No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all, as the node's resolvers are not asked. */
 export const clusterDnsWithoutCluster: PodRule = {
@@ -48,7 +48,7 @@ export const hostDnsOnStandardNode: PodRule = {
     if (!onHostNetwork(pod) || policyOf(pod) !== 'ClusterFirst' || pod.fragment) return
     const { standard, unknown } = placementOf(pod, context)
     if (!standard || unknown.length > 0) return
-    const given = textAt(pod.spec, 'dnsPolicy') !== undefined
+    const given = givenText(pod.spec, 'dnsPolicy') !== undefined
     yield {
       path: inSpec(pod, given ? 'dnsPolicy' : 'hostNetwork'),
       message:

@@ -1,6 +1,6 @@
 import { excludeAnnotation, nodePoolLabel } from '../../kube/node-pool.ts'
 import { documents } from '../documents.ts'
-import { at, textAt } from '../members.ts'
+import { at, givenText } from '../../kube/json-at.ts'
 import { isExcluded, placementOf } from '../placement.ts'
 import { inMetadata, inSpec, onHostNetwork } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -38,7 +38,7 @@ export const unknownPool: PodRule = {
   document: documents.proposal,
   *check(pod, context) {
     for (const name of placementOf(pod, context).unknown) {
-      const selected = textAt(pod.spec, 'nodeSelector', nodePoolLabel) === name
+      const selected = givenText(pod.spec, 'nodeSelector', nodePoolLabel) === name
       yield {
         path: selected ? inSpec(pod, 'nodeSelector', nodePoolLabel) : inSpec(pod, 'affinity'),
         message: `nothing says whether pool ${name} is a host-network pool: give its NodePool, or --pool ${name}=host-network or ${name}=standard`,

@@ -1,7 +1,7 @@
 import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import { at, listAt, objectAt, textAt } from '../members.ts'
+import { at, givenText, listAt, objectAt, textAt } from '../../kube/json-at.ts'
 import type { ObjectRule } from '../rule.ts'
 
 /** Flags of the kubelet that ended, and with which release. It does not start with a flag that it does not know. */
@@ -49,7 +49,7 @@ export const kubeletFlags: ObjectRule = {
 /** What a kubelet is started with: lines of its environment file, or kubeletExtraArgs of a kubeadm configuration. */
 function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string }> {
   if (object['kind'] === 'KubeletFlags') {
-    for (const [name, words] of Object.entries(objectAt(object, 'variables') ?? {}))
+    for (const [name, words] of Object.entries(objectAt(object, 'variables')))
       for (const [index, text] of (isList(words) ? words : []).entries())
         if (typeof text === 'string') yield { path: ['variables', name, index], text }
   }
@@ -59,7 +59,7 @@ function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string 
     for (const name of Object.keys(extra)) yield { path: [...path, name], text: `--${name}` }
   } else {
     for (const [index, each] of listAt(object, ...path).entries())
-      yield { path: [...path, index], text: `--${textAt(each, 'name') ?? ''}` }
+      yield { path: [...path, index], text: `--${textAt(each, 'name')}` }
   }
 }
 
@@ -72,10 +72,10 @@ export const loopbackOnly: ObjectRule = {
     'It makes a node Ready without a pod network, as a host-network pool needs it. A pod without hostNetwork gets no address there, and its sandbox is made again for ever.',
   document: documents.cni,
   *check(object) {
-    if (textAt(object, 'cniVersion') === undefined) return
+    if (givenText(object, 'cniVersion') === undefined) return
     const plugins = isList(object['plugins'])
-      ? object['plugins'].map((plugin) => textAt(plugin, 'type'))
-      : [textAt(object, 'type')]
+      ? object['plugins'].map((plugin) => givenText(plugin, 'type'))
+      : [givenText(object, 'type')]
     if (plugins.length === 0 || plugins.some((plugin) => plugin !== 'loopback')) return
     yield {
       path: isList(object['plugins']) ? ['plugins'] : ['type'],

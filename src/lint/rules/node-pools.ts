@@ -1,4 +1,4 @@
-import { at, textAt } from '../members.ts'
+import { at, givenText } from '../../kube/json-at.ts'
 import { isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { ObjectRule } from '../rule.ts'
@@ -12,7 +12,7 @@ export const cloudPool: ObjectRule = {
   document: documents.proposal,
   *check(object) {
     if (!isNodePool(object) || at(object, 'spec', 'hostNetwork') !== true) return
-    if (textAt(object, 'spec', 'type')?.toLowerCase() !== 'cloud') return
+    if (givenText(object, 'spec', 'type')?.toLowerCase() !== 'cloud') return
     yield {
       path: ['spec', 'type'],
       message: 'a host-network pool is refused as type Cloud: use type: Edge',
@@ -30,7 +30,7 @@ export const poolVersion: ObjectRule = {
   document: documents.withdrawal,
   *check(object) {
     if (!isNodePool(object) || at(object, 'spec', 'hostNetwork') === undefined) return
-    const version = textAt(object, 'apiVersion')?.split('/')[1]
+    const version = givenText(object, 'apiVersion')?.split('/')[1]
     const path = ['apiVersion']
     if (version === 'v1alpha1') {
       yield {

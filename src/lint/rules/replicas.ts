@@ -2,7 +2,7 @@ import type { JsonObject } from '../../kube/json.ts'
 import type { Context } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import { at, objectAt, textAt } from '../members.ts'
+import { at, givenObject, givenText } from '../../kube/json-at.ts'
 import { placementOf } from '../placement.ts'
 import { portsOf, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -10,7 +10,7 @@ import { numberAt, takenPorts } from './ports.ts'
 
 /** How many pods there are to be at once, and where that stands. */
 function wanted(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
-  const spec = objectAt(pod.owner, 'spec')
+  const spec = givenObject(pod.owner, 'spec')
   switch (pod.kind) {
     case 'Deployment':
     case 'ReplicaSet':
@@ -72,7 +72,7 @@ export const rolloutStalls: PodRule = {
     if (pods === undefined || nodes === undefined || ports === '') return
     if (pods.count === 0 || pods.count !== nodes || mayBeMissing(pod.owner, pods.count) > 0) return
     yield {
-      path: objectAt(pod.owner, 'spec', 'strategy') ? ['spec', 'strategy'] : pods.path,
+      path: givenObject(pod.owner, 'spec', 'strategy') ? ['spec', 'strategy'] : pods.path,
       message: `every one of the ${nodes} nodes has port ${ports} taken, and no pod may be missing during an update: set strategy.rollingUpdate.maxUnavailable to 1 or more (and maxSurge to 0), or type Recreate`,
     }
   },
@@ -80,7 +80,7 @@ export const rolloutStalls: PodRule = {
 
 /** How many pods a rolling update may end before others are ready; percents are rounded down (pkg/controller/deployment/util). */
 function mayBeMissing(deployment: JsonObject, replicas: number): number {
-  if (textAt(deployment, 'spec', 'strategy', 'type') === 'Recreate') return replicas
+  if (givenText(deployment, 'spec', 'strategy', 'type') === 'Recreate') return replicas
   const given = at(deployment, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') ?? '25%'
   if (typeof given === 'number') return given
   const percent = typeof given === 'string' ? /^(\d+)%$/.exec(given)?.[1] : undefined
