@@ -13,6 +13,7 @@ export const discardcloudservice: FilterDefinition<never> = {
   create: () => (service) => {
     if (discarded.has(`${service.namespace}/${service.name}`)) return 'withhold'
     return service.kind === 'Service' &&
+      service.mentions('svc.openyurt.io') &&
       service.annotation('svc.openyurt.io/discard') === 'true' &&
       service.value(['spec', 'type']) === 'LoadBalancer'
       ? 'withhold'

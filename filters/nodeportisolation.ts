@@ -18,7 +18,7 @@ export const nodeportisolation: FilterDefinition<'pool'> = {
 const listeningIn =
   (pool: string): Filter =>
   (service) => {
-    if (service.kind !== 'Service') return 'leave'
+    if (service.kind !== 'Service' || !service.mentions('nodeport.openyurt.io')) return 'leave'
     const listen = service.annotation('nodeport.openyurt.io/listen')
     if (listen === undefined) return 'leave'
     const type = service.value(['spec', 'type'])

@@ -37,5 +37,5 @@ function pointingTo({ host, port }: HubAddress): Filter {
   const edits = kindsOfContainers.map((containers): Edit => {
     return { op: 'each', path: ['spec', containers, '*', 'env'], change }
   })
-  return ({ kind }) => (kind === 'Pod' ? edits : 'leave')
+  return (pod) => (pod.kind === 'Pod' && pod.mentions('KUBERNETES_SERVICE_') ? edits : 'leave')
 }

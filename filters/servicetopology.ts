@@ -25,6 +25,7 @@ export const servicetopology: FilterDefinition<'nodeName' | 'pool' | 'poolNodes'
   awaits: ['pool', 'poolNodes', 'topologies'],
   create({ nodeName, pool, poolNodes, topologies }) {
     if (!topologies) return undefined
+    if (Object.keys(topologies).length === 0) return undefined
     const onNode = new Set([nodeName])
     // In no pool, a node is all there is near it.
     const inPool = pool === null ? onNode : poolNodes ? new Set(poolNodes) : undefined

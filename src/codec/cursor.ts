@@ -33,6 +33,11 @@ export interface Cursor extends Element {
   readonly kind: string
   /** `v1`, or `group/version`. */
   readonly apiVersion: string
+  /**
+   * Whether some text may stand anywhere in the object, in a key or in a value: false where it surely does not, without reading the object.
+   * For a first look at what mostly leaves as it is. Names of fields do not count, since protobuf has none.
+   */
+  mentions(text: string): boolean
   label(key: string): string | undefined
   annotation(key: string): string | undefined
   /**

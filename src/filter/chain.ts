@@ -158,7 +158,10 @@ const left: Judged = { verdict: 'left', failed: false }
 const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
   if (gvk.kind !== 'Pod' || gvk.group !== '') return false
   try {
-    return cursorOf(encoding, gvk, object).annotation('kubernetes.io/config.mirror') !== undefined
+    const pod = cursorOf(encoding, gvk, object)
+    return (
+      pod.mentions('config.mirror') && pod.annotation('kubernetes.io/config.mirror') !== undefined
+    )
   } catch {
     // What cannot be read is the filters' to fail at.
     return false

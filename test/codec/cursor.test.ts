@@ -255,3 +255,40 @@ void t.test('everything at a path comes as JSON has it, in both encodings', asyn
     code: 'PATH_ERROR',
   })
 })
+
+const mentioning = (encoding: Encoding, text: string): Cursor => {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default', annotations: { 'a/b': 'c' } },
+    spec: { containers: [{ name: 'web', env: [{ name: text, value: 'here' }] }] },
+  }
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  return cursorOf(encoding, gvk, encoded(encoding, gvk, pod))
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what ${encoding} does not mention is in no key and no value`, async (t) => {
+    const pod = mentioning(encoding, 'KUBERNETES_SERVICE_HOST')
+    t.ok(pod.mentions('KUBERNETES_SERVICE_'))
+    t.ok(pod.mentions('a/b'))
+    t.ok(pod.mentions('web'))
+    t.notOk(pod.mentions('KUBERNETES_SERVICE_PORT'))
+    t.notOk(pod.mentions('c/b'))
+    for (const name of ['"quoted"', 'back\\slash', 'a\nline', 'ünïcode', '<&>']) {
+      t.ok(mentioning(encoding, name).mentions(name), name)
+    }
+  })
+}
+
+void t.test('a text that JSON has written with escapes may stand there', async (t) => {
+  const read = (text: string): Cursor => {
+    const bytes = Buffer.from(`{"kind":"Pod","metadata":{"name":"web"},"spec":{"x":"${text}"}}`)
+    const object = { namespace: '', name: 'web', uid: '', resourceVersion: '', bytes }
+    return cursorOf('json', { group: '', version: 'v1', kind: 'Pod' }, object)
+  }
+  t.ok(read('\\u004bUBERNETES').mentions('KUBERNETES'))
+  t.ok(read('KUBERNETE\\u0053').mentions('KUBERNETES'))
+  t.ok(read('a\\/b').mentions('a/b'))
+  t.notOk(read('a\\nb').mentions('KUBERNETES'))
+})

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { serviceenvupdater } from '../../filters/serviceenvupdater.ts'
+import { readObject } from '../../src/codec/object.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { judged, lookOf, made } from '../kit/look.ts'
 
 const filter = made(serviceenvupdater, { hubAddress: { host: '169.254.2.1', port: 10268 } })
 
@@ -105,4 +106,14 @@ void t.test('where pods cannot reach the hub, it does nothing', async (t) => {
     serviceenvupdater.create({ hubAddress: null }, () => undefined),
     undefined,
   )
+})
+
+void t.test('a variable is found however JSON writes its name', async (t) => {
+  const text = JSON.stringify(pod({ containers: [[host()]] }))
+  const escaped = text.replace('"KUBERNETES_', '"\\u004bUBERNETES_')
+  t.not(escaped, text)
+  const { object } = readObject('json', 'object', Buffer.from(escaped))
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  const look = judged(filter, 'json', gvk, object)
+  t.match(Buffer.from(look?.bytes ?? '').toString(), '"value":"169.254.2.1"')
 })

@@ -34,6 +34,10 @@ export class JsonCursor implements Cursor {
     return text(this.value(['apiVersion'])) ?? ''
   }
 
+  mentions(text: string): boolean {
+    return this.#bytes.includes(text) || this.#bytes.includes(escapeOf(text))
+  }
+
   label(key: string): string | undefined {
     return text(this.value(['metadata', 'labels', key]))
   }
@@ -97,6 +101,12 @@ export class JsonElement implements Element {
     return countAt(this.#bytes, locate(this.#bytes, this.#at, path))
   }
 }
+
+/** What stands in JSON wherever a text is written otherwise than it is: some characters have escapes besides the one that all have. */
+const escapeOf = (text: string): string => (hasShortEscape.test(text) ? '\\' : '\\u')
+
+// oxlint-disable-next-line no-control-regex
+const hasShortEscape = /["\\/\u0000-\u001f]/
 
 function scalarAt(bytes: Buffer, at: number): Scalar | undefined {
   const first = at < 0 ? undefined : bytes[at]

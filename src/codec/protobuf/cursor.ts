@@ -43,6 +43,10 @@ export class ProtobufCursor implements Cursor {
     return apiVersionOf(this.#gvk)
   }
 
+  mentions(text: string): boolean {
+    return this.#top.some(({ bytes }) => bytes.includes(text))
+  }
+
   label(key: string): string | undefined {
     return text(this.value(['metadata', 'labels', key]))
   }

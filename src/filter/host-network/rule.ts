@@ -9,7 +9,8 @@ const mirrorAnnotation = 'kubernetes.io/config.mirror'
 export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
   if (pod.kind !== 'Pod' || pod.value(['spec', 'hostNetwork']) === true) return false
   const at = pod.value(['spec', 'nodeName'])
-  return (at === undefined || at === nodeName) && pod.annotation(mirrorAnnotation) === undefined
+  if (at !== undefined && at !== nodeName) return false
+  return !pod.mentions('config.mirror') || pod.annotation(mirrorAnnotation) === undefined
 }
 
 /**
