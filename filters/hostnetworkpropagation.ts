@@ -43,7 +43,7 @@ export const hostnetworkpropagation = (
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
       const judged: Judged[] = []
       for (const { cursor, uid } of pods) {
-        const verdict = unlessUnreadable(() => verdictOn(cursor, uid))
+        const verdict = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))
         if (verdict !== undefined && uid !== '') judged.push([uid, verdict])
       }

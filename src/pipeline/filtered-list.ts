@@ -1,3 +1,4 @@
+import { turn } from '../base/clock.ts'
 import { BrokenAnswer } from '../cache/recorder.ts'
 import { objectKind, type ListBatch, type ListStream } from '../codec/list.ts'
 import { listHead } from '../codec/render.ts'
@@ -30,7 +31,8 @@ export async function filteredList(
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
   const settle = (batch: ListBatch): Promise<void> => settled(chain, gvk, form, batch.objects)
-  return { ...reply, headers, list: await staged(list, form, settle, look) }
+  const batches = chain.settles ? onceSettled(list.batches, settle) : list.batches
+  return { ...reply, headers, list: await staged({ ...streamOf(list), batches }, form, look) }
 }
 
 /** What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own bytes. */
@@ -65,14 +67,12 @@ async function* each(
 async function staged(
   list: ListStream,
   { encoding, shape }: Form,
-  settle: (batch: ListBatch) => Promise<void>,
   look: (batch: ListBatch) => ListBatch,
 ): Promise<ListStream> {
   const batches: ListBatch[] = []
   let changed = false
   try {
     for await (const batch of list.batches) {
-      await settle(batch)
       const shown = look(batch)
       changed ||= shown !== batch
       batches.push(shown)
@@ -95,6 +95,28 @@ async function staged(
 
 async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
   yield* batches
+}
+
+/** All batches, once what is to be settled of each is: a disk is waited for once, and not at every batch. */
+async function* onceSettled(
+  batches: AsyncIterable<ListBatch>,
+  settle: (batch: ListBatch) => Promise<void>,
+): AsyncGenerator<ListBatch> {
+  const waiting: ListBatch[] = []
+  const settling: Promise<void>[] = []
+  let refused = false
+  for await (const batch of batches) {
+    const isSettled = settle(batch)
+    isSettled.catch(() => (refused = true))
+    settling.push(isSettled)
+    waiting.push(batch)
+    if (refused) break
+  }
+  await Promise.all(settling)
+  for (let batch = waiting.shift(); batch; batch = waiting.shift()) {
+    yield batch
+    await turn()
+  }
 }
 
 /** The same list; `onListed` is told its version before its end is given out. */

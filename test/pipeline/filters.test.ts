@@ -257,3 +257,45 @@ void t.test('what a filter settles is settled before anything is shown', async (
   const refused = await handler(exchangeOf('/api/v1/services')).catch((cause: unknown) => cause)
   t.match(refused, { status: { code: 503 } }, 'a list that cannot be shown is refused')
 })
+
+void t.test('a list is settled in one go, and none of it is judged before', async (t) => {
+  const onDisk = Promise.withResolvers<void>()
+  const lastAsked = Promise.withResolvers<void>()
+  let [asked, judged] = [0, 0]
+  const settling: FilterDefinition = {
+    ...(waiting as FilterDefinition),
+    awaits: [],
+    create: () => ({
+      filter: () => {
+        judged += 1
+        return 'leave'
+      },
+      before: (objects) => {
+        asked += objects.length
+        if (asked === 3) lastAsked.resolve()
+        return onDisk.promise
+      },
+    }),
+  }
+  const batches = ['a', 'b', 'c'].map((name) => {
+    const bytes = Buffer.from(`{"metadata":{"name":"${name}"}}`)
+    return { objects: [{ namespace: '', name, uid: name, resourceVersion: '7', bytes }] }
+  })
+  const stream = list(false)
+  const handler = withFilters(filteringOf(new Filters([settling], inputsOf(), telling)))
+  const answered = handler(async () => ({
+    ...stream,
+    form: objectForm('json'),
+    list: { ...stream.list, batches: inTurn(batches) },
+  }))(exchangeOf('/api/v1/services'))
+  // The first batch is not waited for before the last one is settled, too.
+  await lastAsked.promise
+  t.equal(judged, 0)
+  onDisk.resolve()
+  t.match(await answered, { kind: 'list', status: 200 })
+  t.equal(judged, 3)
+})
+
+async function* inTurn<T>(all: readonly T[]): AsyncGenerator<T> {
+  yield* all
+}
