@@ -11,7 +11,6 @@ import {
   MadeList,
   MadeMap,
   memberOf,
-  rangeOf,
   shownKey,
   typeOf,
   type Value,
@@ -345,7 +344,7 @@ export class Compiler {
       run(evaluation) {
         const over = range(evaluation)
         if (over instanceof Failure) return over
-        const list = rangeOf(over)
+        const list = evaluation.rangeOf(over)
         if (!list) return new Failure(`no such overload: ${typeOf(over)}.${name}()`)
         const each = function* (): Generator<readonly [Value, Value, Value]> {
           for (let index = 0; index < list.length; index++) {

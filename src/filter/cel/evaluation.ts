@@ -1,12 +1,15 @@
 import type { Cursor, Path } from '../../codec/cursor.ts'
 import type { Json } from '../../kube/json.ts'
-import { Failure, lifted, type Value } from './value.ts'
+import { Failure, keysOf, lifted, listOf, type List, type Value } from './value.ts'
 
 /** What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as much again four times. */
 const mostSteps = 50_000
 
 /** Text is gone through as fast as sixty-four characters a step. */
 const charactersAStep = 64
+
+/** Keys of a map are gathered as fast as four a step. */
+const keysAStep = 4
 
 /** The longest text that an expression may make. */
 export const longestText = 64 * 1024
@@ -44,6 +47,21 @@ export class Evaluation {
 
   spendOnText(...texts: readonly string[]): void {
     this.spend(1 + texts.reduce((sum, { length }) => sum + length, 0) / charactersAStep)
+  }
+
+  /** The keys of a map, which are gathered anew each time; `undefined` where the value is none. */
+  keysOf(value: Value): readonly Value[] | undefined {
+    const keys = keysOf(value)
+    if (keys) this.spend(keys.length / keysAStep)
+    return keys
+  }
+
+  /** What a comprehension goes through: the elements of a list, the keys of a map. */
+  rangeOf(value: Value): List | undefined {
+    const list = listOf(value)
+    if (list) return list
+    const keys = this.keysOf(value)
+    return keys && { length: keys.length, at: (index) => keys[index] ?? null }
   }
 
   /** Whether the object has anything at a path; nothing is decoded for it. */

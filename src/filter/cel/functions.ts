@@ -1,6 +1,6 @@
 import type { Evaluation } from './evaluation.ts'
 import { boundText, inRange, itemsOf } from './operators.ts'
-import { Failure, keysOf, listOf, MadeList, typeOf, type Value } from './value.ts'
+import { Failure, listOf, MadeList, typeOf, type Value } from './value.ts'
 
 /** `values`: the receiver, where there is one, and the arguments; all of them have a value. */
 type Call = (values: readonly Value[], evaluation: Evaluation) => Value
@@ -26,7 +26,7 @@ const size: Call = ([value = null], evaluation) => {
     for (const _ of value) characters++
     return characters
   }
-  const length = listOf(value)?.length ?? keysOf(value)?.length
+  const length = listOf(value)?.length ?? evaluation.keysOf(value)?.length
   return length === undefined ? wrong('size', [value]) : BigInt(length)
 }
 

@@ -3,7 +3,7 @@ import { longestText } from './evaluation.ts'
 import {
   Failure,
   isNumber,
-  keysOf,
+  isMap,
   listOf,
   MadeList,
   memberOf,
@@ -34,9 +34,9 @@ export function isEqual(left: Value, right: Value, evaluation: Evaluation): bool
     }
     return true
   }
-  const keys = keysOf(left)
-  if (keys === undefined || one || other) return left === right
-  if (keysOf(right)?.length !== keys.length) return false
+  const keys = one || other ? undefined : evaluation.keysOf(left)
+  if (keys === undefined) return left === right
+  if (evaluation.keysOf(right)?.length !== keys.length) return false
   return keys.every((key) => {
     const [mine, its] = [memberOf(left, key), memberOf(right, key)]
     return mine !== undefined && its !== undefined && isEqual(mine, its, evaluation)
@@ -113,7 +113,7 @@ function isIn(left: Value, right: Value, evaluation: Evaluation): Value {
     for (const item of itemsOf(list)) if (isEqual(left, item, evaluation)) return true
     return false
   }
-  if (keysOf(right) === undefined) return noOverload('in', left, right)
+  if (!isMap(right)) return noOverload('in', left, right)
   return memberOf(right, left) !== undefined
 }
 

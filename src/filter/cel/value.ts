@@ -58,13 +58,7 @@ export function listOf(value: Value): List | undefined {
   return { length: items.length, at: (index) => lifted(items[index]) ?? null }
 }
 
-/** What a comprehension goes through: the elements of a list, the keys of a map. */
-export function rangeOf(value: Value): List | undefined {
-  const list = listOf(value)
-  if (list) return list
-  const keys = keysOf(value)
-  return keys && { length: keys.length, at: (index) => keys[index] ?? null }
-}
+export const isMap = (value: Value): boolean => value instanceof MadeMap || isJsonObject(value)
 
 /** The keys of a map; `undefined` where the value is none. */
 export function keysOf(value: Value): readonly Value[] | undefined {

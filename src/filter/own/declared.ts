@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument, type Document } from 'yaml'
+import { isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml'
 import type { Cursor, Edit } from '../filter.ts'
 import type { Filter, FilterDefinition, FilterRule } from '../filter.ts'
 import type { Json } from '../../kube/json.ts'
@@ -15,6 +15,8 @@ import { aboutThem, knownObjects, type KnownObjects } from './resources.ts'
 /** In one file. */
 const mostFilters = 100
 const mostEdits = 20
+/** Of a file that is no YAML, one mistake follows from another. */
+const mostErrors = 10
 
 const keys = ['name', 'components', 'group', 'resources', 'verbs', 'when', 'then', 'onError']
 /** Replies to writes as well: who writes an object is shown it as who reads it. */
@@ -29,12 +31,13 @@ export function filtersDeclaredIn(
   mistakes: Mistakes,
 ): readonly FilterDefinition[] {
   const lines = new LineCounter()
-  const document = parseDocument(content, { lineCounter: lines })
-  for (const { message, linePos } of document.errors) {
+  // The parser compares each key of a map with all before it, which takes minutes where there are many.
+  const document = parseDocument(content, { lineCounter: lines, uniqueKeys: false })
+  for (const { message, linePos } of document.errors.slice(0, mostErrors)) {
     const [{ line } = { line: 1 }] = linePos ?? []
     mistakes.say(`line ${line}`, message.split('\n')[0] ?? '')
   }
-  if (document.errors.length > 0) return []
+  if (document.errors.length > 0 || isAnyKeyTwice(document, lines, mistakes)) return []
   const list = plain(document, mistakes)
   if (list === undefined) return []
   if (!Array.isArray(list) || list.length === 0 || list.length > mostFilters) {
@@ -46,6 +49,26 @@ export function filtersDeclaredIn(
     const filter = new Declaration(place).read(fields)
     return filter ? [{ ...filter, revision: hash }] : []
   })
+}
+
+function isAnyKeyTwice(document: Document, lines: LineCounter, mistakes: Mistakes): boolean {
+  const { length } = mistakes.all
+  visit(document, {
+    Map(_key, { items }) {
+      const keys = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const { line } = lines.linePos(key.range?.[0] ?? 0)
+        if (keys.has(key.value)) {
+          mistakes.say(`line ${line}`, `${shown(key.value)} stands twice in one map`)
+          return visit.BREAK
+        }
+        keys.add(key.value)
+      }
+      return undefined
+    },
+  })
+  return mistakes.all.length > length
 }
 
 /** Aliases are unfolded, within reason. */

@@ -28,7 +28,7 @@ const verbs: Readonly<Record<ResourceVerb, true>> = {
   deletecollection: true,
 }
 
-const keys = ['name', 'rules', 'onError', 'needs', 'awaits', 'create']
+const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create']
 const ruleKeys = ['components', 'group', 'resources', 'verbs']
 
 const nameForm = /^[a-z][a-z0-9-]{0,62}$/
@@ -54,6 +54,7 @@ export function checkedDefinition(
   }
   checkKeys(value, keys, wrong)
   checkName(value['name'], wrong)
+  if (!['string', 'undefined'].includes(typeof value['revision'])) wrong('revision must be a text')
   checkRules(value['rules'], where, mistakes)
   checkOnError(value['onError'], wrong)
   checkInputs('needs', value['needs'], Object.keys(inputs), wrong)
@@ -159,6 +160,15 @@ function checkInputs(
 /** A value in a message: short, whatever it is. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'absent'
-  const text = typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? typeof value)
+  const text = typeof value === 'function' ? 'a function' : (jsonOf(value) ?? typeof value)
   return text.length > 60 ? `${text.slice(0, 57)}...` : text
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // A number that JSON does not know, or what goes round in a circle.
+    return undefined
+  }
 }

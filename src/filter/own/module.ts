@@ -28,12 +28,39 @@ export async function filtersOfModule(
   )
   if (found.length === 0) mistakes.say('', 'exports no filter definition')
   return found.flatMap(([where, value]) => {
-    const definition = checkedDefinition(value, where, mistakes)
-    if (!definition) return []
-    const unusable = whyUnusable(definition)
-    if (unusable !== undefined) mistakes.say(where, unusable)
-    return unusable === undefined ? [{ ...definition, revision: hash }] : []
+    try {
+      return definitionOf(value, where, hash, mistakes) ?? []
+    } catch (cause) {
+      mistakes.say(where, `cannot be looked at: ${reasonOf(cause)}`)
+      return []
+    }
   })
+}
+
+/** Taken out of what was exported, which may be an object of a class, and may change later. */
+function definitionOf(
+  value: unknown,
+  where: string,
+  hash: string,
+  mistakes: Mistakes,
+): FilterDefinition | undefined {
+  const definition = checkedDefinition(value, where, mistakes)
+  if (!definition) return undefined
+  const unusable = whyUnusable(definition)
+  if (unusable !== undefined) {
+    mistakes.say(where, unusable)
+    return undefined
+  }
+  const { name, rules, onError, needs, awaits } = definition
+  return {
+    name,
+    revision: hash,
+    rules,
+    onError,
+    needs,
+    ...(awaits && { awaits }),
+    create: (inputs, warn) => definition.create(inputs, warn),
+  }
 }
 
 async function loaded(

@@ -27,15 +27,22 @@ export function whyUnusable(definition: FilterDefinition): string | undefined {
     return `create throws for a made-up node: ${reasonOf(cause)}`
   }
   if (made === undefined) return undefined
-  if (typeof made !== 'function')
-    return `create must return a function or undefined, not ${shown(made)}`
-  const judgement = judged(made as Filter, definition)
+  const filter = filterIn(made)
+  if (!filter)
+    return `create must return a function, { filter, before } or undefined, not ${shown(made)}`
+  const judgement = judged(filter, definition)
   if (judgement === threw || isJudgement(judgement)) return undefined
   if (judgement instanceof Promise) {
     judgement.catch(() => undefined)
     return 'the filter is asynchronous: it must answer at once'
   }
   return `the filter must answer 'leave', 'withhold' or a list of edits, not ${shown(judgement)}`
+}
+
+function filterIn(made: unknown): Filter | undefined {
+  const isSettling = isFields(made) && typeof made['before'] === 'function'
+  const filter = isSettling ? made['filter'] : made
+  return typeof filter === 'function' ? (filter as Filter) : undefined
 }
 
 const threw = Symbol('threw')
@@ -57,5 +64,7 @@ const isJudgement = (value: unknown): boolean =>
 
 const isEdit = (value: unknown): boolean =>
   isFields(value) &&
-  (value['op'] === 'set' || value['op'] === 'remove') &&
-  Array.isArray(value['path'])
+  Array.isArray(value['path']) &&
+  (value['op'] === 'set' ||
+    value['op'] === 'remove' ||
+    (value['op'] === 'each' && typeof value['change'] === 'function'))

@@ -249,6 +249,22 @@ void t.test('what would have no bound is refused', async (t) => {
   ])
 })
 
+void t.test('the keys of a map cost something each time that they are gathered', async (t) => {
+  const keys = (count: number): JsonObject => ({
+    metadata: { name: 'a' },
+    data: Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${at}`, ''])),
+  })
+  const attempt = (text: string, of: JsonObject): unknown =>
+    program(text, [any]).evaluate(cursorOf('json', gvk, encoded('json', gvk, of)), known)
+  const costly = { code: 'TOO_COSTLY' }
+  t.equal(attempt(`object.data.exists(key, key == 'none')`, keys(5000)), false)
+  t.equal(attempt('object.data.all(key, size(object.data) == 100)', keys(100)), true)
+  t.throws(() => attempt('object.data.all(key, size(object.data) > 0)', keys(5000)), costly)
+  t.throws(() => attempt(`object.data.all(key, object.data != {'a': ''})`, keys(5000)), costly)
+  const few = `[${Array.from({ length: 50 }, (_, at) => at).join()}]`
+  t.throws(() => attempt(`${few}.all(x, object.data.exists(key, true))`, keys(5000)), costly)
+})
+
 void t.test(
   'an evaluation that goes on for too long is broken off, whatever stands around it',
   async (t) => {

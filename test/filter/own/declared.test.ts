@@ -261,6 +261,20 @@ void t.test('paths are looked up for each resource of the filter', async (t) => 
   t.strictSame(await of('networking.k8s.io', 'ingresses', 'object.metadata.labels.x'), [])
 })
 
+void t.test(
+  'a key that stands twice is refused, and many keys are gone through once',
+  async (t) => {
+    t.strictSame(await mistakesIn('- name: a\n  name: b\n'), [
+      'line 2: "name" stands twice in one map',
+    ])
+    const many = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: 1\n`).join('')
+    const mistakes = await mistakesIn(`- name: a\n${many}`)
+    t.equal(mistakes.length, 101, 'not all of them are said')
+    t.match(mistakes[0], 'line 1, filter 1: key-0 is not known')
+    t.equal(mistakes.at(-1), 'and more')
+  },
+)
+
 void t.test('what is no list of filters is refused', async (t) => {
   t.match(await mistakesIn('a: ['), [/^line 1: /])
   t.match(await mistakesIn('name: x'), [/must be a list of filters/])

@@ -1,8 +1,14 @@
 import t from 'tap'
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cursorOf } from '../../../src/codec/cursor.ts'
 import { loadFilters } from '../../../src/filter/own/load.ts'
+import { inputsOf } from '../../kit/inputs.ts'
 import { FilterFolder, moduleOf } from '../../kit/own-filter.ts'
+
+const service = { group: '', version: 'v1', kind: 'Service' }
+const named = { namespace: 'default', name: 'web', uid: '', resourceVersion: '' }
+const object = { ...named, bytes: Buffer.from('{"metadata":{"name":"web"}}') }
 
 /** What is wrong with a file, without its name in front. */
 async function mistakesIn(file: string, taken: readonly string[] = []): Promise<readonly string[]> {
@@ -115,13 +121,58 @@ void t.test('a filter is tried on a made-up object for a made-up node', async (t
   ])
   t.match(await tried(`[{ op: 'delete', path: ['a'] }]`), [/must answer/])
   t.match(await tried(`'leave'`, `create: () => 'leave'`), [
-    /create must return a function or undefined/,
+    /create must return a function, \{ filter, before \} or undefined/,
   ])
   t.match(await tried(`'leave'`, `create() { return this.node.name }`), [
     /create throws for a made-up node: TypeError/,
   ])
   const fine = folder.write('fine.mjs', moduleOf('a', `service.value(['x']).y.z`))
   t.strictSame(await namesIn(fine), ['a'], 'throwing at such an object is no mistake')
+})
+
+void t.test('a module may use all that a filter can', async (t) => {
+  const folder = new FilterFolder(t)
+  const each = `[{ op: 'each', path: ['spec', 'ports'], change: () => 'remove' }]`
+  t.strictSame(await namesIn(folder.write('each.mjs', moduleOf('a', each))), ['a'])
+  t.match(await mistakesIn(folder.write('half.mjs', moduleOf('a', each.replace('change', 'x')))), [
+    /must answer/,
+  ])
+  const settling = `create: () => ({ filter: () => 'leave', before: () => undefined })`
+  t.strictSame(await namesIn(folder.write('b.mjs', moduleOf('b', `'leave'`, settling))), ['b'])
+  const versioned = moduleOf('c', `'leave'`, `revision: '2'`)
+  t.strictSame(await namesIn(folder.write('c.mjs', versioned)), ['c'])
+})
+
+void t.test('a module may export an object of a class', async (t) => {
+  const file = new FilterFolder(t).write(
+    'class.mjs',
+    `${moduleOf('plain', `'leave'`).replace('export ', '')}
+     class Withholding { name = 'a'; rules = filter.rules; onError = 'pass'; needs = []; #judgement = 'withhold'
+       create() { return () => this.#judgement } }
+     export const withholding = new Withholding()`,
+  )
+  const loaded = await loadFilters([file], [])
+  const made = 'filters' in loaded && loaded.filters[0]?.create(inputsOf({}), () => undefined)
+  t.equal(typeof made === 'function' && made(cursorOf('json', service, object)), 'withhold')
+})
+
+void t.test('whatever a module exports or throws, it is said what is wrong with it', async (t) => {
+  const folder = new FilterFolder(t)
+  let at = 0
+  const tried = (text: string) => mistakesIn(folder.write(`${at++}.mjs`, text))
+  t.match(await tried(moduleOf('a', `'leave'`, 'name: 1n')), [/name must be .*, not bigint/])
+  t.match(await tried(moduleOf('a', '1n')), [/must answer .*, not bigint/])
+  t.match(await tried(`const c = {}\nc.c = c\n${moduleOf('a', `'leave'`, 'onError: c')}`), [
+    /onError must be pass or withhold, not object/,
+  ])
+  t.match(await tried(moduleOf('a', `'leave'`, 'get name() { throw new Error("no") }')), [
+    /cannot be looked at: Error: no/,
+  ])
+  const noText = 'Object.create(null)'
+  t.match(await tried(moduleOf('a', `'leave'`, `create: () => { throw ${noText} }`)), [
+    /create throws for a made-up node: what it throws is no error, but object/,
+  ])
+  t.match(await tried(`throw ${noText}`), [/cannot be loaded: what it throws is no error/])
 })
 
 void t.test('a file that others may change is not run', async (t) => {
