@@ -71,7 +71,7 @@ export function poolFactsOf(known: KnownOfPool): PoolFacts | null | undefined {
   return {
     name,
     type: read?.type ?? last?.type ?? '',
-    hostNetwork: labelled ?? read?.hostNetwork ?? last?.hostNetwork ?? unlabelled,
+    hostNetwork: labelled ?? read?.hostNetwork ?? unlabelled ?? last?.hostNetwork,
     labels: read?.labels ?? last?.labels ?? {},
     annotations: read?.annotations ?? last?.annotations ?? {},
   }

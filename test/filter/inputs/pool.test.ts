@@ -102,6 +102,8 @@ void t.test(
     t.equal(hostNetworkOf({ node: plain, isRead: false }), false, 'nobody is to be asked')
     const last = poolFactsOf(known({ node: labelled }))
     t.equal(hostNetworkOf({ node: plain, last }), true)
+    const unread = hostNetworkOf({ node: plain, last, isRead: false })
+    t.equal(unread, false, 'where the label alone counts, it is known to be gone')
     const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
     t.equal(hostNetworkOf({ node: moved, last }), undefined, 'of another pool it says nothing')
   },
