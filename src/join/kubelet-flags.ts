@@ -31,6 +31,9 @@ export class UnreadableFlags extends Error {
 
 const variable = 'KUBELET_KUBEADM_ARGS'
 
+/** systemd takes blanks on either side of the name (systemd src/basic/env-file.c). */
+const assignment = /^[ \t]*KUBELET_KUBEADM_ARGS[ \t]*=/
+
 /** The flags as one word each: `--name=value`, whether they stood so or in two words. */
 type Flag = string
 
@@ -108,7 +111,7 @@ interface ParsedFlags {
 
 function parsed(content: string): ParsedFlags {
   const lines = content === '' ? [] : content.split('\n')
-  const at = lines.findLastIndex((line) => line.trimStart().startsWith(`${variable}=`))
+  const at = lines.findLastIndex((line) => assignment.test(line))
   const line = lines[at]
   if (line === undefined) {
     return {

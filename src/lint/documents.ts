@@ -7,6 +7,8 @@ export const documents = {
     'https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy',
   podSecurity: 'https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline',
   assigning: 'https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/',
+  daemonSet:
+    'https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#how-daemon-pods-are-scheduled',
   podApi: 'https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/',
   rolling:
     'https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#rolling-update-deployment',

@@ -3,6 +3,7 @@ import { affinityNowhere, affinityTexts } from './rules/affinity.ts'
 import { clusterDnsWithoutCluster, hostDnsOnStandardNode } from './rules/dns.ts'
 import {
   excludeAnnotationValue,
+  excludedDaemonSet,
   neverScheduled,
   noPodNetwork,
   unknownPool,
@@ -29,6 +30,7 @@ export const rules: readonly Rule[] = [
   podSecurityLevel,
   excludeAnnotationValue,
   neverScheduled,
+  excludedDaemonSet,
   unchangeable,
   cloudPool,
   poolVersion,

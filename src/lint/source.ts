@@ -1,10 +1,13 @@
 import {
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   LineCounter,
   parseAllDocuments,
+  visit,
+  type Alias,
   type Document,
   type Node,
 } from 'yaml'
@@ -44,7 +47,8 @@ export function readSource(text: string): Source {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
-  const documents = parseAllDocuments(text, { lineCounter: lines, logLevel: 'error' })
+  // Merge keys, as kubectl has them.
+  const documents = parseAllDocuments(text, { lineCounter: lines, logLevel: 'error', merge: true })
   for (const document of 'empty' in documents ? [] : documents) {
     const [error] = document.errors
     const read = error ? { wrong: error.message, offset: error.pos[0] } : valueOf(document)
@@ -63,8 +67,12 @@ export function readSource(text: string): Source {
 
 type ReadDocument = { readonly value: Json } | { readonly wrong: string; readonly offset: number }
 
-/** Aliases may not multiply without end: the parser's own bound, 100 times. */
+/** Aliases may not multiply without end: the parser's own bound, 100 times. Nor may what they stand for hold itself. */
 function valueOf(document: Document): ReadDocument {
+  const endless = aliasOfItself(document)
+  if (endless) {
+    return { wrong: 'an alias stands for what it is a part of', offset: endless.range?.[0] ?? 0 }
+  }
   try {
     return { value: document.toJS() as Json }
   } catch (cause) {
@@ -74,6 +82,21 @@ function valueOf(document: Document): ReadDocument {
     }
   }
 }
+
+function aliasOfItself(document: Document): Alias | undefined {
+  let found: Alias | undefined
+  visit(document, {
+    Alias(_key, alias, around) {
+      const names = around.some((node) => isNode(node) && anchorOf(node) === alias.source)
+      if (!names || !around.includes(alias.resolve(document) as Node)) return undefined
+      found = alias
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+const anchorOf = (node: Node): string | undefined => (isAlias(node) ? undefined : node.anchor)
 
 const startOf = (document: Document): number => document.contents?.range?.[0] ?? 0
 

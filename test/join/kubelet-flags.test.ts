@@ -19,6 +19,11 @@ void t.test('labels and the kubeconfig join what is there', async (t) => {
     `# kept\nOTHER=x\nKUBELET_KUBEADM_ARGS="--a --node-labels=${labels} ${own}"`,
   )
   t.equal(
+    made('  KUBELET_KUBEADM_ARGS = "--a"\n'),
+    `KUBELET_KUBEADM_ARGS="--a --node-labels=${labels} ${own}"\n`,
+    'systemd takes blanks about the name',
+  )
+  t.equal(
     made('KUBELET_KUBEADM_ARGS="--a"\n', { ...wanted, hostNetwork: false }),
     `KUBELET_KUBEADM_ARGS="--a --node-labels=apps.openyurt.io/nodepool=p ${own}"\n`,
   )

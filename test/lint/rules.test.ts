@@ -25,6 +25,9 @@ function said(text: string, context = contextOf(pools)): string[] {
 const pod = (spec: string, metadata = 'name: p'): string =>
   `{ kind: Pod, apiVersion: v1, metadata: { ${metadata} }, spec: { ${spec} } }`
 
+const daemonSet = (spec: string, metadata: string): string =>
+  `{ kind: DaemonSet, apiVersion: apps/v1, metadata: { name: d }, spec: { template: { metadata: { ${metadata} }, spec: { ${spec} } } } }`
+
 const inPool = (name: string): string => `nodeSelector: { apps.openyurt.io/nodepool: ${name} }`
 const listening = 'containers: [{ name: c, ports: [{ containerPort: 8080 }] }]'
 const notIn = (key: string, values = '["true"]'): string =>
@@ -308,7 +311,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       what: 'on both',
-      object: `{ kind: DaemonSet, metadata: { ${excluded('"true"')} }, spec: { template: { metadata: { ${excluded('"true"')} }, spec: {} } } }`,
+      object: `{ kind: DaemonSet, metadata: { ${excluded('"true"')} }, spec: { template: { metadata: { ${excluded('"true"')} }, spec: { ${notIn('nodepool.openyurt.io/hostnetwork')} } } } }`,
       said: [],
     },
   ],
@@ -323,6 +326,25 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       what: 'it may go elsewhere',
       object: pod(inPool('std'), excluded('"true"')),
+      said: [],
+    },
+  ],
+  'excluded-daemonset': [
+    {
+      what: 'a pod for each host-network node is made in vain',
+      object: daemonSet('', excluded('"true"')),
+      said: [
+        'excluded-daemonset warning spec.template.metadata.annotations.apps.openyurt.io/exclude-host-network-pool',
+      ],
+    },
+    {
+      what: 'the template itself keeps off',
+      object: daemonSet(notIn('nodepool.openyurt.io/hostnetwork'), excluded('"true"')),
+      said: [],
+    },
+    {
+      what: 'it is for a standard pool',
+      object: daemonSet(inPool('std'), excluded('"true"')),
       said: [],
     },
   ],

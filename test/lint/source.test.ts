@@ -49,6 +49,33 @@ void t.test('aliases do not multiply without end', async (t) => {
   t.match(readSource(levels.join('')), { objects: [], mistakes: [{ message: /alias/i }] })
 })
 
+void t.test(
+  'what holds itself is no object, and what an alias stands for may be there again',
+  async (t) => {
+    for (const text of [
+      'a: &a\n  b: *a\n',
+      'a: &a [1, { b: *a }]\n',
+      '&a { <<: *a }\n',
+      '&a { *a : 1 }\n',
+    ])
+      t.match(
+        readSource(text),
+        { objects: [], mistakes: [{ line: 1 + Number(text.includes('\n  ')), message: /alias/ }] },
+        text,
+      )
+    t.match(readSource('a: &a { b: &b 1, c: *b }\nd: *a\ne: &e { f: &e 1, g: *e }\n'), {
+      objects: [{ object: { d: { c: 1 }, e: { g: 1 } } }],
+      mistakes: [],
+    })
+  },
+)
+
+void t.test('merge keys are what they are to kubectl', async (t) => {
+  const text = 'x: &x { hostNetwork: true, a: 1 }\nspec:\n  <<: *x\n  a: 2\n'
+  const [read] = readSource(text).objects
+  t.strictSame(read?.object['spec'], { hostNetwork: true, a: 2 })
+})
+
 void t.test('the kubelet’s environment files are read as its flags', async (t) => {
   const { objects } = readSource(
     '# by kubeadm\nHTTP_PROXY=x\nKUBELET_EXTRA_ARGS=--a=b  --c\nKUBELET_KUBEADM_ARGS="--d"\n',

@@ -1,4 +1,5 @@
-import { excludeAnnotation, nodePoolLabel } from '../../kube/node-pool.ts'
+import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import type { PoolFacts } from '../context.ts'
 import { documents } from '../documents.ts'
 import { at, givenText } from '../../kube/json-at.ts'
 import { isExcluded, placementOf } from '../placement.ts'
@@ -112,6 +113,31 @@ export const neverScheduled: PodRule = {
     yield {
       path: inMetadata(pod, 'annotations', excludeAnnotation),
       message: `the pod can run in ${without.hostNetwork.join(', ')} alone, and the annotation keeps it off: it stays Pending`,
+    }
+  },
+}
+
+/** Where no pool is known: that there is a host-network pool somewhere is what the annotation supposes. */
+const anyHostNetworkPool = new Map<string, PoolFacts>([
+  ['a host-network pool', { hostNetwork: true }],
+])
+
+export const excludedDaemonSet: PodRule = {
+  about: 'pod',
+  id: 'excluded-daemonset',
+  level: 'warning',
+  title: 'a DaemonSet whose pods are kept off host-network pools by the annotation alone',
+  reason:
+    'The controller of DaemonSets makes a pod for each node that the template allows, and knows nothing of what admission adds to the pod: on each host-network node one stays Pending.',
+  document: documents.daemonSet,
+  *check(pod, context) {
+    if (pod.kind !== 'DaemonSet' || !isExcluded(pod)) return
+    const pools = context.pools.size === 0 ? anyHostNetworkPool : context.pools
+    const { hostNetwork } = placementOf({ ...pod, metadata: {} }, { ...context, pools })
+    if (hostNetwork.length === 0) return
+    yield {
+      path: inMetadata(pod, 'annotations', excludeAnnotation),
+      message: `for each node of ${hostNetwork.join(', ')} one pod stays Pending: write the required node affinity ${hostNetworkLabel} NotIn ["true"] into the template`,
     }
   },
 }
