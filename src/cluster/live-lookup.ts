@@ -9,8 +9,11 @@ import { isNotFound } from './api/failure.ts'
 import type { ListWatch } from './api/list-watch.ts'
 import { poolsPath } from './pools.ts'
 
-/** An API server waits for a webhook for ten seconds: what has not been found by then is better unknown. */
-const patienceMs = 4_000
+/**
+ * An API server waits for a webhook for five seconds, and a pod may take two questions, one after the other: what has not been found by then
+ * is better unknown, as without an answer in time nothing at all is done about the pod.
+ */
+const patienceMs = 2_000
 
 /** How long the level of a namespace is taken for what it was: warnings alone depend on it. */
 const namespaceMs = 30_000
@@ -25,7 +28,15 @@ const metadataOnly = (kind: string): string =>
 export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
   const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
     try {
-      return await api.call({ method: 'GET', path, accept, urgent: true, timeoutMs: patienceMs })
+      // One that sheds load says for how long: longer than anybody waits for us.
+      return await api.call({
+        method: 'GET',
+        path,
+        accept,
+        urgent: true,
+        timeoutMs: patienceMs,
+        tries: 1,
+      })
     } catch (cause) {
       return isNotFound(cause) ? undefined : 'unknown'
     }
@@ -47,7 +58,7 @@ export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
     },
     pool: async (name) =>
       pools.items.get(name) ??
-      ((await ask(`${poolsPath}/${name}`, 'application/json')) as unknown as
+      ((await ask(`${poolsPath}/${encodeURIComponent(name)}`, 'application/json')) as unknown as
         NodePool | undefined | 'unknown'),
     poolNodes: async (name) => {
       const query = new URLSearchParams({ labelSelector: `${nodePoolLabel}=${name}`, limit: '500' })

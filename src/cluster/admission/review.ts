@@ -204,8 +204,10 @@ async function nodeRules(asked: Asked, { lookup, actors }: AdmissionRules): Prom
 async function podDefaults(asked: Asked, { lookup, propagate }: AdmissionRules): Promise<Admitted> {
   const { operation, object, namespace } = asked
   if (operation !== 'CREATE' || isMirror(object)) return untouched(asked)
-  const admitted = await podAsItsPoolHasIt(asked, lookup, propagate)
-  const context = await lookup.context(namespace)
+  const [admitted, context] = await Promise.all([
+    podAsItsPoolHasIt(asked, lookup, propagate),
+    lookup.context(namespace),
+  ])
   const named = { ...admitted.object, metadata: { ...objectAt(object, 'metadata'), namespace } }
   return { ...admitted, warnings: [...admitted.warnings, ...warningsOf(named, context)] }
 }

@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Lookup } from '../../src/cluster/admission/lookup.ts'
+import { connect } from '../../src/cluster/api/connect.ts'
+import { liveLookup } from '../../src/cluster/live-lookup.ts'
+import { followPools } from '../../src/cluster/pools.ts'
+
+t.setTimeout(120_000)
+
+/** What admission asks of an API server that answers so, and the paths that were asked for besides the list of pools. */
+async function lookup(
+  t: Test,
+  answer: RequestListener,
+): Promise<{ found: Lookup; asked: string[] }> {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    if (!request.url?.includes('/nodepools?')) asked.push(request.url ?? '')
+    answer(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = join(t.testdir(), 'kubeconfig')
+  writeFileSync(
+    file,
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: url } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      users: [{ name: 'u', user: {} }],
+      'current-context': 'x',
+    }),
+  )
+  const connected = await connect({
+    access: { kind: 'kubeconfig', file },
+    namespace: 'x',
+    qps: 1000,
+    burst: 1000,
+  })
+  const pools = followPools(connected.api)
+  t.teardown(async () => {
+    await pools[Symbol.asyncDispose]()
+    await connected[Symbol.asyncDispose]()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { found: liveLookup(connected.api, pools), asked }
+}
+
+void t.test('an API server that sheds load is asked once, and not waited for', async (t) => {
+  const { found, asked } = await lookup(t, (_request, response) =>
+    response.writeHead(429, { 'retry-after': '30' }).end(),
+  )
+  t.strictSame(
+    await Promise.all([
+      found.pool('p'),
+      found.poolNodes('p'),
+      found.nodeLabels('n'),
+      found.context('shop').then(({ namespaces }) => namespaces.size),
+    ]),
+    ['unknown', 'unknown', 'unknown', 0],
+  )
+  t.equal(asked.length, 4)
+})
+
+void t.test(
+  'the name of a pool leads to a pool, whatever somebody has written there',
+  async (t) => {
+    const { found, asked } = await lookup(t, (_request, response) => response.writeHead(404).end())
+    t.equal(await found.pool('../../../../api/v1/namespaces/a?x=y'), undefined)
+    t.equal(asked.length, 1)
+    t.match(asked[0], /\/nodepools\/[^/?]+$/)
+  },
+)
