@@ -23,6 +23,8 @@ export function lentBody(body: Readable): Readable {
       done(cause)
     },
   })
+  // undici does not listen to the body of a request that was given up before its turn came, but asks it how long it is.
+  copy.on('error', () => undefined)
   const onData = (chunk: Buffer): void => {
     if (!copy.push(chunk)) body.pause()
   }

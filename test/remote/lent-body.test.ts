@@ -18,3 +18,12 @@ void t.test('a body that has been read is not lent again as if it were empty', a
   await body.toArray()
   await t.rejects(lentBody(body).toArray(), { message: 'the body has been read before' })
 })
+
+void t.test('nobody has to listen to it', async (t) => {
+  const body = Readable.from(['a'])
+  await body.toArray()
+  const copy = lentBody(body)
+  copy.read(0)
+  await new Promise((resolve) => copy.on('close', resolve))
+  t.match(copy.errored, { message: 'the body has been read before' })
+})
