@@ -111,7 +111,8 @@ void t.test('a pod that comes is looked at soon', async (t) => {
     metadata: { name: nodeName },
   })
   world.refresher.cameOnline()
-  await world.pass(5_000)
+  // What is known already is asked for within half a minute, and not again soon.
+  await world.pass(minute)
   world.asked.length = 0
   world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
   world.refresher.stir()
