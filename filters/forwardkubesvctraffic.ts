@@ -14,6 +14,7 @@ export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
       group: 'discovery.k8s.io',
       resources: ['endpointslices'],
       verbs: showing,
+      only: { namespace: 'default', name: 'kubernetes' },
     },
   ],
   // Pods that find the API server itself work for as long as the node is online.

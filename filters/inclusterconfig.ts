@@ -8,7 +8,15 @@ const path = ['data', 'config.conf']
  */
 export const inclusterconfig: FilterDefinition<never> = {
   name: 'inclusterconfig',
-  rules: [{ components: ['kubelet'], group: '', resources: ['configmaps'], verbs: showing }],
+  rules: [
+    {
+      components: ['kubelet'],
+      group: '',
+      resources: ['configmaps'],
+      verbs: showing,
+      only: { namespace: 'kube-system', name: 'kube-proxy' },
+    },
+  ],
   // A kube-proxy that asks the API server itself works for as long as the node is online.
   onError: 'pass',
   needs: [],

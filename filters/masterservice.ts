@@ -6,7 +6,15 @@ import { showing, type Filter, type FilterDefinition } from '../src/filter/filte
  */
 export const masterservice: FilterDefinition<'hubAddress'> = {
   name: 'masterservice',
-  rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: showing }],
+  rules: [
+    {
+      components: ['kubelet'],
+      group: '',
+      resources: ['services'],
+      verbs: showing,
+      only: { namespace: 'default', name: 'kubernetes' },
+    },
+  ],
   // Pods that find the API server itself work for as long as the node is online.
   onError: 'pass',
   needs: ['hubAddress'],

@@ -3,7 +3,7 @@ import { applyEdits } from '../codec/edit.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import type { ResourceVerb } from '../request/request-info.ts'
+import type { ResourceRequest, ResourceVerb } from '../request/request-info.ts'
 import type { ChainState } from './chain-state.ts'
 import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
@@ -34,15 +34,24 @@ export interface Chain {
   before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
 
+/** What narrows a request down to some objects of its resource; absent: it is about all. */
+export type Asked = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
+
 /** All filters of a hub. */
 export interface FilterChain {
   /** The chain of now; `undefined` where no filter stands for it, which is to be asked before anything is decoded. */
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined
+  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined
   /**
    * The chain of another time, as the filters of now would have been then; `undefined` where no filter stands for it, or where these are
    * not the same filters.
    */
-  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined
+  chainOf(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    state: ChainState,
+    asked?: Asked,
+  ): Chain | undefined
   /** Calls `act` whenever `chainFor` may answer otherwise than before, until disposed. */
   onChange(act: () => void): Disposable
 }

@@ -27,6 +27,8 @@ export interface FilterRule {
   readonly group: string
   readonly resources: readonly string[]
   readonly verbs: readonly ResourceVerb[]
+  /** The one object that it is about: of requests for others nothing is looked at. */
+  readonly only?: { readonly namespace: string; readonly name: string }
 }
 
 /** An object that is about to be shown. The cursor is of no use after the call it is given to. */

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { GVR } from '../kube/gvk.ts'
-import type { ResourceVerb } from '../request/request-info.ts'
+import { namedBySelector, type ResourceVerb } from '../request/request-info.ts'
 import {
   FilterList,
+  type Asked,
   type Chain,
   type FilterChain,
   type FilterTelling,
@@ -63,8 +64,8 @@ export class Filters implements FilterChain {
     return this.#inputs
   }
 
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
-    const standing = this.#standing(component, gvr, verb)
+  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined {
+    const standing = this.#standing(component, gvr, verb, asked)
     if (standing.length === 0) return undefined
     // The same filters make the same look, whoever asks and however.
     const key = namesOf(standing)
@@ -75,15 +76,21 @@ export class Filters implements FilterChain {
     return chain
   }
 
-  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined {
-    const current = this.chainFor(component, gvr, verb)
+  chainOf(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    state: ChainState,
+    asked?: Asked,
+  ): Chain | undefined {
+    const current = this.chainFor(component, gvr, verb, asked)
     if (!current || areSame(current.state, state)) return current
     if (current.state.chain !== state.chain) return undefined
     const key = JSON.stringify([state.chain, state.inputs])
     const known = this.#former.get(key)
     if (known) return known
     const inputs: Inputs = { ...unknown, ...inputsIn(state) }
-    const standing = this.#standing(component, gvr, verb)
+    const standing = this.#standing(component, gvr, verb, asked)
     const acting = standing.flatMap((definition) => {
       const made = this.#create(definition, given(definition, inputs), () => undefined)
       return made ? [{ definition, made }] : []
@@ -94,8 +101,8 @@ export class Filters implements FilterChain {
   }
 
   /** What the filters that stand for these need to know. */
-  needs(component: string, gvr: GVR, verb: ResourceVerb): ReadonlySet<InputName> {
-    return new Set(this.#standing(component, gvr, verb).flatMap(({ needs }) => needs))
+  needs(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): ReadonlySet<InputName> {
+    return new Set(this.#standing(component, gvr, verb, asked).flatMap(({ needs }) => needs))
   }
 
   onChange(act: () => void): Disposable {
@@ -178,12 +185,20 @@ export class Filters implements FilterChain {
     }
   }
 
-  #standing(component: string, gvr: GVR, verb: ResourceVerb): readonly FilterDefinition[] {
+  #standing(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    asked: Asked | undefined,
+  ): readonly FilterDefinition[] {
     if (component === ownComponent) return []
     return this.#definitions.filter(({ name, rules }) => {
       const isAdded = this.#added.get(name)?.has(component) === true
       return rules.some(
-        (rule) => (isAdded || rule.components.includes(component)) && covers(rule, gvr, verb),
+        (rule) =>
+          (isAdded || rule.components.includes(component)) &&
+          covers(rule, gvr, verb) &&
+          mayShow(asked, rule),
       )
     })
   }
@@ -221,6 +236,14 @@ const unknown: Inputs = {
 
 const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>
   rule.group === gvr.group && rule.resources.includes(gvr.resource) && rule.verbs.includes(verb)
+
+/** Whether the answer may have the object that the rule is about. */
+function mayShow(asked: Asked | undefined, { only }: FilterRule): boolean {
+  if (!asked || !only) return true
+  if (asked.namespace !== undefined && asked.namespace !== only.namespace) return false
+  const name = asked.name ?? namedBySelector(asked)
+  return name === undefined || name === only.name
+}
 
 const namesOf = (definitions: readonly FilterDefinition[]): string =>
   JSON.stringify(definitions.map(({ name }) => name))

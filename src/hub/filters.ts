@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { allFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import type { Chain, FilterChain } from '../filter/chain.ts'
+import type { Asked, Chain, FilterChain } from '../filter/chain.ts'
 import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
@@ -43,12 +43,18 @@ export class EnabledFilters implements FilterChain, Disposable {
     this.#failures[Symbol.dispose]()
   }
 
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb): Chain | undefined {
-    return this.#filters.chainFor(component, gvr, verb)
+  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined {
+    return this.#filters.chainFor(component, gvr, verb, asked)
   }
 
-  chainOf(component: string, gvr: GVR, verb: ResourceVerb, state: ChainState): Chain | undefined {
-    return this.#filters.chainOf(component, gvr, verb, state)
+  chainOf(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    state: ChainState,
+    asked?: Asked,
+  ): Chain | undefined {
+    return this.#filters.chainOf(component, gvr, verb, state, asked)
   }
 
   onChange(act: () => void): Disposable {
@@ -62,12 +68,12 @@ export class EnabledFilters implements FilterChain, Disposable {
 
   /** Whether the answer to an exchange may be changed, now or while it lasts. */
   actOn({ component, info }: Exchange): boolean {
-    return info.isResource && this.chainFor(component, info.gvr, info.verb) !== undefined
+    return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
   }
 
   /** What the filters that act on the answer to an exchange need to know. */
   needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
-    return info.isResource ? this.#filters.needs(component, info.gvr, info.verb) : nothing
+    return info.isResource ? this.#filters.needs(component, info.gvr, info.verb, info) : nothing
   }
 
   /** The names of those that are not built in. */

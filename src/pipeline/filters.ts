@@ -52,8 +52,8 @@ const isRead = ({ verb }: ResourceRequest): boolean => reads.has(verb)
 const chainNow = (
   filters: FilterChain,
   { component }: Exchange,
-  { gvr, verb }: ResourceRequest,
-): Chain | undefined => filters.chainFor(component, gvr, verb)
+  info: ResourceRequest,
+): Chain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
 /** The chain, once all is known that its filters wait for. Throws a 503 where that is not known in time. */
 async function usableChain(

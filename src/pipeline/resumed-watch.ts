@@ -39,7 +39,7 @@ export async function resumedWatch(
 ): Promise<Reply> {
   const { filters, shown, hooks } = parts
   const chainNow = (): Chain | undefined =>
-    filters.chainFor(exchange.component, info.gvr, info.verb)
+    filters.chainFor(exchange.component, info.gvr, info.verb, info)
   const audience = audienceOf(exchange, info)
   const [form] = exchange.forms
   if (!form) return next(exchange)
@@ -107,7 +107,7 @@ function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
 function debtOf(
   { filters, shown }: FilterParts,
   audience: Audience,
-  { verb }: ResourceRequest,
+  info: ResourceRequest,
   chain: Chain | undefined,
   from: ResourceVersion,
 ): readonly Chain[] | string {
@@ -120,7 +120,7 @@ function debtOf(
     if (due === 'nothing') continue
     const then =
       due === 'difference'
-        ? filters.chainOf(audience.component, audience.gvr, verb, state)
+        ? filters.chainOf(audience.component, audience.gvr, info.verb, state, info)
         : undefined
     if (!then) return filtersChanged
     former.push(then)

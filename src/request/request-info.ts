@@ -143,7 +143,7 @@ export function isTrue(value: string | null): boolean {
 }
 
 /** The one name a list or watch is limited to by its field selector, as the API server authorizes it. */
-export function namedBySelector(info: ResourceRequest): string | undefined {
+export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | undefined {
   const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
   return match?.[1]
 }

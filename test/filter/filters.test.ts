@@ -137,3 +137,28 @@ void t.test('a mirror pod is left as it is', async (t) => {
   t.equal(chain?.look(pod, 'json', mirror), mirror)
   t.equal(chain?.look(pod, 'json', { ...object, name: 'b' }), undefined)
 })
+
+void t.test('a rule about one object stands only where the answer may have it', async (t) => {
+  const only = { namespace: 'default', name: 'kubernetes' }
+  const filters = new Filters(
+    [define({ rules: [{ ...rule, verbs: ['list'], only }] })],
+    inputsOf(),
+    telling,
+  )
+  const stands = (namespace?: string, query = '', name?: string) =>
+    filters.chainFor('kube-proxy', services, 'list', {
+      ...(namespace !== undefined && { namespace }),
+      ...(name !== undefined && { name }),
+      query: new URLSearchParams(query),
+    }) !== undefined
+  const named = 'fieldSelector=metadata.name%3D'
+  t.ok(stands())
+  t.ok(stands('default'))
+  t.ok(stands('default', `${named}kubernetes`))
+  t.ok(stands(undefined, `${named}kubernetes`))
+  t.ok(stands('default', '', 'kubernetes'))
+  t.notOk(stands('other'))
+  t.notOk(stands('default', `${named}other`))
+  t.notOk(stands(undefined, `${named}other`))
+  t.notOk(stands('default', '', 'other'))
+})

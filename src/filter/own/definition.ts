@@ -29,7 +29,7 @@ const verbs: Readonly<Record<ResourceVerb, true>> = {
 }
 
 const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create']
-const ruleKeys = ['components', 'group', 'resources', 'verbs']
+const ruleKeys = ['components', 'group', 'resources', 'verbs', 'only']
 
 const nameForm = /^[a-z][a-z0-9-]{0,62}$/
 /** As `componentOf` makes them of a User-Agent. */
@@ -100,7 +100,15 @@ function checkRules(rules: unknown, where: string, mistakes: Mistakes): void {
     }
     checkKeys(rule, ruleKeys, wrong)
     checkRule(rule, wrong)
+    checkOnly(rule['only'], wrong)
   }
+}
+
+function checkOnly(only: unknown, wrong: (what: string) => void): void {
+  if (only === undefined) return
+  const names = isFields(only) ? [only['namespace'], only['name']] : []
+  if (names.length === 0 || names.some((name) => typeof name !== 'string'))
+    wrong(`only must be a namespace and a name, not ${shown(only)}`)
 }
 
 /** What a rule is made of, whatever else stands beside it. */
