@@ -48,16 +48,15 @@ export function inputsIn({ inputs }: ChainState): Partial<Inputs> {
 }
 
 /** What has never been known and is waited for. */
-export const unknownOf = (
+export function unknownOf(
   definitions: readonly FilterDefinition[],
   inputs: Inputs,
-): readonly InputName[] => [
-  ...new Set(
-    definitions
-      .flatMap(({ awaits }): readonly InputName[] => awaits ?? [])
-      .filter((name) => inputs[name] === undefined),
-  ),
-]
+): readonly InputName[] {
+  const awaited = definitions.flatMap(({ awaits = [] }) => awaits)
+  const isUnknown = (name: InputName): boolean =>
+    inputs[name] === undefined && !inputs.untold?.includes(name)
+  return [...new Set(awaited)].filter(isUnknown)
+}
 
 /** The same text for the same data, in whatever order its members were written. */
 const canonical = (data: unknown): string =>

@@ -60,7 +60,10 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly onError: 'pass' | 'withhold'
   /** What `create` is given. When one of these changes, the filter is made anew, and clients are told of objects that look different by it. */
   readonly needs: readonly Needs[]
-  /** Those of `needs` without which the filter would guess: while one has never been known, its components get 503, as for what was never listed. */
+  /**
+   * Those of `needs` without which the filter would guess: while one has never been known, its components get 503, as for what was never
+   * listed. Where nobody tells, since the hub may not read it, `create` is given `undefined`, and the filter does without.
+   */
   readonly awaits?: readonly Needs[]
   /**
    * It stands even where it is switched off, because it has to keep to what it has shown; that it is switched off is then among its inputs.

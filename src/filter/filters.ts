@@ -31,6 +31,8 @@ export type AddedComponents = ReadonlyMap<string, ReadonlySet<string>>
 interface Making {
   readonly definition: FilterDefinition
   readonly given: Partial<Inputs>
+  /** What it has to wait for. */
+  readonly missing: readonly InputName[]
   /** `undefined`: it has nothing to do. */
   readonly made: Filter | SettlingFilter | undefined
 }
@@ -91,11 +93,12 @@ export class Filters implements FilterChain {
     if (known) return known
     const inputs: Inputs = { ...unknown, ...inputsIn(state) }
     const standing = this.#standing(component, gvr, verb, asked)
+    // Nobody was shown anything before all was known that ever would be.
     const acting = standing.flatMap((definition) => {
       const made = this.#create(definition, given(definition, inputs), () => undefined)
       return made ? [{ definition, made }] : []
     })
-    const chain = this.#list(acting, state, unknownOf(standing, inputs))
+    const chain = this.#list(acting, state, [])
     this.#former.set(key, chain)
     return chain
   }
@@ -161,13 +164,19 @@ export class Filters implements FilterChain {
 
   #remade(definition: FilterDefinition, before: Making | undefined): Making {
     const needed = given(definition, this.#inputs)
-    if (before?.definition === definition && isDeepStrictEqual(before.given, needed)) return before
+    const missing = unknownOf([definition], this.#inputs)
+    const isSame =
+      before?.definition === definition &&
+      isDeepStrictEqual(before.given, needed) &&
+      isDeepStrictEqual(before.missing, missing)
+    if (isSame) return before
     const warn = (message: string): void => {
       if (this.#warned.get(definition.name) === message) return
       this.#warned.set(definition.name, message)
       this.#telling.warn(message)
     }
-    return { definition, given: needed, made: this.#create(definition, needed, warn) }
+    const made = missing.length === 0 ? this.#create(definition, needed, warn) : undefined
+    return { definition, given: needed, missing, made }
   }
 
   /** A filter that cannot be made is one that fails at every object. */
@@ -176,7 +185,6 @@ export class Filters implements FilterChain {
     needed: Partial<Inputs>,
     warn: (message: string) => void,
   ): Filter | SettlingFilter | undefined {
-    if (unknownOf([definition], { ...unknown, ...needed }).length > 0) return undefined
     try {
       return definition.create(needed as Inputs, warn)
     } catch (cause) {

@@ -42,6 +42,8 @@ export interface Inputs {
   readonly hubAddress: HubAddress | null
   /** Whether the legacy filter for host-network pools acts. */
   readonly propagation: 'off' | 'on' | 'observe'
+  /** What of these has never been known, and nobody tells: filters do without, and nobody waits for it. */
+  readonly untold?: readonly InputName[]
 }
 
-export type InputName = keyof Inputs
+export type InputName = Exclude<keyof Inputs, 'untold'>

@@ -26,7 +26,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { node as nodeIdentity, shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
-import { KeptInputs, type LearnedInputs } from './kept-inputs.ts'
+import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
 
 export interface InputSurroundings {
   readonly inForce: () => HubConfig
@@ -77,6 +77,8 @@ export class FilterInputs implements AsyncDisposable {
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
   #known: LearnedInputs
+  /** What filters were told of it: once it was on the disk. */
+  #told: LearnedInputs
   /** Resolves at the next change of what is known, or of how it stands with it. */
   #next = Promise.withResolvers<void>()
 
@@ -89,6 +91,7 @@ export class FilterInputs implements AsyncDisposable {
     this.#node = this.#known.node
     this.#topologies = this.#known.topologies
     this.#known = this.#present()
+    this.#told = this.#known
     filters.inform(this.#known)
   }
 
@@ -116,7 +119,7 @@ export class FilterInputs implements AsyncDisposable {
   remarks(): string[] {
     return [...this.#sources.values()].flatMap((source) => {
       const why = this.#trouble(source)
-      return why === undefined ? [] : [`[ ]filters ${why}; they keep what they knew last`]
+      return why === undefined ? [] : [`[ ]filters ${why}; ${meanwhile}`]
     })
   }
 
@@ -143,28 +146,13 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #isPending(name: InputName): boolean {
-    switch (name) {
-      case 'node':
-        return this.#known.node === undefined && this.#isAsking('node')
-      case 'pool':
-        return this.#known.pool === undefined && (this.#isAsking('node') || this.#isAsking('pool'))
-      case 'poolNodes':
-        return (
-          this.#known.poolNodes === undefined &&
-          this.#known.pool !== null &&
-          (['node', 'pool', 'buckets'] as const).some((source) => this.#isAsking(source))
-        )
-      case 'topologies':
-        return this.#known.topologies === undefined && this.#isAsking('services')
-      case 'nodeName':
-      case 'hubAddress':
-      case 'propagation':
-        return false
-    }
+    if (!isLearned(name) || this.#told[name] !== undefined) return false
+    // What is known and not told yet is on its way to the disk.
+    return this.#known[name] !== undefined || this.#isAsking(...sourcesOf[name])
   }
 
-  #isAsking(name: SourceName): boolean {
-    return this.#sources.get(name)?.standing.kind === 'asking'
+  #isAsking(...names: readonly SourceName[]): boolean {
+    return names.some((name) => this.#sources.get(name)?.standing.kind === 'asking')
   }
 
   /** Begins to follow what is wanted and not followed yet. */
@@ -292,7 +280,7 @@ export class FilterInputs implements AsyncDisposable {
     this.#show(source, standing)
     const trouble = this.#trouble(source)
     if (trouble !== undefined && trouble !== before) {
-      this.#surroundings.log.warn(`filters ${trouble}; they keep what they knew last`)
+      this.#surroundings.log.warn(`filters ${trouble}; ${meanwhile}`)
     }
     this.#update()
   }
@@ -335,7 +323,8 @@ export class FilterInputs implements AsyncDisposable {
       .catch((err: unknown) => log.error({ err }, 'what filters know could not be written'))
       .then(() => {
         if (this.#closed) return
-        filters.inform(this.#kept.latest)
+        this.#told = this.#kept.latest
+        filters.inform(this.#told)
         this.#changed()
       })
   }
@@ -350,18 +339,33 @@ export class FilterInputs implements AsyncDisposable {
     const last = this.#known
     const known = this.#ofPool()
     const name = poolNameOf(known)
-    const isAsked = this.#isAsking('pool') || this.#isAsking('buckets')
+    const isAsked = this.#isAsking('pool', 'buckets')
     // Of a pool that is new here nothing is told before its NodePool was asked for: half of it would be a guess.
     const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
     const nodesNow = isHeld ? undefined : this.#nodesOfPool(way)
-    return {
+    const next = {
       node: this.#node,
       pool,
       poolNodes: pool === null ? null : (nodesNow ?? lastNodes ?? this.#untold(way)),
       topologies: this.#topologies,
     }
+    const untold = learnedNames.filter(
+      (each) => next[each] === undefined && this.#isUntold(each, last.untold),
+    )
+    return { ...next, untold }
+  }
+
+  /** Of what has never been known, whether nobody tells it, as far as was heard last. */
+  #isUntold(name: LearnedName, last: readonly InputName[]): boolean {
+    if (last.includes(name)) return true
+    // Where the pool has a name it is the NodePool that is asked for yet.
+    const isOfPool = name === 'pool' || name === 'poolNodes'
+    if (isOfPool && poolNameOf(this.#ofPool()) !== undefined) return false
+    const standing = this.#sources.get(name === 'topologies' ? 'services' : 'node')?.standing.kind
+    // It is known, too, that there is no such Node.
+    return standing === 'refused' || standing === 'known'
   }
 
   #nodesOfPool(way: HubConfig['nodePools']): readonly string[] | undefined {
@@ -389,6 +393,19 @@ export class FilterInputs implements AsyncDisposable {
     }
   }
 }
+
+/** Where what is learned comes from. */
+const sourcesOf: Readonly<Record<LearnedName, readonly SourceName[]>> = {
+  node: ['node'],
+  pool: ['node', 'pool'],
+  poolNodes: ['node', 'pool', 'buckets'],
+  topologies: ['services'],
+}
+
+const isLearned = (name: InputName): name is LearnedName => Object.hasOwn(sourcesOf, name)
+
+/** What filters do about what is missing. */
+const meanwhile = 'they keep what they knew last, or do without'
 
 const reasons = ['forbidden', 'absent', 'refused'] as const
 

@@ -3,13 +3,18 @@ import { KeptFile } from '../base/kept-file.ts'
 import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
 
 /** What filters may know that has to be learned from the cloud. */
-export type LearnedInputs = Pick<Inputs, 'node' | 'pool' | 'poolNodes' | 'topologies'>
+export type LearnedInputs = Pick<Inputs, LearnedName> & Required<Pick<Inputs, 'untold'>>
+
+export type LearnedName = (typeof learnedNames)[number]
+
+export const learnedNames = ['node', 'pool', 'poolNodes', 'topologies'] as const
 
 const nothing: LearnedInputs = {
   node: undefined,
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
+  untold: [],
 }
 
 /**
@@ -45,12 +50,16 @@ function readKept(path: string, nodeName: string): LearnedInputs {
   try {
     const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<Record<string, unknown>>
     const { node, pool, poolNodes, topologies } = kept
-    if (!isNode(node) || node.name !== nodeName) return nothing
+    const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
+    const untold = learnedNames.filter((name) => names.includes(name))
+    const known = isNode(node) && node.name === nodeName ? node : undefined
+    if (!known && (node !== undefined || !untold.includes('node'))) return nothing
     return {
-      node,
+      node: known,
       pool: pool === null || isPool(pool) ? pool : undefined,
       poolNodes: poolNodes === null || isNames(poolNodes) ? poolNodes : undefined,
       topologies: isTexts(topologies) ? topologies : undefined,
+      untold,
     }
   } catch {
     return nothing

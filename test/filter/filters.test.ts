@@ -70,6 +70,32 @@ void t.test('a filter that waits for what is not known is not made before', asyn
   t.equal(chain?.look(service, 'json', object), undefined)
 })
 
+void t.test(
+  'a filter does without what nobody tells, and that is no news to who was shown so',
+  async (t) => {
+    const definition = define({
+      needs: ['pool'],
+      awaits: ['pool'],
+      create: ({ pool }) => (pool === undefined ? undefined : () => 'withhold'),
+    })
+    const filters = new Filters([definition], inputsOf(), telling)
+    let told = 0
+    filters.onChange(() => told++)
+    filters.inform({ untold: ['pool'] })
+    t.equal(told, 1, 'who waits is told')
+    const without = filters.chainFor('kube-proxy', services, 'list')
+    t.strictSame(without?.unknown, [])
+    t.equal(without?.look(service, 'json', object), object)
+    filters.inform({ pool: null, untold: [] })
+    t.equal(
+      filters.chainFor('kube-proxy', services, 'list')?.look(service, 'json', object),
+      undefined,
+    )
+    const former = without && filters.chainOf('kube-proxy', services, 'list', without.state)
+    t.equal(former?.look(service, 'json', object), object)
+  },
+)
+
 void t.test('components are added to a filter, but never the hub itself', async (t) => {
   const filters = new Filters([define()], inputsOf(), telling)
   let told = 0

@@ -7,6 +7,8 @@ import { at, objectOf, type Client } from '../kit/client.ts'
 import {
   allServices,
   nodeName,
+  pod,
+  pods,
   podsOfNode,
   service,
   services,
@@ -108,6 +110,67 @@ void t.test('from its first request on a component is shown what its pool is to 
   t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'])
   t.strictSame(await shownTo(hub.as('somebody')), everywhere)
   t.notMatch(await verbose(hub), /filters/)
+})
+
+const oneSlice = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1`
+
+void t.test('that first request may be a get or a write', async (t) => {
+  const asked = {
+    get: {},
+    write: {
+      method: 'PATCH',
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+      body: '{"metadata":{"labels":{"patched":"yes"}}}',
+    },
+  }
+  for (const [what, how] of Object.entries(asked)) {
+    const cloud = await cloudWithPools(t)
+    // What filters need comes in pieces, and late.
+    cloud.sandbox.faults.delay(100, isOf('nodepools'))
+    const hub = await started(t, cloud)
+    const answer = await hub.as('kube-proxy').send(oneSlice, how)
+    t.strictSame(nodesOf(objectOf(answer)), ['edge-1', 'edge-3'], what)
+  }
+})
+
+void t.test(
+  'where the hub may not read its own node filters do without, and that is said',
+  async (t) => {
+    const cloud = await cloudWithPools(t)
+    cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
+    const hub = await started(t, cloud)
+    const proxy = (): Client => hub.as('kube-proxy')
+    await untilShown(proxy(), everywhere)
+    t.equal((await proxy().get(allServices)).status, 200)
+    t.match(await verbose(hub), /\[ \]filters cannot read nodes: .*\(403\)/)
+    await cloud.unplug()
+    await hub.offline()
+    await hub.restart()
+    t.strictSame(await shownTo(proxy()), everywhere, 'after a restart without a link, too')
+    cloud.sandbox.authorize(() => true)
+    await cloud.plug()
+    await hub.online()
+    await untilShown(proxy(), ['edge-1', 'edge-3'])
+    t.notMatch(await verbose(hub), /filters/)
+  },
+)
+
+void t.test('but pods are not shown while it decides how they run, and nobody tells', async (t) => {
+  const cloud = await cloudWithPools(t)
+  cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
+  cloud.sandbox.create(pods, pod('web'))
+  const hub = await started(t, cloud, {
+    flags: ['--plain-proxy=true', '--host-network-propagation=on'],
+  })
+  await untilShown(hub.as('kube-proxy'), everywhere)
+  t.equal((await hub.as('kubelet').get(podsOfNode)).status, 503)
+})
+
+void t.test('a Node that is not there yet holds nobody up', async (t) => {
+  const cloud = await cloudWithTopology(t)
+  const hub = await started(t, cloud, { flags: ['--plain-proxy=true', '--node-name=edge-9'] })
+  await untilShown(hub.as('kube-proxy'), everywhere)
+  t.match(await verbose(hub), /\[ \]filters know nothing of Node edge-9: there is none/)
 })
 
 void t.test(

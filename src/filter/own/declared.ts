@@ -178,8 +178,12 @@ class Declaration {
       onError,
       needs,
       awaits: needs,
-      create: ({ node, pool }) =>
-        judging(isMeant, { node: jsonOf(node), pool: jsonOf(pool) }, when, then),
+      create: (inputs) => {
+        const missing = needs.filter((name) => inputs[name] === undefined)
+        if (missing.length > 0) return failing(isMeant, missing)
+        const { node, pool } = inputs
+        return judging(isMeant, { node: jsonOf(node), pool: jsonOf(pool) }, when, then)
+      },
     }
   }
 
@@ -273,6 +277,14 @@ class Declaration {
 /** What the hub knows, as plain JSON: what is not known of it is left out. */
 const jsonOf = (facts: object | null | undefined): Json | undefined =>
   facts === undefined ? undefined : (JSON.parse(JSON.stringify(facts)) as Json)
+
+/** What an expression speaks of nobody tells: what becomes of objects `onError` says. */
+const failing =
+  (isMeant: (cursor: Cursor) => boolean, missing: readonly string[]): Filter =>
+  (object) => {
+    if (!isMeant(object)) return 'leave'
+    throw new Error(`${missing.join(' and ')} cannot be known here`)
+  }
 
 function judging(
   isMeant: (cursor: Cursor) => boolean,
