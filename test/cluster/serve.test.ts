@@ -97,6 +97,18 @@ void t.test('an API server is answered over HTTP/1.1, as it asks', async (t) => 
   t.match(Buffer.from(response.patch, 'base64').toString(), /"op":"add".*hostnetwork.*"true"/)
 })
 
+void t.test('who creates a pod is warned of where it cannot run', async (t) => {
+  const pools = new Map([['host', { hostNetwork: true }]])
+  const { ask } = await serving(t, {
+    lookup: { ...lookupOf(), context: async () => ({ pools, namespaces: new Map() }) },
+  })
+  const object = { spec: { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } } }
+  const asked = admission(object).replace('"kind":"Node"', '"kind":"Pod"')
+  t.match(JSON.parse((await ask('POST', '/mutate/pods', asked)).text), {
+    response: { allowed: true, warnings: [/host alone.*no pod network.*\(no-pod-network\)/] },
+  })
+})
+
 void t.test('pools are converted, all of them or none', async (t) => {
   const { ask } = await serving(t)
   const pool = {
