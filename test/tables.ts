@@ -1,5 +1,6 @@
 /** The rows that documents must have, made of the code's own tables. */
-import { cellsOf, modelRows } from '../bench/host-network/table.ts'
+import { readRun } from '../bench/host-network/record.ts'
+import { cellsOf, detailsOf } from '../bench/host-network/table.ts'
 import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
 import { checkOptions, clusterOptions } from '../src/config/cluster-options.ts'
 import type { OptionTable } from '../src/config/option.ts'
@@ -38,7 +39,12 @@ export const tables: readonly DocumentTable[] = [
   {
     file: 'docs/host-network.md',
     heading: '## What becomes of pods that share their ports',
-    rows: () => cellsOf(modelRows()),
+    rows: () => cellsOf(readRun().rows),
+  },
+  {
+    file: 'docs/host-network.md',
+    heading: '### Row by row',
+    rows: () => detailsOf(readRun().rows),
   },
 ]
 

@@ -1,5 +1,6 @@
-/** Brings the tables of docs/ in line with the code: `node test/write-tables.ts`. */
+/** Brings the tables and pictures of docs/ in line with the code: `node test/write-tables.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { picturesOf, readRun } from '../bench/host-network/record.ts'
 import { rowLines, tables } from './tables.ts'
 
 for (const { file, heading, rows } of tables) {
@@ -8,3 +9,5 @@ for (const { file, heading, rows } of tables) {
   lines.splice(from, to - from, ...rows().map((cells) => `| ${cells.join(' | ')} |`))
   writeFileSync(file, lines.join('\n'))
 }
+
+for (const [file, picture] of picturesOf(readRun())) writeFileSync(file, picture)

@@ -1,7 +1,7 @@
 import { keptOffHostNetwork } from '../../src/cluster/admission/pod.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { listAt, withAt } from '../../src/kube/json-at.ts'
-import { excludeAnnotation } from '../../src/kube/node-pool.ts'
+import { excludeAnnotation, nodePoolLabel } from '../../src/kube/node-pool.ts'
 
 /** One way to treat pods that do not ask for the host network, or that do. */
 export interface Arm {
@@ -11,9 +11,11 @@ export interface Arm {
   readonly hostNetworkNodes: boolean
   /** Whether hubs run the legacy filter. */
   readonly propagates: boolean
+  /** Whether admission gives pods the network of the pool that they name, which is opt-in. */
+  readonly admitsToHostNetwork: boolean
   /** What the owner of a pod writes. */
   readonly written: (pod: JsonObject) => JsonObject
-  /** What becomes of it at admission, defaults included. */
+  /** What becomes of it at admission, defaults included: for the model alone, a real API server asks real webhooks. */
   readonly admitted: (pod: JsonObject) => JsonObject
 }
 
@@ -35,7 +37,16 @@ const withHostPorts = (pod: JsonObject): JsonObject =>
     })),
   )
 
-const usual = { hostNetworkNodes: true, propagates: false, written: asItIs, admitted: asItIs }
+/** The pool of the nodes that have the host's network. */
+export const pool = 'compared'
+
+const usual = {
+  hostNetworkNodes: true,
+  propagates: false,
+  admitsToHostNetwork: false,
+  written: asItIs,
+  admitted: asItIs,
+}
 
 export const arms: readonly Arm[] = [
   {
@@ -68,7 +79,9 @@ export const arms: readonly Arm[] = [
   {
     ...usual,
     name: 'admission',
-    title: 'hostNetwork given at admission (opt-in)',
+    title: 'newer approach, hostNetwork given at admission (opt-in) to pods that name the pool',
+    admitsToHostNetwork: true,
+    written: (pod) => withAt(pod, ['spec', 'nodeSelector'], { [nodePoolLabel]: pool }),
     admitted: (pod) => withHostPorts(onHostNetwork(pod)),
   },
 ]

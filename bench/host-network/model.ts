@@ -1,9 +1,9 @@
-import { hostNetworkLabel } from '../../src/kube/node-pool.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../src/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, textAt } from '../../src/kube/json-at.ts'
-import type { Arm } from './arms.ts'
-import { counted, type Outcome, type Result } from './outcome.ts'
-import { podOf, type Program, type Workload } from './workloads.ts'
+import { type Arm, pool } from './arms.ts'
+import { counted, networkOf, type Outcome, type Result, type Said } from './outcome.ts'
+import { meantFor, podOf, type Program, type Workload } from './workloads.ts'
 
 interface ModelNode {
   readonly name: string
@@ -29,10 +29,11 @@ export function modelled(arm: Arm, workload: Workload, count = 2): Result {
     hostNetwork: arm.hostNetworkNodes,
   }))
   let pods = workload.programs.map((program, number): ModelPod => {
-    const node = workload.aNodeEach ? nodes[number]?.name : undefined
+    const written = arm.written(podOf(program))
+    const node = workload.daemonSet && nodes[number]
     return {
       program,
-      pod: arm.admitted(arm.written(podOf(program, node))),
+      pod: arm.admitted(node ? meantFor(written, node.name) : written),
       outcome: 'Unschedulable',
     }
   })
@@ -42,7 +43,13 @@ export function modelled(arm: Arm, workload: Workload, count = 2): Result {
     pods = pods.filter((pod) => pod !== ending)
     settle(arm, pods, nodes)
   }
-  return counted(pods.map((pod) => ({ ...pod, misrepresented: isMisrepresented(arm, pod) })))
+  return counted(
+    pods.map((pod) => ({
+      ...pod,
+      said: saidOf(pod),
+      misrepresented: isMisrepresented(arm, pod),
+    })),
+  )
 }
 
 /** The pod that is deleted: one that serves beside another, else one that serves, else the first. */
@@ -96,6 +103,12 @@ const saysHostNetwork = ({ pod }: ModelPod): boolean => at(pod, 'spec', 'hostNet
 const shownHostNetwork = (arm: Arm, pod: ModelPod): boolean =>
   arm.propagates || saysHostNetwork(pod)
 
+function saidOf(pod: ModelPod): Said {
+  const waits = pod.outcome === 'Stuck' || pod.outcome === 'Unschedulable'
+  const phase = pod.outcome === 'Failed' ? 'Failed' : waits ? 'Pending' : 'Running'
+  return `${phase} on ${networkOf(saysHostNetwork(pod))}`
+}
+
 function isMisrepresented(arm: Arm, pod: ModelPod): boolean {
   const runs = ['Serving', 'NotServing', 'CrashLoop'].includes(pod.outcome)
   return runs && shownHostNetwork(arm, pod) !== saysHostNetwork(pod)
@@ -110,8 +123,10 @@ const hostPortsOf = (pod: JsonObject): readonly Json[] =>
 const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>
   a.some((port) => b.includes(port))
 
-/** As far as the arms use it: NotIn on the label of host-network pools, and the node's name among fields. */
+/** As far as the arms use it: the pool as selector, NotIn on the label of host-network pools, and the node's name among fields. */
 function affinityHolds(pod: JsonObject, node: ModelNode): boolean {
+  const selected = textAt(pod, 'spec', 'nodeSelector', nodePoolLabel)
+  if (selected !== '' && !(node.hostNetwork && selected === pool)) return false
   const terms = listAt(
     pod,
     'spec',

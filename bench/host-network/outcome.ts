@@ -13,25 +13,53 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number]
 
+/** What became of one pod, and what the API says of it. */
+export interface Fate {
+  readonly outcome: Outcome
+  readonly said: Said
+  /** Whether it runs, and on another network than the API says. */
+  readonly misrepresented: boolean
+}
+
+/** As much of a pod as anybody who reads the API has: its phase, and the network that it asks for. */
+export type Said = `${'Pending' | 'Running' | 'Failed'} on ${Network}`
+
+type Network = 'the pod network' | "the host's network"
+
+export const networkOf = (hostNetwork: boolean): Network =>
+  hostNetwork ? "the host's network" : 'the pod network'
+
 /** How many pods came to what, and what the API says of those that run against how they run. */
 export interface Result {
   readonly counts: Readonly<Partial<Record<Outcome, number>>>
+  readonly said: Readonly<Partial<Record<Said, number>>>
   /** Pods that run on another network than the API says. */
   readonly misrepresented: number
 }
 
 export const sameResult = (a: Result, b: Result): boolean =>
-  a.misrepresented === b.misrepresented &&
-  outcomes.every((outcome) => (a.counts[outcome] ?? 0) === (b.counts[outcome] ?? 0))
+  a.misrepresented === b.misrepresented && same(a.counts, b.counts) && same(a.said, b.said)
 
-export function counted(pods: readonly { outcome: Outcome; misrepresented: boolean }[]): Result {
-  const counts: Partial<Record<Outcome, number>> = {}
-  for (const { outcome } of pods) counts[outcome] = (counts[outcome] ?? 0) + 1
-  return { counts, misrepresented: pods.filter(({ misrepresented }) => misrepresented).length }
+type Counts<Of extends string> = Readonly<Partial<Record<Of, number>>>
+
+const same = <Of extends string>(a: Counts<Of>, b: Counts<Of>): boolean =>
+  [...Object.keys(a), ...Object.keys(b)].every((of) => (a[of as Of] ?? 0) === (b[of as Of] ?? 0))
+
+export const counted = (pods: readonly Fate[]): Result => ({
+  counts: countsOf(pods.map(({ outcome }) => outcome)),
+  said: countsOf(pods.map(({ said }) => said)),
+  misrepresented: pods.filter(({ misrepresented }) => misrepresented).length,
+})
+
+/** How often each occurs. */
+export function countsOf(all: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const of of all) counts[of] = (counts[of] ?? 0) + 1
+  return counts
 }
 
 /** `2 Serving, 1 CrashLoop`. */
-export const textOf = ({ counts }: Result): string =>
+export const textOf = ({ counts }: Pick<Result, 'counts'>): string =>
   outcomes
     .filter((outcome) => (counts[outcome] ?? 0) > 0)
     .map((outcome) => `${counts[outcome]} ${outcome}`)

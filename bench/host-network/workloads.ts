@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/kube/json.ts'
+import { objectAt, withAt } from '../../src/kube/json-at.ts'
 import { busyboxImage } from '../../test/kit/cluster/oci-image.ts'
 
 /** A program in a pod: it answers with the name of its pod. */
@@ -15,8 +16,8 @@ export interface Workload {
   readonly name: string
   readonly title: string
   readonly programs: readonly Program[]
-  /** Each program is meant for a node of its own, by its number, as a DaemonSet's pods are. */
-  readonly aNodeEach?: true
+  /** A DaemonSet has the pods made, one for each node, all with the first program. */
+  readonly daemonSet?: true
   /** One that serves is deleted once all has settled, from a node that has more than one. */
   readonly oneEnds?: boolean
 }
@@ -51,9 +52,9 @@ export const workloads: readonly Workload[] = [
   },
   {
     name: 'daemon-set',
-    title: 'a pod on each node, one declared port',
+    title: 'a DaemonSet, one declared port',
     programs: three(() => ({})).slice(0, 2),
-    aNodeEach: true,
+    daemonSet: true,
   },
   {
     name: 'holder-ends',
@@ -63,11 +64,10 @@ export const workloads: readonly Workload[] = [
   },
 ]
 
-/** The pod as its owner writes it, before anything of an arm. `node`: the one it is meant for, as the DaemonSet controller says it. */
-export function podOf(program: Program, node: string | undefined): JsonObject {
-  const { name, listens, declares, waits } = program
+/** The pod as its owner writes it, before anything of an arm. */
+export function podOf({ name, listens, declares, waits }: Program): JsonObject {
   const serve = `httpd -f -p ${listens} -h /tmp`
-  const script = `cd /tmp && echo ${name} > index.html && ${waits ? `until ${serve}; do sleep 1; done` : `exec ${serve}`}`
+  const script = `cd /tmp && echo $POD_NAME > index.html && ${waits ? `until ${serve}; do sleep 1; done` : `exec ${serve}`}`
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -82,18 +82,34 @@ export function podOf(program: Program, node: string | undefined): JsonObject {
           image: busyboxImage,
           imagePullPolicy: 'Never',
           command: ['sh', '-c', script],
+          env: [{ name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
           ports: declares ? [{ containerPort: listens }] : [],
         },
       ],
-      ...(node !== undefined && { affinity: { nodeAffinity: meantFor(node) } }),
     },
   }
 }
 
-const meantFor = (node: string): JsonObject => ({
-  requiredDuringSchedulingIgnoredDuringExecution: {
-    nodeSelectorTerms: [
-      { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] },
-    ],
+/** A DaemonSet of such pods. */
+export const daemonSetOf = (pod: JsonObject): JsonObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'each' },
+  spec: {
+    selector: { matchLabels: { app: 'compared' } },
+    template: {
+      metadata: withAt(objectAt(pod, 'metadata'), ['name'], undefined),
+      spec: objectAt(pod, 'spec'),
+    },
   },
 })
+
+/** What the DaemonSet controller says of the node that a pod is for. */
+export const meantFor = (pod: JsonObject, node: string): JsonObject =>
+  withAt(pod, ['spec', 'affinity', 'nodeAffinity'], {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [
+        { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] },
+      ],
+    },
+  })

@@ -5,8 +5,8 @@ import type { ControlPlane } from '../kit/control-plane.ts'
 
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
-/** A host-network pool of the API, which nodes may read as `manifests` has it. */
-export async function makeHostNetworkPool(plane: ControlPlane, name: string): Promise<void> {
+/** Lets nodes read their pools, as `manifests` has it. */
+export async function letNodesReadPools(plane: ControlPlane): Promise<void> {
   let rbac = ''
   await manifests.run(['--part=rbac'], { out: (text) => (rbac += text), err: () => undefined })
   for (const document of parseAllDocuments(rbac)) {
@@ -14,6 +14,11 @@ export async function makeHostNetworkPool(plane: ControlPlane, name: string): Pr
     const resource = `${object.kind.toLowerCase()}s`
     await plane.admin.post(`/apis/rbac.authorization.k8s.io/v1/${resource}`, object)
   }
+}
+
+/** A host-network pool of the API, which nodes may read. */
+export async function makeHostNetworkPool(plane: ControlPlane, name: string): Promise<void> {
+  await letNodesReadPools(plane)
   await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -34,6 +39,11 @@ export async function makeHostNetworkPool(plane: ControlPlane, name: string): Pr
       ],
     },
   })
+  await makePool(plane, name)
+}
+
+/** Waits for the API to take it. */
+export async function makePool(plane: ControlPlane, name: string): Promise<void> {
   const pool = {
     apiVersion: 'apps.openyurt.io/v1beta2',
     kind: 'NodePool',

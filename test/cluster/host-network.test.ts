@@ -1,9 +1,8 @@
 import t from 'tap'
-import { arms, type Arm } from '../../bench/host-network/arms.ts'
-import { modelled } from '../../bench/host-network/model.ts'
 import { sameResult, textOf } from '../../bench/host-network/outcome.ts'
-import { startRealPlane, startReality } from '../../bench/host-network/reality.ts'
-import { workloads, type Workload } from '../../bench/host-network/workloads.ts'
+import { startRealPlane } from '../../bench/host-network/plane.ts'
+import { startReality } from '../../bench/host-network/reality.ts'
+import { modelRows, type Row } from '../../bench/host-network/table.ts'
 import { noNodeNetwork } from '../kit/cluster/node-network.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { noKubelet } from '../kit/kubelet.ts'
@@ -15,7 +14,8 @@ const skip = noControlPlane() ?? noKubelet() ?? noNodeNetwork() ?? false
 /** The rows that are tried here; npm run bench -- host-network tries all. */
 const tried: Readonly<Record<string, readonly string[]>> = {
   legacy: ['same-port'],
-  explicit: ['same-port'],
+  excluded: ['daemon-set'],
+  admission: ['same-port'],
   plain: ['same-port'],
 }
 
@@ -27,9 +27,9 @@ void t.test(
     for (const propagates of [true, false]) {
       await t.test(`legacy filter: ${propagates}`, async (t) => {
         const reality = await startReality(t, plane, { hostNetworkNodes: true, propagates })
-        for (const [arm, workload] of rowsOf(propagates)) {
-          const expected = modelled(arm, workload)
-          const seen = await reality.observe(arm, workload, expected)
+        for (const row of rowsOf(propagates)) {
+          const { arm, workload, modelled: expected } = row
+          const seen = await reality.observe(row)
           t.ok(
             sameResult(seen, expected),
             `${arm.name}, ${workload.name}: ${textOf(seen)}; ${textOf(expected)} expected`,
@@ -41,11 +41,8 @@ void t.test(
   },
 )
 
-const rowsOf = (propagates: boolean): [Arm, Workload][] =>
-  arms
-    .filter((arm) => arm.propagates === propagates)
-    .flatMap((arm) =>
-      workloads
-        .filter(({ name }) => tried[arm.name]?.includes(name))
-        .map((workload): [Arm, Workload] => [arm, workload]),
-    )
+const rowsOf = (propagates: boolean): readonly Row[] =>
+  modelRows().filter(
+    ({ arm, workload }) =>
+      arm.propagates === propagates && tried[arm.name]?.includes(workload.name),
+  )

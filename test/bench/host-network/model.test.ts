@@ -2,6 +2,7 @@ import t from 'tap'
 import { arms } from '../../../bench/host-network/arms.ts'
 import { modelled } from '../../../bench/host-network/model.ts'
 import { textOf } from '../../../bench/host-network/outcome.ts'
+import { modelRows } from '../../../bench/host-network/table.ts'
 import { workloads } from '../../../bench/host-network/workloads.ts'
 
 /** By workload, what becomes of the pods under each arm, in their order. */
@@ -66,5 +67,23 @@ void t.test(
         )
       }
     }
+  },
+)
+
+void t.test(
+  'what the API says is what its readers have: a phase, and the network asked for',
+  async (t) => {
+    const said = (arm: string, workload: string): unknown => {
+      const row = modelRows().find(
+        (each) => each.arm.name === arm && each.workload.name === workload,
+      )
+      return row?.modelled.said
+    }
+    t.strictSame(said('legacy', 'same-port'), { 'Running on the pod network': 3 })
+    t.strictSame(said('plain', 'same-port'), { 'Pending on the pod network': 3 })
+    t.strictSame(said('admission', 'same-port'), {
+      "Running on the host's network": 2,
+      "Pending on the host's network": 1,
+    })
   },
 )

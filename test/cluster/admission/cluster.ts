@@ -1,4 +1,3 @@
-import type { Test } from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
 import { actorsOf } from '../../../src/cluster/admission/actors.ts'
@@ -9,6 +8,7 @@ import { listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
 import type { NodePool } from '../../../src/kube/node-pool.ts'
 import type { ApiClient, Answer } from '../../kit/cluster/api-client.ts'
 import { until } from '../../kit/cluster/until.ts'
+import type { Scope } from '../../kit/cluster/workspace.ts'
 import { freePort } from '../../kit/free-port.ts'
 
 export const controller = 'system:serviceaccount:nodehub-system:nodehub-cluster'
@@ -55,12 +55,18 @@ export async function uninstall(admin: ApiClient, objects: readonly object[]): P
 
 export interface Webhooks {
   readonly target: WebhookTarget
+  /** Whether pods are given the network of the pool that they name; counts from the next review on. */
+  propagate: boolean
   start(): Promise<void>
   stop(): Promise<void>
 }
 
 /** Webhooks that ask the API server itself about pools, on a port of their own. They do not run yet. */
-export async function webhooksFor(t: Test, admin: ApiClient, propagate = false): Promise<Webhooks> {
+export async function webhooksFor(
+  t: Scope,
+  admin: ApiClient,
+  propagate = false,
+): Promise<Webhooks> {
   const authority = new CertificateAuthority('webhooks')
   const { certificate, key } = authority.issue({
     commonName: 'webhooks',
@@ -74,7 +80,8 @@ export async function webhooksFor(t: Test, admin: ApiClient, propagate = false):
     listener = undefined
   }
   t.teardown(stop)
-  return {
+  const webhooks: Webhooks = {
+    propagate,
     target: { at: { url: `https://127.0.0.1:${port}` }, caBundle: authority.certificate },
     stop,
     start: async () => {
@@ -83,7 +90,9 @@ export async function webhooksFor(t: Test, admin: ApiClient, propagate = false):
         port,
         certificate: () => ({ cert: certificate, key }),
         actors,
-        propagate,
+        get propagate() {
+          return webhooks.propagate
+        },
         onFailed: (cause) => t.comment(cause),
         lookup: {
           pool: async (name) => {
@@ -105,6 +114,7 @@ export async function webhooksFor(t: Test, admin: ApiClient, propagate = false):
       })
     },
   }
+  return webhooks
 }
 
 /** The definition, served. */

@@ -1,0 +1,37 @@
+import t from 'tap'
+import { modelRows, type Row } from '../../../bench/host-network/table.ts'
+import { timelineOf } from '../../../bench/host-network/timeline.ts'
+import type { Change } from '../../../bench/host-network/series.ts'
+
+void t.test(
+  'a pod has a bar of what it was when, until it was deleted or the looking ended',
+  async (t) => {
+    const [row] = modelRows()
+    if (!row) throw new Error('there are no rows')
+    const changes: readonly Change[] = [
+      { ms: 0, pod: 'a', state: 'Starting' },
+      { ms: 100, pod: 'b', state: 'Starting' },
+      { ms: 2_000, pod: 'a', state: 'Serving' },
+      { ms: 4_000, pod: 'b', state: 'CrashLoop' },
+      { ms: 5_000, pod: 'a', state: 'Gone' },
+    ]
+    const seen = {
+      settledMs: 5_000,
+      watchedMs: 8_000,
+      restarts: 1,
+      events: {},
+      writes: {},
+      changes,
+    }
+    const rows: readonly Row[] = [{ ...row, observed: { ...row.modelled, ...seen } }]
+    const titles = [...timelineOf(rows, 'made so').matchAll(/<title>(.*)<\/title>/g)].map(
+      ([, title = '']) => title.slice(title.lastIndexOf(',') + 2),
+    )
+    t.strictSame(titles, [
+      'a: Starting from 0 s to 2 s',
+      'a: Serving from 2 s to 5 s',
+      'b: Starting from 0 s to 4 s',
+      'b: CrashLoop from 4 s to 8 s',
+    ])
+  },
+)
