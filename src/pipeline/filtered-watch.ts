@@ -168,7 +168,6 @@ export class FilteredWatch {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(unknownLook)
-    await shown.show(audience, now.state, position)
     const form = reply.form()
     const held = reply.held?.()
     const version = resourceVersion(held?.resourceVersion)
@@ -176,6 +175,8 @@ export class FilteredWatch {
       if (held) letGo(held)
       throw new Expired(unknownLook)
     }
+    // Another client of the audience may have come as far as that under a former state, and be away now.
+    await shown.show(audience, now.state, version)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = form

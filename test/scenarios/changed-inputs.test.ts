@@ -205,6 +205,22 @@ void t.test('events after a change are judged by what was shown before it', asyn
   t.strictSame(types.get('default/b'), ['DELETED'])
 })
 
+void t.test('a client is told, however far behind another of its audience was', async (t) => {
+  const cloud = await cloudWith(t, 'a', 'b')
+  const hub = await startHub(t, cloud)
+  const client = hub.as('kube-proxy')
+  const behind = await client.list(allServices)
+  cloud.sandbox.create(services, service('c', '10.96.0.99'))
+  const ahead = await client.list(allServices)
+  t.strictSame(ahead.names, ['default/a', 'default/b', 'default/c'])
+  hub.filters.inform({ poolNodes: ['a'] })
+  const first = await resume(client, behind.resourceVersion)
+  t.strictSame(await told(first, 1), ['DELETED default/a'])
+  const second = await resume(client, ahead.resourceVersion)
+  cloud.sandbox.delete(services, 'b', 'default')
+  t.strictSame(await told(second, 1), ['DELETED default/a'], 'before anything else')
+})
+
 void t.test('who asks for no bookmarks is sent none', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud)
