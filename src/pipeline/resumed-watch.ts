@@ -149,30 +149,29 @@ function endedByFilters(
   chainNow: () => Chain | undefined,
 ): BytesReply {
   const source: ByteSource = (sink) => {
-    const changes = new DisposableStack()
-    const giveUp = reply.source({
+    // An answer whose body is here already may come to its end at once.
+    let giveUp = (): void => undefined
+    const changes = onChange(() => {
+      if (!chainNow()) return
+      leave()
+      sink.end()
+    })
+    const leave = (): void => {
+      changes[Symbol.dispose]()
+      giveUp()
+    }
+    giveUp = reply.source({
       ...passingOn(sink),
       write: (chunk) => sink.write(chunk),
       end: (trailers) => {
-        changes.dispose()
+        changes[Symbol.dispose]()
         sink.end(trailers)
       },
       fail: (cause) => {
-        changes.dispose()
+        changes[Symbol.dispose]()
         sink.fail(cause)
       },
     })
-    const leave = (): void => {
-      changes.dispose()
-      giveUp()
-    }
-    changes.use(
-      onChange(() => {
-        if (!chainNow()) return
-        leave()
-        sink.end()
-      }),
-    )
     return leave
   }
   return { ...reply, source }
