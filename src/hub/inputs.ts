@@ -344,7 +344,7 @@ export class FilterInputs implements AsyncDisposable {
     const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
-    const nodesNow = isHeld ? undefined : this.#nodesOfPool(way)
+    const nodesNow = isHeld || way === 'off' ? undefined : this.#nodesOfPool(way)
     const next = {
       node: this.#node,
       pool,
@@ -369,10 +369,9 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #nodesOfPool(way: HubConfig['nodePools']): readonly string[] | undefined {
-    if (way === 'status') return this.#poolRead?.nodes
-    // A pool without nodes has no bucket; whether there is such a pool its NodePool tells.
-    const hasNone = this.#sources.get('buckets')?.standing.kind === 'known' && this.#poolRead
-    return way === 'buckets' ? (this.#bucketNodes ?? (hasNone ? [] : undefined)) : undefined
+    // A pool in which this node is has nodes: where none are named, nobody has come to it yet.
+    const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
+    return told && [...new Set([...told, this.#surroundings.inForce().nodeName])].toSorted()
   }
 
   /** `null` where it is settled that nobody tells. */

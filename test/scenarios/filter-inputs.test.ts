@@ -214,17 +214,31 @@ void t.test('what changes in the cloud changes what is shown', async (t) => {
   cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1', 'edge-2']))
   await untilShown(proxy, ['edge-1', 'edge-2'])
   cloud.sandbox.update(pools, nodePool('hangzhou', []))
-  await untilShown(proxy, [])
+  await untilShown(proxy, ['edge-1'])
   cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
   await untilShown(proxy, ['edge-1'])
   cloud.sandbox.update(services, annotated(undefined))
   await untilShown(proxy, everywhere)
   cloud.sandbox.update(services, annotated('openyurt.io/nodepool'))
-  await untilShown(proxy, [])
+  await untilShown(proxy, ['edge-1'])
   putIntoPool(cloud, 'beijing')
-  await untilShown(proxy, ['edge-2'])
+  await untilShown(proxy, ['edge-1', 'edge-2'])
   putIntoPool(cloud, undefined)
   await untilShown(proxy, ['edge-1'])
+})
+
+void t.test('a pool whose nodes nobody has named yet takes no endpoints away', async (t) => {
+  const cloud = await cloudWithTopology(t)
+  definePools(cloud, 'v1beta2')
+  const unfilled = { metadata: { name: 'hangzhou' }, spec: { type: 'Edge' } }
+  cloud.sandbox.create(pools, unfilled)
+  putIntoPool(cloud, 'hangzhou')
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  t.strictSame(await shownTo(proxy), everywhere)
+  cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-3']))
+  await untilShown(proxy, ['edge-1', 'edge-3'])
+  t.pass('and this node is in it before its status says so')
 })
 
 void t.test(
@@ -249,7 +263,7 @@ void t.test(
       }
     }
     cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-2']))
-    t.strictSame(await next(), ['MODIFIED', true, 'edge-2'])
+    t.strictSame(await next(), ['MODIFIED', true, 'edge-1', 'edge-2'])
     cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
     t.strictSame(await next(), ['MODIFIED', true, 'edge-1'])
     putIntoPool(cloud, undefined)
@@ -345,7 +359,7 @@ void t.test('where there are no NodePools they may come later', async (t) => {
   await hub.logged('filters know nothing of NodePool hangzhou: there is none')
   t.strictSame(await shownTo(proxy), everywhere)
   cloud.sandbox.create(pools, nodePool('hangzhou', ['edge-3']))
-  await untilShown(proxy, ['edge-3'])
+  await untilShown(proxy, ['edge-1', 'edge-3'])
   t.notMatch(await verbose(hub), /filters/)
 })
 
@@ -356,7 +370,7 @@ void t.test('older versions of NodePools are read where there is no other', asyn
     cloud.sandbox.create(poolResource(version), nodePool('hangzhou', ['edge-2']))
     putIntoPool(cloud, 'hangzhou')
     const hub = await started(t, cloud)
-    await untilShown(hub.as('kube-proxy'), ['edge-2'])
+    await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-2'])
     t.pass(version)
     t.notMatch(await verbose(hub), /filters/)
   }
@@ -367,7 +381,7 @@ void t.test(
   async (t) => {
     const cloud = await cloudWithPools(t)
     const named = await started(t, cloud, { flags: ['--nodepool-name=beijing'] })
-    await untilShown(named.as('kube-proxy'), ['edge-2'])
+    await untilShown(named.as('kube-proxy'), ['edge-1', 'edge-2'])
     putIntoPool(cloud, undefined, { 'apps.openyurt.io/desired-nodepool': 'beijing' })
     const wishing = await started(t, cloud)
     await untilShown(wishing.as('kube-proxy'), ['edge-1'])
@@ -384,14 +398,14 @@ void t.test('the nodes of a pool can be told by its NodeBuckets', async (t) => {
   })
   const hub = await started(t, cloud, { flags: ['--enable-pool-service-topology'] })
   const proxy = hub.as('kube-proxy')
-  await untilShown(proxy, [])
-  t.pass('a pool without buckets has no nodes')
+  await untilShown(proxy, everywhere)
+  t.pass('while there is no bucket nobody tells')
   cloud.sandbox.create(bucketResource, bucket('a', 'hangzhou', 'edge-2'))
   cloud.sandbox.create(bucketResource, bucket('b', 'hangzhou', 'edge-3'))
   cloud.sandbox.create(bucketResource, bucket('c', 'beijing', 'edge-1'))
-  await untilShown(proxy, ['edge-2', 'edge-3'])
+  await untilShown(proxy, everywhere)
   cloud.sandbox.delete(bucketResource, 'a')
-  await untilShown(proxy, ['edge-3'])
+  await untilShown(proxy, ['edge-1', 'edge-3'])
 })
 
 void t.test('NodePools can be left unread', async (t) => {

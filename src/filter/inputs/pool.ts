@@ -10,8 +10,11 @@ export interface PoolRead {
   readonly hostNetwork: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
-  /** As its status names them. */
-  readonly nodes: readonly string[]
+  /**
+   * As its status names them. `undefined`: it names none, which tells nothing, as Go leaves an empty list out: nobody has filled it in yet,
+   * or has not come to the node that asks.
+   */
+  readonly nodes: readonly string[] | undefined
 }
 
 /**
@@ -24,12 +27,13 @@ export function poolReadOf({ version }: GVR, bytes: Uint8Array): PoolRead {
   const field = member(spec, 'hostNetwork') === true
   const noted = version !== 'v1beta2' && annotations[hostNetworkLabel]?.toLowerCase() === 'true'
   const type = member(spec, 'type')
+  const nodes = member(status, 'nodes')
   return {
     type: typeof type === 'string' ? type : '',
     hostNetwork: field || noted,
     labels: textsIn(metadata, 'labels'),
     annotations,
-    nodes: sorted(textsOf(member(status, 'nodes'))),
+    nodes: isList(nodes) ? sorted(textsOf(nodes)) : undefined,
   }
 }
 

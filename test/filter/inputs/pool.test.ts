@@ -72,11 +72,17 @@ void t.test('what is no NodePool or NodeBucket says nothing', async (t) => {
     null,
     'text',
     { spec: 1, status: [] },
-    { status: { nodes: [1, '', {}] } },
+    { status: { nodes: 7, readyNodeNum: 0, unreadyNodeNum: 0 } },
   ]) {
-    t.strictSame(poolReadOf(nodePools, bytes(odd)), read({ type: '' }), JSON.stringify(odd))
+    t.strictSame(
+      poolReadOf(nodePools, bytes(odd)),
+      read({ type: '', nodes: undefined }),
+      JSON.stringify(odd),
+    )
     t.strictSame(bucketNodesOf(bytes(odd)), [])
   }
+  const nameless = { status: { nodes: [1, '', {}] } }
+  t.strictSame(poolReadOf(nodePools, bytes(nameless)), read({ type: '', nodes: [] }))
   t.strictSame(bucketNodesOf(bytes({ nodes: [{ name: 'a' }, {}, 7, { name: 'b' }] })), ['a', 'b'])
 })
 
