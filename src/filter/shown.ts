@@ -126,7 +126,9 @@ export class Shown implements AsyncDisposable {
       this.#shorten(known)
     } else {
       const [listed, begun] = [resourceVersion(version), resourceVersion(newest.from)]
-      const isFirst = !begun || (listed !== undefined && compareVersions(listed, begun) <= 0)
+      const order = begun && listed ? compareVersions(listed, begun) : 1
+      // Under a state before it, another client may have come further than this list.
+      const isFirst = !begun || order === 0 || (order < 0 && known.eras.length === 1)
       const isKnown = !isFirst || (newest.isSure && newest.from === version)
       if (known.isListed && isKnown) return
       if (isFirst) newest.from = version

@@ -57,6 +57,17 @@ void t.test('a difference may have been taken or not by who goes on from it', as
   t.strictSame(under(shown, 15), ['2'])
 })
 
+void t.test('a list of long ago settles nothing for who is further', async (t) => {
+  const shown = new Shown()
+  await shown.show(audience, one)
+  shown.listed(audience, one, '10')
+  await shown.show(audience, two, at(15))
+  shown.listed(audience, two, '12')
+  t.strictSame(under(shown, 14), ['2', '1'], 'another client may have come as far under the first')
+  t.strictSame(under(shown, 15), ['2', '1'])
+  t.strictSame(under(shown, 16), ['2'])
+})
+
 void t.test('a list that takes long settles nothing that was shown meanwhile', async (t) => {
   const shown = new Shown()
   await shown.show(audience, one)
