@@ -168,15 +168,16 @@ export class FilteredWatch {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(unknownLook)
+    // Another client of the audience may have come as far as the collection under a former state, and be away now.
+    await shown.show(audience, now.state, this.#furthest(position))
     const form = reply.form()
+    // Gone through at once: what it holds is what was stored at its version only until something else is awaited.
     const held = reply.held?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) {
       if (held) letGo(held)
       throw new Expired(unknownLook)
     }
-    // Another client of the audience may have come as far as that under a former state, and be away now.
-    await shown.show(audience, now.state, version)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = form
@@ -195,6 +196,15 @@ export class FilteredWatch {
     }
     this.#taken?.[Symbol.dispose]()
     this.#taken = after(takenMs, () => shown.taken(audience, now.state))
+  }
+
+  /** How far the collection has come; not less than `position`. */
+  #furthest(position: ResourceVersion): ResourceVersion {
+    const held = this.#parts.reply.held?.()
+    if (!held) return position
+    letGo(held)
+    const version = resourceVersion(held.resourceVersion)
+    return version && compareVersions(version, position) > 0 ? version : position
   }
 
   async #judged(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
