@@ -105,7 +105,21 @@ export class FilterInputs implements AsyncDisposable {
       this.#follow()
     }
     const wanted = [...names]
+    this.#askAgain(wanted)
     return wanted.some((name) => this.#isPending(name)) ? this.#learned(wanted) : undefined
+  }
+
+  /** What has never been known, and nobody has answered, is asked for at once where somebody waits for it: the next try may be far off. */
+  #askAgain(names: readonly InputName[]): void {
+    for (const name of names) {
+      if (!isLearned(name) || this.#known[name] !== undefined || this.#known.untold.includes(name))
+        continue
+      for (const source of sourcesOf[name].map((each) => this.#sources.get(each))) {
+        if (source?.standing.kind !== 'failed') continue
+        this.#stand(source, { kind: 'asking' })
+        source.followed.again()
+      }
+    }
   }
 
   /** What is asked for may be another, and what was refused may be granted. */
