@@ -22,7 +22,9 @@ export function filteringHubs(
       '--host-network-propagation=on',
       '--plain-proxy=true',
     ]
-    const peer = await startHub(upstream, workspace, name, { flags })
+    // An API server lets no node read another's Node, nor endpoint slices.
+    const all = { ...upstream, kubeconfig: upstream.adminKubeconfig }
+    const peer = await startHub(all, workspace, name, { flags })
     return { peer, [Symbol.asyncDispose]: async () => peer.stop?.() }
   }
 }

@@ -21,6 +21,7 @@ export async function realUpstream(scope: Scope): Promise<Upstream> {
     node: { url: plane.url, ca, ...plane.credentials(nodeSubject(nodeName)) },
     admin: { url: plane.url, ca, ...plane.credentials(administrator) },
     kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
+    adminKubeconfig: plane.kubeconfig(administrator),
     stop: () => daemon.kill(),
     outage: {
       freeze: () => Promise.resolve(daemon.freeze()),

@@ -25,7 +25,7 @@ export async function sandboxUpstream(scope: Scope): Promise<Upstream> {
 
 const saidFile = 'sandbox.json'
 
-type Facts = Pick<Upstream, 'node' | 'admin' | 'kubeconfig'>
+type Facts = Pick<Upstream, 'node' | 'admin' | 'kubeconfig' | 'adminKubeconfig'>
 
 /** Starts it and writes down, for who started this process, how it is reached. Files lie in `folder`. */
 async function serve(folder: string): Promise<void> {
@@ -46,10 +46,12 @@ async function serve(folder: string): Promise<void> {
     }
   }
   const node = as('node', `system:node:${nodeName}`, 'system:nodes')
+  const admin = as('admin', 'admin', 'system:masters')
   const facts: Facts = {
     node,
-    admin: as('admin', 'admin', 'system:masters'),
+    admin,
     kubeconfig: write('node.kubeconfig', kubeconfigOf(node)),
+    adminKubeconfig: write('admin.kubeconfig', kubeconfigOf(admin)),
   }
   renameSync(write('facts.json', JSON.stringify(facts)), join(folder, saidFile))
 }

@@ -10,6 +10,8 @@ export interface Upstream {
   readonly admin: Target
   /** The node's credentials, as a proxy is given them. */
   readonly kubeconfig: string
+  /** Credentials of one who may do everything, as a proxy is given them. */
+  readonly adminKubeconfig: string
   /** Kills it for good. */
   stop(): Promise<void>
   /** Absent where it would have forgotten everything. */
