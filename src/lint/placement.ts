@@ -2,6 +2,7 @@ import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../kube/node
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { Context, PoolFacts } from './context.ts'
 import { givenObject, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { isEmptyTerm } from '../kube/node-affinity.ts'
 import type { PodSubject } from './pod.ts'
 
 /** Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes tell. */
@@ -86,11 +87,9 @@ export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
   return required && listAt(required, 'nodeSelectorTerms')
 }
 
-/** An empty term matches no node (k8s.io/component-helpers/scheduling/corev1/nodeaffinity). */
 function termMay(term: Json, node: KnownNode): boolean {
-  const expressions = listAt(term, 'matchExpressions')
-  if (expressions.length === 0 && listAt(term, 'matchFields').length === 0) return false
-  return expressions.every((expression) => expressionMay(expression, node))
+  if (isEmptyTerm(term)) return false
+  return listAt(term, 'matchExpressions').every((expression) => expressionMay(expression, node))
 }
 
 function expressionMay(expression: Json, { labels }: KnownNode): boolean {

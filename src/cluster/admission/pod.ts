@@ -1,5 +1,6 @@
 import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
+import { isEmptyTerm, requiredNodeAffinity } from '../../kube/node-affinity.ts'
 import { excludeAnnotation, hostNetworkLabel } from '../../kube/node-pool.ts'
 
 /** The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod itself. */
@@ -10,13 +11,6 @@ export const isMirror = (pod: JsonObject): boolean =>
 export const isExcluded = (pod: JsonObject): boolean =>
   at(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
 
-const required = [
-  'spec',
-  'affinity',
-  'nodeAffinity',
-  'requiredDuringSchedulingIgnoredDuringExecution',
-]
-
 const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
 
 /**
@@ -25,19 +19,20 @@ const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['tru
  * empty list of terms, which the API server refuses. Applied again, nothing changes.
  */
 export function keptOffHostNetwork(pod: JsonObject): JsonObject {
-  const selector = at(pod, ...required)
+  const selector = at(pod, ...requiredNodeAffinity)
   if (!isObject(selector)) {
-    return withAt(pod, required, { nodeSelectorTerms: [{ matchExpressions: [offHostNetwork] }] })
+    return withAt(pod, requiredNodeAffinity, {
+      nodeSelectorTerms: [{ matchExpressions: [offHostNetwork] }],
+    })
   }
   const terms = selector['nodeSelectorTerms']
   if (!isList(terms)) return pod
-  return withAt(pod, [...required, 'nodeSelectorTerms'], terms.map(termOffHostNetwork))
+  return withAt(pod, [...requiredNodeAffinity, 'nodeSelectorTerms'], terms.map(termOffHostNetwork))
 }
 
 function termOffHostNetwork(term: Json): Json {
   const expressions = listAt(term, 'matchExpressions')
-  const isEmpty = expressions.length === 0 && listAt(term, 'matchFields').length === 0
-  if (!isObject(term) || isEmpty || expressions.some(saysSo)) return term
+  if (!isObject(term) || isEmptyTerm(term) || expressions.some(saysSo)) return term
   return { ...term, matchExpressions: [...expressions, offHostNetwork] }
 }
 

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
+import { alternativesOf } from '../../kube/node-affinity.ts'
 import { desiredNodePoolLabel, nodePoolLabel } from '../../kube/node-pool.ts'
 import { notFoundWarning, type FoundPool, type Lookup } from './lookup.ts'
 import type { Admitted } from './node.ts'
@@ -39,31 +40,18 @@ function namedPools(pod: JsonObject): string[] {
   const names = [
     ...labels.map((name) => textAt(pod, 'metadata', 'labels', name)),
     textAt(pod, 'spec', 'nodeSelector', nodePoolLabel),
-    commonTo(termsOf(pod), poolRequiredBy),
+    commonTo(alternativesOf(pod), poolRequiredBy),
   ]
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
 /** '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can say now. */
 async function poolOfItsNode(pod: JsonObject, lookup: Lookup): Promise<string | undefined> {
-  const node = textAt(pod, 'spec', 'nodeName') || commonTo(termsOf(pod), nodeRequiredBy)
+  const node = textAt(pod, 'spec', 'nodeName') || commonTo(alternativesOf(pod), nodeRequiredBy)
   if (node === '') return ''
   const labels = await lookup.nodeLabels(node)
   return labels === 'unknown' ? undefined : (labels?.[nodePoolLabel] ?? '')
 }
-
-/** Empty terms match nothing: what is left are the alternatives. */
-const termsOf = (pod: JsonObject): readonly Json[] =>
-  listAt(
-    pod,
-    'spec',
-    'affinity',
-    'nodeAffinity',
-    'requiredDuringSchedulingIgnoredDuringExecution',
-    'nodeSelectorTerms',
-  ).filter(
-    (term) => [...listAt(term, 'matchExpressions'), ...listAt(term, 'matchFields')].length > 0,
-  )
 
 /** What every alternative requires; '' where they differ, or there is none. */
 function commonTo(terms: readonly Json[], requiredBy: (term: Json) => string): string {

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../kube/json-at.ts'
+import { alternativesOf } from '../../kube/node-affinity.ts'
 import { hostNetworkLabel } from '../../kube/node-pool.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
@@ -24,14 +25,7 @@ export interface Placement {
  * without any condition match nothing, and keep nobody from being kept off.
  */
 export function placementOf(pod: JsonObject): Placement {
-  const terms = listAt(
-    pod,
-    'spec',
-    'affinity',
-    'nodeAffinity',
-    'requiredDuringSchedulingIgnoredDuringExecution',
-    'nodeSelectorTerms',
-  ).filter((term) => conditionsOf(term).length + listAt(term, 'matchFields').length > 0)
+  const terms = alternativesOf(pod)
   const selector = objectAt(pod, 'spec', 'nodeSelector')
   const wanted = selector[hostNetworkLabel]
   const keys = new Set([

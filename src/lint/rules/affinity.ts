@@ -1,6 +1,7 @@
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import { listAt } from '../../kube/json-at.ts'
+import { isEmptyTerm } from '../../kube/node-affinity.ts'
 import { requiredTerms } from '../placement.ts'
 import { inSpec } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -46,8 +47,7 @@ export const affinityNowhere: PodRule = {
   document: documents.assigning,
   *check(pod) {
     for (const [number, term] of (requiredTerms(pod) ?? []).entries()) {
-      if (listAt(term, 'matchExpressions').length > 0 || listAt(term, 'matchFields').length > 0)
-        continue
+      if (!isEmptyTerm(term)) continue
       yield { path: inSpec(pod, ...way, number), message: 'this term matches no node: take it out' }
     }
   },
