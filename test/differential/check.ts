@@ -1,7 +1,14 @@
 import type { Test } from 'tap'
 import { get, nameOf, shared, type Asking, type Upstream } from './asking.ts'
 import { documentsWithTags } from './cases/discovery.ts'
-import { areAlike, compareRead, compareWrite, type Compared, type Doors } from './comparing.ts'
+import {
+  areAlike,
+  compareRead,
+  compareWatch,
+  compareWrite,
+  type Compared,
+  type Doors,
+} from './comparing.ts'
 import type { DifferenceName } from './differences.ts'
 import { fieldOf } from './door.ts'
 import { asTwins, exactly } from './likeness.ts'
@@ -75,15 +82,17 @@ async function compareSubject(
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const asking = withToken(next, arena.token)
-      const answers =
-        kind === 'writes'
-          ? await compareWrite(asking, arena.doors)
-          : await compareRead(asking, arena.doors, kind === 'watches' ? asTwins : exactly)
-      judge(t, asking, answers, arena, findings)
+      judge(t, asking, await compare[kind](asking, arena.doors), arena, findings)
     }
   }
   await Promise.all(Array.from({ length: abreast }, work))
 }
+
+const compare = {
+  reads: (asking: Asking, doors: Doors) => compareRead(asking, doors, exactly),
+  writes: compareWrite,
+  watches: compareWatch,
+} as const
 
 function judge(
   t: Test,
