@@ -9,7 +9,7 @@ import {
   unsupportedMediaType,
 } from '../kube/status.ts'
 import { fromProtobuf, ProtobufError } from './protobuf.ts'
-import { textAt } from './object.ts'
+import { givenText } from '../kube/json-at.ts'
 
 /** What kube-apiserver takes in one body. */
 const limit = 3 * 1024 * 1024
@@ -46,8 +46,8 @@ export function decodeObject(
   expected: Expected,
 ): JsonObject {
   const object = decode(body, bareType(contentType) || 'application/json', expected.kind)
-  const kind = textAt(object, 'kind') || expected.kind
-  const apiVersion = textAt(object, 'apiVersion') || expected.apiVersion
+  const kind = givenText(object, 'kind') || expected.kind
+  const apiVersion = givenText(object, 'apiVersion') || expected.apiVersion
   if (kind !== expected.kind || apiVersion !== expected.apiVersion) {
     const [found, wanted] = [parseApiVersion(apiVersion), parseApiVersion(expected.apiVersion)]
     throw new StatusError(

@@ -1,6 +1,7 @@
 import type { GVR } from '../kube/gvk.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
-import { at, listAt, textAt, type KubeObject } from './object.ts'
+import { at, givenText, listAt } from '../kube/json-at.ts'
+import type { KubeObject } from './object.ts'
 
 /** The resources served at a moment: the built-in ones, and those that definitions of custom resources bring. */
 export class Catalog {
@@ -36,27 +37,27 @@ export class Catalog {
 
 function kindsOf(definition: KubeObject): Kind[] {
   const names = {
-    kind: textAt(definition, 'spec', 'names', 'kind') ?? '',
-    plural: textAt(definition, 'spec', 'names', 'plural') ?? '',
+    kind: givenText(definition, 'spec', 'names', 'kind') ?? '',
+    plural: givenText(definition, 'spec', 'names', 'plural') ?? '',
     singular:
-      textAt(definition, 'spec', 'names', 'singular') ??
-      (textAt(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
+      givenText(definition, 'spec', 'names', 'singular') ??
+      (givenText(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
     shortNames: listAt(definition, 'spec', 'names', 'shortNames').map(String),
     categories: listAt(definition, 'spec', 'names', 'categories').map(String),
   }
-  const group = textAt(definition, 'spec', 'group') ?? ''
-  const namespaced = textAt(definition, 'spec', 'scope') === 'Namespaced'
+  const group = givenText(definition, 'spec', 'group') ?? ''
+  const namespaced = givenText(definition, 'spec', 'scope') === 'Namespaced'
   return listAt(definition, 'spec', 'versions')
     .filter((version) => at(version, 'served') === true)
     .map((version) =>
       customKind(
         group,
-        textAt(version, 'name') ?? '',
+        givenText(version, 'name') ?? '',
         namespaced,
         names,
         at(version, 'subresources', 'status') !== undefined,
         listAt(version, 'selectableFields').map((field) =>
-          (textAt(field, 'jsonPath') ?? '').replace(/^\./, ''),
+          (givenText(field, 'jsonPath') ?? '').replace(/^\./, ''),
         ),
       ),
     )

@@ -1,6 +1,7 @@
 import { now } from '../base/clock.ts'
 import type { Json } from '../kube/json.ts'
-import { textAt, type KubeObject } from './object.ts'
+import { givenText } from '../kube/json-at.ts'
+import type { KubeObject } from './object.ts'
 
 /** One column of a Table, and how a row gets its cell. */
 export interface Column {
@@ -26,14 +27,14 @@ export const column = (
 export const nameColumn = column(
   'Name',
   // A bookmark has none.
-  (object) => textAt(object, 'metadata', 'name') ?? '',
+  (object) => givenText(object, 'metadata', 'name') ?? '',
   0,
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
 )
 
 export const ageColumn = column(
   'Age',
-  (object) => ageOf(textAt(object, 'metadata', 'creationTimestamp')),
+  (object) => ageOf(givenText(object, 'metadata', 'creationTimestamp')),
   0,
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
 )

@@ -1,7 +1,8 @@
 import type { Json } from '../kube/json.ts'
 import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
 import type { Kind } from './kinds.ts'
-import { at, listAt, objectAt, printed, textAt, type KubeObject } from './object.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { printed, type KubeObject } from './object.ts'
 import { podColumns } from './pod-columns.ts'
 
 const size =
@@ -12,13 +13,13 @@ const size =
 const text =
   (...path: string[]) =>
   (object: KubeObject): Json =>
-    textAt(object, ...path) || none
+    givenText(object, ...path) || none
 
 const dataSize = (object: KubeObject): Json => size('data')(object) + size('binaryData')(object)
 
 function nodeStatus(node: KubeObject): Json {
-  const ready = listAt(node, 'status', 'conditions').find((c) => textAt(c, 'type') === 'Ready')
-  const word = !ready ? 'Unknown' : textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  const ready = listAt(node, 'status', 'conditions').find((c) => givenText(c, 'type') === 'Ready')
+  const word = !ready ? 'Unknown' : givenText(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
   return at(node, 'spec', 'unschedulable') === true ? `${word},SchedulingDisabled` : word
 }
 
@@ -33,22 +34,22 @@ function nodeRoles(node: KubeObject): Json {
 const nodeAddress =
   (type: string) =>
   (node: KubeObject): Json =>
-    textAt(
-      listAt(node, 'status', 'addresses').find((entry) => textAt(entry, 'type') === type),
+    givenText(
+      listAt(node, 'status', 'addresses').find((entry) => givenText(entry, 'type') === type),
       'address',
     ) ?? none
 
 const nodeInfo =
   (name: string) =>
   (node: KubeObject): Json =>
-    textAt(node, 'status', 'nodeInfo', name) || '<unknown>'
+    givenText(node, 'status', 'nodeInfo', name) || '<unknown>'
 
 const nodeColumns = [
   nameColumn,
   column('Status', nodeStatus),
   column('Roles', nodeRoles),
   ageColumn,
-  column('Version', (node) => textAt(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
+  column('Version', (node) => givenText(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
   column('Internal-IP', nodeAddress('InternalIP'), 1),
   column('External-IP', nodeAddress('ExternalIP'), 1),
   column('OS-Image', nodeInfo('osImage'), 1),
@@ -60,21 +61,21 @@ function servicePorts(service: KubeObject): Json {
   const ports = listAt(service, 'spec', 'ports').map((port) => {
     const nodePort = at(port, 'nodePort')
     const middle = typeof nodePort === 'number' && nodePort > 0 ? `:${nodePort}` : ''
-    return `${printed(at(port, 'port'))}${middle}/${textAt(port, 'protocol') ?? 'TCP'}`
+    return `${printed(at(port, 'port'))}${middle}/${givenText(port, 'protocol') ?? 'TCP'}`
   })
   return ports.join(',') || none
 }
 
 function externalIp(service: KubeObject): Json {
-  if (textAt(service, 'spec', 'type') === 'ExternalName') {
-    return textAt(service, 'spec', 'externalName') ?? none
+  if (givenText(service, 'spec', 'type') === 'ExternalName') {
+    return givenText(service, 'spec', 'externalName') ?? none
   }
   const given = listAt(service, 'spec', 'externalIPs')
   const balanced = listAt(service, 'status', 'loadBalancer', 'ingress').map(
-    (entry) => textAt(entry, 'ip') || textAt(entry, 'hostname') || '',
+    (entry) => givenText(entry, 'ip') || givenText(entry, 'hostname') || '',
   )
   const all = [...balanced, ...given.map(printed)].join(',')
-  return all || (textAt(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
+  return all || (givenText(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
 }
 
 function pairs(...path: string[]): (object: KubeObject) => Json {
@@ -99,7 +100,7 @@ function endpointAddresses(endpoints: KubeObject): Json {
   const all = listAt(endpoints, 'subsets').flatMap((subset) => {
     const ports = listAt(subset, 'ports').map((port) => `:${printed(at(port, 'port'))}`)
     return (ports.length > 0 ? ports : ['']).flatMap((port) =>
-      listAt(subset, 'addresses').map((address) => `${textAt(address, 'ip') ?? ''}${port}`),
+      listAt(subset, 'addresses').map((address) => `${givenText(address, 'ip') ?? ''}${port}`),
     )
   })
   const more = all.length > 3 ? ` + ${all.length - 3} more...` : ''
@@ -124,12 +125,12 @@ const sliceAddresses = (slice: KubeObject): Json =>
   )
 
 function involved(event: KubeObject): Json {
-  const kind = (textAt(event, 'involvedObject', 'kind') ?? '').toLowerCase()
-  return `${kind}/${textAt(event, 'involvedObject', 'name') ?? ''}`
+  const kind = (givenText(event, 'involvedObject', 'kind') ?? '').toLowerCase()
+  return `${kind}/${givenText(event, 'involvedObject', 'name') ?? ''}`
 }
 
 const lastSeen = (event: KubeObject): Json =>
-  ageOf(textAt(event, 'lastTimestamp') ?? textAt(event, 'eventTime'))
+  ageOf(givenText(event, 'lastTimestamp') ?? givenText(event, 'eventTime'))
 
 const replicas =
   (...path: string[]) =>
@@ -169,12 +170,12 @@ const columnsByResource: Record<string, readonly Column[]> = {
     column('Type', text('type')),
     column('Reason', text('reason')),
     column('Object', involved),
-    column('Message', (event) => (textAt(event, 'message') ?? '').trim()),
+    column('Message', (event) => (givenText(event, 'message') ?? '').trim()),
     column('Name', (event) => event.metadata.name, 1),
   ],
   'leases.coordination.k8s.io': [
     nameColumn,
-    column('Holder', (lease) => textAt(lease, 'spec', 'holderIdentity') ?? ''),
+    column('Holder', (lease) => givenText(lease, 'spec', 'holderIdentity') ?? ''),
     ageColumn,
   ],
   serviceaccounts: [

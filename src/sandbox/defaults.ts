@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../kube/json.ts'
 import type { Kind } from './kinds.ts'
-import { at, listAt, objectAt, printed, textAt, withAt } from './object.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { printed, withAt } from './object.ts'
 
 /** What kube-apiserver fills in when an object is created, as far as clients of nodes can tell. */
 export function defaulted(kind: Kind, object: JsonObject): JsonObject {
@@ -27,7 +28,8 @@ const under = (defaults: JsonObject, given: JsonObject): JsonObject => ({ ...def
 
 function pod(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
-  const account = textAt(spec, 'serviceAccountName') || textAt(spec, 'serviceAccount') || 'default'
+  const account =
+    givenText(spec, 'serviceAccountName') || givenText(spec, 'serviceAccount') || 'default'
   const filled = under(
     {
       ...podTemplateDefaults,
@@ -70,7 +72,7 @@ function containersOf(spec: JsonObject, host: boolean): JsonObject {
 }
 
 function container(given: Json, host: boolean): Json {
-  const image = textAt(given, 'image') ?? ''
+  const image = givenText(given, 'image') ?? ''
   const tag = /:([^/]*)$/.exec(image)?.[1]
   const filled = under(
     {
@@ -104,7 +106,7 @@ function withRequests(container: JsonObject): JsonObject {
 function evictionTolerations(spec: JsonObject): Json[] {
   const tolerated = listAt(spec, 'tolerations')
   return ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
-    .filter((key) => !tolerated.some((one) => [key, undefined].includes(textAt(one, 'key'))))
+    .filter((key) => !tolerated.some((one) => [key, undefined].includes(givenText(one, 'key'))))
     .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }))
 }
 
@@ -126,8 +128,9 @@ function quality(spec: JsonObject): string {
 
 function service(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
-  const ip = textAt(spec, 'clusterIP')
-  const address = ip === undefined && textAt(spec, 'type') !== 'ExternalName' ? nextClusterIp() : ip
+  const ip = givenText(spec, 'clusterIP')
+  const address =
+    ip === undefined && givenText(spec, 'type') !== 'ExternalName' ? nextClusterIp() : ip
   const addresses: JsonObject =
     address === undefined || address === ''
       ? {}
@@ -175,19 +178,19 @@ function secretData(secret: JsonObject): JsonObject {
 }
 
 function node(given: JsonObject): JsonObject {
-  const cidr = textAt(given, 'spec', 'podCIDR')
+  const cidr = givenText(given, 'spec', 'podCIDR')
   const withCidrs =
     cidr === undefined ? given : under(given, withAt(given, ['spec', 'podCIDRs'], [cidr]))
   const taints = listAt(given, 'spec', 'taints')
   const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
   // As the admission plug-in TaintNodesByCondition adds it.
-  return taints.some((taint) => textAt(taint, 'key') === notReady.key)
+  return taints.some((taint) => givenText(taint, 'key') === notReady.key)
     ? withCidrs
     : withAt(withCidrs, ['spec', 'taints'], [...taints, notReady])
 }
 
 function namespace(given: JsonObject): JsonObject {
-  const name = textAt(given, 'metadata', 'name') ?? ''
+  const name = givenText(given, 'metadata', 'name') ?? ''
   const labels = { ...objectAt(given, 'metadata', 'labels'), 'kubernetes.io/metadata.name': name }
   return {
     ...withAt(given, ['metadata', 'labels'], labels),
@@ -203,14 +206,14 @@ function workload(given: JsonObject): JsonObject {
     ...under(podTemplateDefaults, spec),
     ...containersOf(spec, at(spec, 'hostNetwork') === true),
   })
-  return at(given, 'spec', 'replicas') === undefined && textAt(given, 'kind') !== 'DaemonSet'
+  return at(given, 'spec', 'replicas') === undefined && givenText(given, 'kind') !== 'DaemonSet'
     ? withAt(filled, ['spec', 'replicas'], 1)
     : filled
 }
 
 function definition(given: JsonObject): JsonObject {
   const names = objectAt(given, 'spec', 'names')
-  const kind = textAt(names, 'kind') ?? ''
+  const kind = givenText(names, 'kind') ?? ''
   const accepted = under({ singular: kind.toLowerCase(), listKind: `${kind}List` }, names)
   const condition = (type: string, reason: string): JsonObject => ({
     type,
@@ -229,7 +232,7 @@ function definition(given: JsonObject): JsonObject {
       acceptedNames: accepted,
       storedVersions: listAt(given, 'spec', 'versions')
         .filter((version) => at(version, 'storage') === true)
-        .map((version) => textAt(version, 'name') ?? ''),
+        .map((version) => givenText(version, 'name') ?? ''),
     },
   }
 }

@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { objectAt } from '../kube/json-at.ts'
 
 /** Any API object, as JSON. Never written to: an edited object is a new one. */
 export interface KubeObject extends JsonObject {
@@ -58,34 +59,6 @@ export function sortedDeep(value: Json): Json {
       .toSorted()
       .map((name) => [name, sortedDeep(value[name] ?? null)]),
   )
-}
-
-/** What stands at `path`, where everything on the way is an object. */
-export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
-  let found = value
-  for (const name of path) {
-    if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
-    found = found[name]
-  }
-  return found
-}
-
-/** The text at `path`, or undefined. */
-export function textAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
-  const found = at(value, ...path)
-  return typeof found === 'string' ? found : undefined
-}
-
-/** The object at `path`, or an empty one. */
-export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject {
-  const found = at(value, ...path)
-  return isObject(found) ? found : {}
-}
-
-/** The list at `path`, or an empty one. */
-export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
-  const found = at(value, ...path)
-  return Array.isArray(found) ? found : []
 }
 
 /** A copy with `value` at `path`; `undefined` takes it out. */

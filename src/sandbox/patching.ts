@@ -5,7 +5,8 @@ import { jsonPatch, mergePatch, mergeSchemaOf, strategicMergePatch } from '../ku
 import { badRequest, StatusError, unsupportedMediaType } from '../kube/status.ts'
 import { bareType, decodePatch } from './body.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
-import { listAt, objectAt, textAt, timestamp, withAt, type KubeObject } from './object.ts'
+import { givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { timestamp, withAt, type KubeObject } from './object.ts'
 
 const types = [
   'application/json-patch+json',
@@ -85,7 +86,7 @@ function withManager(
   const fieldsV1 = fieldsOf(ownedBy(patch))
   const entries = listAt(object, 'metadata', 'managedFields')
   const isOwn = (entry: Json): boolean =>
-    textAt(entry, 'manager') === manager && textAt(entry, 'operation') === 'Apply'
+    givenText(entry, 'manager') === manager && givenText(entry, 'operation') === 'Apply'
   const own = entries.find(isOwn)
   if (own && isDeepStrictEqual(objectAt(own, 'fieldsV1'), fieldsV1)) return object
   const entry = {

@@ -1,6 +1,7 @@
 import type { Json } from '../kube/json.ts'
 import { ageColumn, column, nameColumn, none } from './column.ts'
-import { at, listAt, printed, textAt, type KubeObject } from './object.ts'
+import { at, givenText, listAt } from '../kube/json-at.ts'
+import { printed, type KubeObject } from './object.ts'
 
 // As kubernetes pkg/printers/internalversion/printers.go shows a pod.
 
@@ -18,11 +19,11 @@ const restarts = (pod: KubeObject): Json =>
   )
 
 function phase(pod: KubeObject): Json {
-  const own = textAt(pod, 'status', 'reason') || textAt(pod, 'status', 'phase') || ''
+  const own = givenText(pod, 'status', 'reason') || givenText(pod, 'status', 'phase') || ''
   const reason = waitingReason(statuses(pod)) ?? own
-  return textAt(pod, 'metadata', 'deletionTimestamp') === undefined
+  return givenText(pod, 'metadata', 'deletionTimestamp') === undefined
     ? reason
-    : textAt(pod, 'status', 'reason') === 'NodeLost'
+    : givenText(pod, 'status', 'reason') === 'NodeLost'
       ? 'Unknown'
       : 'Terminating'
 }
@@ -30,12 +31,12 @@ function phase(pod: KubeObject): Json {
 /** What keeps a container from running; where several have a reason, the first counts. */
 function waitingReason(all: readonly Json[]): string | undefined {
   for (const status of all) {
-    const waiting = textAt(status, 'state', 'waiting', 'reason')
+    const waiting = givenText(status, 'state', 'waiting', 'reason')
     if (waiting) return waiting
     const terminated = at(status, 'state', 'terminated')
     if (terminated !== undefined) {
       const code = at(terminated, 'exitCode')
-      return textAt(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
+      return givenText(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
     }
   }
   return undefined
@@ -47,8 +48,8 @@ function gates(pod: KubeObject): Json {
   const met = all.filter((gate) =>
     listAt(pod, 'status', 'conditions').some(
       (condition) =>
-        textAt(condition, 'type') === textAt(gate, 'conditionType') &&
-        textAt(condition, 'status') === 'True',
+        givenText(condition, 'type') === givenText(gate, 'conditionType') &&
+        givenText(condition, 'status') === 'True',
     ),
   )
   return `${met.length}/${all.length}`
@@ -72,19 +73,19 @@ export const podColumns = [
   ageColumn,
   column(
     'IP',
-    (pod) => textAt(pod, 'status', 'podIP') || none,
+    (pod) => givenText(pod, 'status', 'podIP') || none,
     1,
     'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
   ),
   column(
     'Node',
-    (pod) => textAt(pod, 'spec', 'nodeName') || none,
+    (pod) => givenText(pod, 'spec', 'nodeName') || none,
     1,
     'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
   ),
   column(
     'Nominated Node',
-    (pod) => textAt(pod, 'status', 'nominatedNodeName') || none,
+    (pod) => givenText(pod, 'status', 'nominatedNodeName') || none,
     1,
     'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
   ),

@@ -6,17 +6,8 @@ import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../k
 import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
 import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
-import {
-  at,
-  keyOf,
-  listAt,
-  objectAt,
-  orderedMetadata,
-  sortedDeep,
-  textAt,
-  timestamp,
-  type KubeObject,
-} from './object.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { keyOf, orderedMetadata, sortedDeep, timestamp, type KubeObject } from './object.ts'
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
@@ -97,13 +88,13 @@ export class Registry {
     { dryRun }: WriteOptions,
   ): KubeObject {
     this.#checkNamespace(kind, namespace, given)
-    const prefix = textAt(given, 'metadata', 'generateName') ?? ''
-    const name = textAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
+    const prefix = givenText(given, 'metadata', 'generateName') ?? ''
+    const name = givenText(given, 'metadata', 'name') || (prefix && generatedName(prefix))
     const metadata: JsonObject = {
       ...objectAt(given, 'metadata'),
       name,
       ...(namespace !== undefined && { namespace }),
-      uid: textAt(given, 'metadata', 'uid') || randomUUID(),
+      uid: givenText(given, 'metadata', 'uid') || randomUUID(),
       creationTimestamp: timestamp(now() - this.#createdAgoMs),
       generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
       deletionTimestamp: null,
@@ -249,7 +240,7 @@ export class Registry {
   }
 
   #checkNamespace(kind: Kind, namespace: string | undefined, given: JsonObject): void {
-    const own = textAt(given, 'metadata', 'namespace')
+    const own = givenText(given, 'metadata', 'namespace')
     if (own && own !== namespace) {
       throw new StatusError(
         badRequest(
@@ -265,13 +256,13 @@ export class Registry {
   }
 
   #checkNames(namespace: string | undefined, name: string, given: JsonObject): void {
-    const own = textAt(given, 'metadata', 'name')
+    const own = givenText(given, 'metadata', 'name')
     if (own && own !== name) {
       throw new StatusError(
         badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`),
       )
     }
-    const ownNamespace = textAt(given, 'metadata', 'namespace')
+    const ownNamespace = givenText(given, 'metadata', 'namespace')
     if (ownNamespace && ownNamespace !== namespace) {
       throw new StatusError(
         badRequest(
@@ -283,12 +274,12 @@ export class Registry {
 
   #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
     const { name } = old.metadata
-    const asked = textAt(given, 'metadata', 'resourceVersion') ?? ''
+    const asked = givenText(given, 'metadata', 'resourceVersion') ?? ''
     if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
       const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
       throw new StatusError(invalidResource(kind, name, [flaw]))
     }
-    const uid = textAt(given, 'metadata', 'uid')
+    const uid = givenText(given, 'metadata', 'uid')
     if (uid && uid !== old.metadata.uid) {
       const key = `/registry/${kind.gvr.resource}/${keyOf(old.metadata.namespace, name)}`
       const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`

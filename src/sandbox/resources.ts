@@ -16,7 +16,8 @@ import { decodeObject, readBody } from './body.ts'
 import { hasStatus } from './kinds.ts'
 import { list } from './listing.ts'
 import { contentTypeOf } from './negotiation.ts'
-import { keyOf, textAt } from './object.ts'
+import { givenText } from '../kube/json-at.ts'
+import { keyOf } from './object.ts'
 import { applied, checkPatchType, isApply, patched } from './patching.ts'
 import type { WriteOptions } from './registry.ts'
 import type { DeleteOptions } from './write-rules.ts'
@@ -250,8 +251,8 @@ async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteO
           apiVersion: deleteOptionsVersion(body),
         })
   const grace = given['gracePeriodSeconds'] ?? info.query.get('gracePeriodSeconds')
-  const uid = textAt(given, 'preconditions', 'uid')
-  const resourceVersion = textAt(given, 'preconditions', 'resourceVersion')
+  const uid = givenText(given, 'preconditions', 'uid')
+  const resourceVersion = givenText(given, 'preconditions', 'resourceVersion')
   const dryRun = given['dryRun']
   return {
     dryRun:

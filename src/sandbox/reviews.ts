@@ -5,7 +5,8 @@ import type { Api } from './call.ts'
 import { issuer } from './tokens.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
 import { contentTypeOf } from './negotiation.ts'
-import { listAt, objectAt, textAt, timestamp } from './object.ts'
+import { givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { timestamp } from './object.ts'
 import { encode } from './render.ts'
 import { bodyOf, representationOf, type ResourceCall } from './resource-call.ts'
 import type { User } from './users.ts'
@@ -41,7 +42,7 @@ const answers: Record<string, Answerer> = {
     status: { userInfo: userInfo(user) },
   }),
   TokenReview: (api, _call, asked) => {
-    const token = textAt(asked, 'spec', 'token') ?? ''
+    const token = givenText(asked, 'spec', 'token') ?? ''
     const wanted = listAt(asked, 'spec', 'audiences').map(String)
     const audience = (wanted.length > 0 ? wanted : [issuer]).find((one) =>
       api.tokens.userOf(token, one),
@@ -60,7 +61,7 @@ const answers: Record<string, Answerer> = {
     review(
       api,
       {
-        name: textAt(asked, 'spec', 'user') ?? '',
+        name: givenText(asked, 'spec', 'user') ?? '',
         groups: listAt(asked, 'spec', 'groups').map(String),
       },
       asked,
@@ -73,7 +74,7 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   const about = asked['spec'] !== undefined && Object.keys(resource).length > 0
   const attributes = Object.fromEntries(
     ['group', 'version', 'resource', 'subresource', 'namespace', 'name'].flatMap((name) => {
-      const value = textAt(resource, name)
+      const value = givenText(resource, name)
       // The core group has no name, and is a group.
       const isThere = value !== undefined && (value !== '' || name === 'group')
       return isThere ? [[name, value] as const] : []
@@ -81,8 +82,8 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   )
   const verdict = api.authorizer()({
     user,
-    verb: textAt(about ? resource : path, 'verb') ?? '',
-    path: textAt(path, 'path') ?? '',
+    verb: givenText(about ? resource : path, 'verb') ?? '',
+    path: givenText(path, 'path') ?? '',
     ...attributes,
   })
   return {

@@ -8,7 +8,8 @@ import {
   parseLabelSelector,
 } from '../kube/selectors.ts'
 import type { Kind } from './kinds.ts'
-import { at, type KubeObject } from './object.ts'
+import { at } from '../kube/json-at.ts'
+import type { KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'
 
 /** What of a kind a request is about. */

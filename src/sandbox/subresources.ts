@@ -6,7 +6,8 @@ import type { Api } from './call.ts'
 import { decodeObject, readBody } from './body.ts'
 import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
 import { askingOf } from './call.ts'
-import { at, listAt, objectAt, textAt, timestamp, withAt } from './object.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import { timestamp, withAt } from './object.ts'
 import { encode, speaksProtobuf, statusGvk } from './render.ts'
 import { nameOf, type ResourceCall } from './resource-call.ts'
 import type { GVK } from '../kube/gvk.ts'
@@ -88,18 +89,18 @@ function boundTo(
   { info }: ResourceCall,
   bound: JsonObject,
 ): { pod?: { name: string; uid: string }; node?: { name: string; uid: string } } {
-  if (textAt(bound, 'kind') !== 'Pod') return {}
+  if (givenText(bound, 'kind') !== 'Pod') return {}
   const pods = api.registry.catalog.find({ group: '', version: 'v1', resource: 'pods' })
   if (!pods) return {}
-  const pod = api.registry.get(pods, info.namespace, textAt(bound, 'name') ?? '')
+  const pod = api.registry.get(pods, info.namespace, givenText(bound, 'name') ?? '')
   const { name, uid } = pod.metadata
-  const asked = textAt(bound, 'uid')
+  const asked = givenText(bound, 'uid')
   if (asked && asked !== uid) {
     const cause = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`
     throw new StatusError(conflict({ ...pods.gvr, name }, cause))
   }
   const nodes = api.registry.catalog.find({ group: '', version: 'v1', resource: 'nodes' })
-  const nodeName = textAt(pod, 'spec', 'nodeName')
+  const nodeName = givenText(pod, 'spec', 'nodeName')
   const node = nodes && nodeName ? api.registry.find(nodes, undefined, nodeName) : undefined
   return {
     pod: { name, uid },
@@ -149,12 +150,12 @@ async function bind(api: Api, call: ResourceCall): Promise<void> {
   const given = await bodyAs(call, { group: '', version: 'v1', kind: 'Binding' })
   const name = nameOf(call)
   const pod = api.registry.get(kind, info.namespace, name)
-  const node = textAt(pod, 'spec', 'nodeName')
+  const node = givenText(pod, 'spec', 'nodeName')
   if (node) {
     const cause = `pod ${name} is already assigned to node ${JSON.stringify(node)}`
     throw new StatusError(conflict({ group: '', resource: 'pods/binding', name }, cause))
   }
-  const bound = withAt(pod, ['spec', 'nodeName'], textAt(given, 'target', 'name') ?? '')
+  const bound = withAt(pod, ['spec', 'nodeName'], givenText(given, 'target', 'name') ?? '')
   api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
   sendSuccess(call, representation)
 }

@@ -10,7 +10,7 @@ import {
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { KubeObject } from './object.ts'
-import { at, listAt, objectAt, textAt } from './object.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
 import type { User } from './users.ts'
 
 export const issuer = 'https://kubernetes.default.svc'
@@ -126,18 +126,18 @@ const encode = (value: JsonObject): string =>
 
 function accountUser(claims: JsonObject): User {
   const own = objectAt(claims, 'kubernetes.io')
-  const namespace = textAt(own, 'namespace') ?? ''
+  const namespace = givenText(own, 'namespace') ?? ''
   const extra: Record<string, string[]> = {
-    'authentication.kubernetes.io/credential-id': [`JTI=${textAt(claims, 'jti') ?? ''}`],
+    'authentication.kubernetes.io/credential-id': [`JTI=${givenText(claims, 'jti') ?? ''}`],
   }
   for (const kind of ['pod', 'node']) {
     if (at(own, kind) === undefined) continue
-    extra[`authentication.kubernetes.io/${kind}-name`] = [textAt(own, kind, 'name') ?? '']
-    extra[`authentication.kubernetes.io/${kind}-uid`] = [textAt(own, kind, 'uid') ?? '']
+    extra[`authentication.kubernetes.io/${kind}-name`] = [givenText(own, kind, 'name') ?? '']
+    extra[`authentication.kubernetes.io/${kind}-uid`] = [givenText(own, kind, 'uid') ?? '']
   }
   return {
-    name: textAt(claims, 'sub') ?? '',
-    uid: textAt(own, 'serviceaccount', 'uid') ?? '',
+    name: givenText(claims, 'sub') ?? '',
+    uid: givenText(own, 'serviceaccount', 'uid') ?? '',
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
     extra,
   }

@@ -2,7 +2,7 @@ import { qualifiedResource } from '../kube/gvk.ts'
 import { invalid, StatusError, type Status, type StatusCause } from '../kube/status.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { Kind } from './kinds.ts'
-import { listAt, textAt } from './object.ts'
+import { givenText, listAt } from '../kube/json-at.ts'
 
 /** 422 for one object, worded as apimachinery pkg/api/errors words it. */
 const invalidObject = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>
@@ -46,7 +46,7 @@ const subdomain =
 
 /** Throws a StatusError 422 for what no client gets past the server by mistake: names, and pods without containers. */
 export function validate(kind: Kind, object: JsonObject): void {
-  const name = textAt(object, 'metadata', 'name') ?? ''
+  const name = givenText(object, 'metadata', 'name') ?? ''
   const flaws = [...nameFlaws(name), ...(kindFlaws[kind.kind]?.(object) ?? [])]
   if (flaws.length > 0) throw new StatusError(invalidObject(kind, name, flaws))
 }
@@ -67,14 +67,14 @@ const kindFlaws: Record<string, (object: JsonObject) => StatusCause[]> = {
     const containers = listAt(pod, 'spec', 'containers')
     if (containers.length === 0) return [required('spec.containers')]
     return containers.flatMap((container, at) => [
-      ...(textAt(container, 'name') ? [] : [required(`spec.containers[${at}].name`)]),
-      ...(textAt(container, 'image') ? [] : [required(`spec.containers[${at}].image`)]),
+      ...(givenText(container, 'name') ? [] : [required(`spec.containers[${at}].name`)]),
+      ...(givenText(container, 'image') ? [] : [required(`spec.containers[${at}].image`)]),
     ])
   },
   Service: (service) =>
     listAt(service, 'spec', 'ports').length > 0 ||
-    textAt(service, 'spec', 'type') === 'ExternalName' ||
-    textAt(service, 'spec', 'clusterIP') === 'None'
+    givenText(service, 'spec', 'type') === 'ExternalName' ||
+    givenText(service, 'spec', 'clusterIP') === 'None'
       ? []
       : [required('spec.ports')],
 }

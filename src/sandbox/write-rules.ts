@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { conflict, StatusError } from '../kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
-import { at, objectAt, textAt, withAt, type KubeObject } from './object.ts'
+import { at, givenText, objectAt } from '../kube/json-at.ts'
+import { withAt, type KubeObject } from './object.ts'
 
 export interface DeleteOptions {
   readonly dryRun: boolean
@@ -17,7 +18,7 @@ export const modified =
 
 /** Whether it was told to end. */
 export const isDeleting = (object: KubeObject): boolean =>
-  textAt(object, 'metadata', 'deletionTimestamp') !== undefined
+  givenText(object, 'metadata', 'deletionTimestamp') !== undefined
 
 /** Whether it goes on for a while after it was told to end. */
 export const graceful = (object: KubeObject): boolean =>
@@ -82,8 +83,8 @@ export function checkPreconditions(
 /** A pod on a node goes on until its kubelet says that it has ended. */
 export function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
   const wanted = gracePeriodSeconds ?? at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
-  const ended = ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase') ?? '')
-  return ended || !textAt(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
+  const ended = ['Failed', 'Succeeded'].includes(givenText(pod, 'status', 'phase') ?? '')
+  return ended || !givenText(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
 }
 
 const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
