@@ -156,8 +156,12 @@ async function refer(store: ObjectStore, names: readonly string[], size = 10_000
 }
 
 /** Those of which either is there. */
+/** Asks for the newest first: what goes meanwhile, the oldest first, is then missing from the beginning, as after it. */
 const followed = (store: ObjectStore, names: readonly string[]): string[] =>
-  names.filter((name) => store.list(secret(name)) !== undefined)
+  names
+    .toReversed()
+    .filter((name) => store.list(secret(name)) !== undefined)
+    .toReversed()
 const kept = (store: ObjectStore, names: readonly string[]): string[] =>
   names.filter((name) => store.get(claim(name)) !== undefined)
 
