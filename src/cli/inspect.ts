@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { parseArgs } from 'node:util'
-import { unlessClosed } from '../base/clock.ts'
+import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../boot/verdict.ts'
 import { nearest } from '../config/suggestion.ts'
 import { address, oneOf, port } from '../config/value.ts'
@@ -117,28 +117,12 @@ export function understood(argv: readonly string[]): Understood {
 
 const patienceMs = 30_000
 
-/** More than a node has pods to tell of. */
-const mostBytes = 64 * 1024 * 1024
-
 /** The answer of the hub's port for operators. Rejects with a message for people. */
-function told(host: string, at: number, what: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const asking = get({ host, port: at, path: `/inspect/${what}`, agent: false }, (answer) => {
-      let body = ''
-      answer.setEncoding('utf8')
-      answer.on('data', (chunk: string) => {
-        body += chunk
-        if (body.length > mostBytes) asking.destroy(new Error('the answer has no end'))
-      })
-      answer.on('error', reject)
-      answer.on('end', () => {
-        if (answer.statusCode === 200) resolve(body)
-        else reject(new Error(`${answer.statusCode} ${body.trim().slice(0, 200)}`))
-      })
-    })
-    unlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
-    asking.on('error', reject)
-  })
+async function told(host: string, at: number, what: string): Promise<string> {
+  const asking = get({ host, port: at, path: `/inspect/${what}`, agent: false })
+  const { status, text } = await wholeAnswer(asking, patienceMs)
+  if (status === 200) return text
+  throw new Error(`${status} ${text.trim().slice(0, 200)}`)
 }
 
 /** What is in the way comes first, since that is what somebody looks for. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { request as plainly } from 'node:http'
 import { request as overTls } from 'node:https'
-import { unlessClosed } from '../base/clock.ts'
+import { wholeAnswer } from '../base/whole-answer.ts'
 import { readCredentials, type Credentials } from '../config/credentials.ts'
 import { parseKubeconfig, type Kubeconfig, type Part } from '../config/kubeconfig.ts'
 import type { Json } from '../kube/json.ts'
@@ -15,7 +15,6 @@ export interface Answered {
 }
 
 const patienceMs = 15_000
-const mostBytes = 64 * 1024 * 1024
 
 /** An API server, asked with what a kubelet's kubeconfig holds. */
 export class ApiServer {
@@ -50,8 +49,7 @@ export class ApiServer {
   }
 
   /** Rejects where there was no answer, with a message for people. */
-  ask(method: string, path: string, patch?: object): Promise<Answered> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answered>()
+  async ask(method: string, path: string, patch?: object): Promise<Answered> {
     const { ca, certificate, token, serverName } = this.#credentials
     const { server } = this.#config
     const asking = (server.protocol === 'http:' ? plainly : overTls)(new URL(path, server), {
@@ -66,20 +64,9 @@ export class ApiServer {
       ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
       ...(serverName !== undefined && { servername: serverName }),
     })
-    asking.on('response', (answer) => {
-      let text = ''
-      answer.setEncoding('utf8')
-      answer.on('data', (chunk: string) => {
-        text += chunk
-        if (text.length > mostBytes) asking.destroy(new Error('the answer has no end'))
-      })
-      answer.on('error', reject)
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: jsonOf(text) }))
-    })
-    asking.on('error', reject)
-    unlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
     asking.end(patch && JSON.stringify(patch))
-    return promise
+    const { status, text } = await wholeAnswer(asking, patienceMs)
+    return { status, body: jsonOf(text) }
   }
 }
 

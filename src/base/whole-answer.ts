@@ -1,0 +1,36 @@
+import type { ClientRequest } from 'node:http'
+import { unlessClosed } from './clock.ts'
+
+/** An answer that was read to its end. */
+interface WholeAnswer {
+  readonly status: number
+  readonly text: string
+}
+
+/** More than a node or a pool has to tell of. */
+const usualMost = 64 * 1024 * 1024
+
+/**
+ * The answer to a request that has a connection of its own, as text. Rejects where there is none within `patienceMs`, or it is longer
+ * than it may be: with a message for people.
+ */
+export function wholeAnswer(
+  asking: ClientRequest,
+  patienceMs: number,
+  mostCharacters = usualMost,
+): Promise<WholeAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<WholeAnswer>()
+  asking.on('response', (answer) => {
+    let text = ''
+    answer.setEncoding('utf8')
+    answer.on('data', (chunk: string) => {
+      text += chunk
+      if (text.length > mostCharacters) asking.destroy(new Error('the answer has no end'))
+    })
+    answer.on('error', reject)
+    answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+  })
+  asking.on('error', reject)
+  unlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
+  return promise
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { createServer, get, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { wholeAnswer } from '../../src/base/whole-answer.ts'
+
+const patienceMs = 30_000
+
+async function answering(t: Test, listener: RequestListener): Promise<URL> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server, 'listening')
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+}
+
+void t.test('an answer comes with its code, whole, wherever it was cut on its way', async (t) => {
+  const at = await answering(t, (_, answer) => {
+    const [head, tail] = [Buffer.from('süß').subarray(0, 2), Buffer.from('süß').subarray(2)]
+    answer.writeHead(418)
+    answer.write(head, () => answer.end(tail))
+  })
+  t.strictSame(await wholeAnswer(get(at, { agent: false }), patienceMs), {
+    status: 418,
+    text: 'süß',
+  })
+})
+
+void t.test('an answer that breaks off is none', async (t) => {
+  const at = await answering(t, (_, answer) => {
+    answer.writeHead(200, { 'content-length': 10 })
+    answer.write('five,', () => answer.destroy())
+  })
+  await t.rejects(wholeAnswer(get(at, { agent: false }), patienceMs), { code: 'ECONNRESET' })
+})
+
+void t.test('an answer that is longer than it may be is broken off', async (t) => {
+  const at = await answering(t, (_, answer) => {
+    answer.write('12345678')
+  })
+  await t.rejects(wholeAnswer(get(at, { agent: false }), patienceMs, 7), {
+    message: 'the answer has no end',
+  })
+})
+
+void t.test('a server that is silent is given up, before its answer and in it', async (t) => {
+  const at = await answering(t, ({ url }, answer) => {
+    if (url === '/begun') answer.write('a')
+  })
+  for (const path of ['/', '/begun']) {
+    await t.rejects(wholeAnswer(get(new URL(path, at), { agent: false }), 50), {
+      message: 'it does not answer',
+    })
+  }
+})
