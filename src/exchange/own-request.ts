@@ -1,5 +1,5 @@
 import { ownVersion } from '../base/own-version.ts'
-import { componentOf } from '../request/component.ts'
+import { componentOf, ownComponent } from '../request/component.ts'
 import { formsOf } from '../request/form.ts'
 import type { Identity } from '../request/identity.ts'
 import { parseRequestInfo } from '../request/request-info.ts'
@@ -29,7 +29,7 @@ export interface OwnRequest extends OnBehalf {
   readonly signal: AbortSignal
 }
 
-const userAgent = `nodehub/v${ownVersion()}`
+const userAgent = `${ownComponent}/v${ownVersion()}`
 
 /** No client is at its other end. */
 const nobodysEnd = { address: '', port: 0, localAddress: '', localPort: 0 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { GVR } from '../kube/gvk.ts'
+import { ownComponent } from '../request/component.ts'
 import { namedBySelector, type ResourceVerb } from '../request/request-info.ts'
 import {
   FilterList,
@@ -20,9 +21,6 @@ const rememberedBytes = 16 * 1024 * 1024
 
 /** Chains of other times that are asked for again: one for each state that clients were left in. */
 const mostFormer = 64
-
-/** The hub's own requests are about what is, not about what is shown. */
-const ownComponent = 'nodehub'
 
 /** What components are added to those of a filter's rules, by its name. */
 export type AddedComponents = ReadonlyMap<string, ReadonlySet<string>>
@@ -199,6 +197,7 @@ export class Filters implements FilterChain {
     verb: ResourceVerb,
     asked: Asked | undefined,
   ): readonly FilterDefinition[] {
+    // The hub's own requests are about what is, not about what is shown.
     if (component === ownComponent) return []
     return this.#definitions.filter(({ name, rules }) => {
       const isAdded = this.#added.get(name)?.has(component) === true

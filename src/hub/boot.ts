@@ -20,6 +20,7 @@ import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
+import { ownComponent } from '../request/component.ts'
 import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { NamedObject } from '../store/needed.ts'
@@ -214,7 +215,7 @@ export class Boot implements Disposable {
       method: 'PATCH',
       url: `${pathOf(nodes, '', nodeName)}/status`,
       accept: mediaType('json'),
-      component: 'nodehub',
+      component: ownComponent,
       content: {
         type: 'application/strategic-merge-patch+json',
         bytes: Buffer.from(JSON.stringify(conditionPatch(condition))),

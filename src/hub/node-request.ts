@@ -3,12 +3,13 @@ import { after } from '../base/clock.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { ownRequest, type OwnRequest } from '../exchange/own-request.ts'
 import { discard } from '../remote/forward.ts'
+import type { ownComponent } from '../request/component.ts'
 import { node } from '../request/identity.ts'
 
 /** A request that the hub makes itself, with the node's credentials. */
 export type NodeRequest = Pick<OwnRequest, 'method' | 'url' | 'accept' | 'content'> & {
   /** Whose answers it is recorded among, if any: the kubelet's are what it would ask for itself. */
-  readonly component: 'kubelet' | 'nodehub'
+  readonly component: 'kubelet' | typeof ownComponent
 }
 
 export type NodeRequests = (request: NodeRequest) => Promise<number>

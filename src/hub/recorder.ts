@@ -3,6 +3,7 @@ import { Recorder } from '../cache/recorder.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import { ownComponent } from '../request/component.ts'
 import { shared } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
@@ -17,9 +18,6 @@ export interface RecorderSurroundings {
   readonly log: Logger
 }
 
-/** What the hub asks for itself it reads through the recorder. */
-const ownComponent = 'nodehub'
-
 /** Records answers to the configured components, those that a filter acts on, which reads them through the recorder, and what is shared. */
 export const recorderOf = (
   store: ObjectStore,
@@ -30,6 +28,7 @@ export const recorderOf = (
     {
       isRecorded: (exchange) => {
         const { component } = exchange
+        // What the hub asks for itself it reads through the recorder.
         if (exchange.identity === shared || component === ownComponent) return true
         const named = [inForce().cacheComponents, cacheAgents()]
         if (named.some((names) => names.has('*') || names.has(component))) return true
