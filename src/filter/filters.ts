@@ -13,7 +13,7 @@ import {
 } from './chain.ts'
 import { areSame, chainState, inputsIn, unknownOf, type ChainState } from './chain-state.ts'
 import type { Filter, FilterDefinition, FilterRule, SettlingFilter } from './filter.ts'
-import type { InputName, Inputs } from './inputs.ts'
+import { nothingKnown, type InputName, type Inputs } from './inputs.ts'
 import { Remembered } from './remembered.ts'
 
 /** Enough for what a node sees of its cluster, at a few kilobytes an object. */
@@ -89,7 +89,8 @@ export class Filters implements FilterChain {
     const key = JSON.stringify([state.chain, state.inputs])
     const known = this.#former.get(key)
     if (known) return known
-    const inputs: Inputs = { ...unknown, ...inputsIn(state) }
+    // Of another time only what filters needed then is known; what they did not need they are not given.
+    const inputs: Inputs = { ...nothingKnown, ...inputsIn(state) }
     const standing = this.#standing(component, gvr, verb, asked)
     // Nobody was shown anything before all was known that ever would be.
     const acting = standing.flatMap((definition) => {
@@ -229,17 +230,6 @@ export class Filters implements FilterChain {
 /** What a filter is given: nothing but what it needs. */
 const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<Inputs> =>
   Object.fromEntries(needs.map((need) => [need, inputs[need]]))
-
-/** Of another time only what filters needed then is known; what they did not need they are not given. */
-const unknown: Inputs = {
-  nodeName: '',
-  node: undefined,
-  pool: undefined,
-  poolNodes: undefined,
-  topologies: undefined,
-  hubAddress: null,
-  propagation: 'off',
-}
 
 const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>
   rule.group === gvr.group && rule.resources.includes(gvr.resource) && rule.verbs.includes(verb)

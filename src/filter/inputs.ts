@@ -46,4 +46,15 @@ export interface Inputs {
   readonly untold?: readonly InputName[]
 }
 
+/** What is known of a node of which nothing has been told yet. */
+export const nothingKnown: Inputs = {
+  nodeName: '',
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  hubAddress: null,
+  propagation: 'off',
+}
+
 export type InputName = Exclude<keyof Inputs, 'untold'>

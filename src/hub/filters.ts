@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { allFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
@@ -8,7 +7,7 @@ import type { ChainState } from '../filter/chain-state.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
 import type { NetworkVerdicts } from '../filter/host-network/verdicts.ts'
-import type { InputName, Inputs } from '../filter/inputs.ts'
+import { nothingKnown, type InputName, type Inputs } from '../filter/inputs.ts'
 import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { OwedHooks } from '../pipeline/filtered-watch.ts'
@@ -29,7 +28,8 @@ export class EnabledFilters implements FilterChain, Disposable {
     this.#verdicts = verdicts
     this.#failures = new FailureLog(log)
     this.#builtIn = allFilters(verdicts, propagationOf(config))
-    this.#filters = new Filters(enabled(config, this.#builtIn), inputsOf(config), {
+    const known = { ...nothingKnown, ...configured(config) }
+    this.#filters = new Filters(enabled(config, this.#builtIn), known, {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
@@ -110,13 +110,13 @@ export class EnabledFilters implements FilterChain, Disposable {
   }
 
   reconfigure(next: HubConfig): void {
-    const before = inputsOf(this.#config)
+    const before = propagationOf(this.#config)
     this.#config = next
-    if (propagationOf(next) !== before.propagation) {
+    if (propagationOf(next) !== before) {
       this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
     }
     this.#filters.define(enabled(next, [...this.#builtIn, ...this.#own]))
-    if (!isDeepStrictEqual(inputsOf(next), before)) this.#filters.inform(configured(next))
+    this.#filters.inform(configured(next))
   }
 }
 
@@ -155,12 +155,3 @@ const configured = (config: HubConfig): Pick<Inputs, 'nodeName' | 'propagation'>
 
 const propagationOf = ({ hostNetworkPropagation }: HubConfig): Inputs['propagation'] =>
   hostNetworkPropagation === 'guarded' ? 'off' : hostNetworkPropagation
-
-const inputsOf = (config: HubConfig): Inputs => ({
-  ...configured(config),
-  node: undefined,
-  pool: undefined,
-  poolNodes: undefined,
-  topologies: undefined,
-  hubAddress: null,
-})

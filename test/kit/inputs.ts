@@ -1,13 +1,8 @@
-import type { Inputs } from '../../src/filter/inputs.ts'
+import { nothingKnown, type Inputs } from '../../src/filter/inputs.ts'
 
 /** What filters know of a node of which nothing is known yet, but for what is given. */
 export const inputsOf = (known: Partial<Inputs> = {}): Inputs => ({
+  ...nothingKnown,
   nodeName: 'node-1',
-  node: undefined,
-  pool: undefined,
-  poolNodes: undefined,
-  topologies: undefined,
-  hubAddress: null,
-  propagation: 'off',
   ...known,
 })
