@@ -5,7 +5,9 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import type { Identity } from '../request/identity.ts'
 import { areSame, type ChainState } from './chain-state.ts'
 
-/** A collection as one program watches it; the form it is given in makes no difference to what it is shown. */
+/**
+ * A collection as one program watches it. In which encoding makes no difference to what it is shown; whether it is shown whole objects does.
+ */
 export interface Audience {
   readonly identity: Identity
   readonly component: string
@@ -13,6 +15,8 @@ export interface Audience {
   readonly namespace: string | undefined
   readonly labelSelector: string
   readonly fieldSelector: string
+  /** It is shown metadata, or rows of a Table. */
+  readonly ofParts?: true
 }
 
 /** What an audience was shown from a version on. */
@@ -225,6 +229,7 @@ const keyOf = ({ identity, component, gvr, ...within }: Audience): string =>
     within.namespace ?? null,
     within.labelSelector,
     within.fieldSelector,
+    ...(within.ofParts ? ['parts'] : []),
   ])
 
 const isEntry = (entry: unknown): entry is Entry => isState(entry) || isAudience(entry)

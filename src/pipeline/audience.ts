@@ -5,12 +5,16 @@ import { nobody } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
-/** Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody speaks for whom it has not proved to be. */
+/**
+ * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody speaks for whom it has not proved to be.
+ * Metadata and rows of a Table are no more of an object to whoever is shown them, and are judged alike.
+ */
 export function audienceOf(
   { identity, claim, component, forms }: Exchange,
   info: ResourceRequest,
 ): Audience | undefined {
-  if (forms[0]?.shape !== 'object' || info.name !== undefined) return undefined
+  const [form] = forms
+  if (!form || info.name !== undefined) return undefined
   try {
     return {
       identity: claim?.holds() === false ? nobody : identity,
@@ -18,6 +22,7 @@ export function audienceOf(
       gvr: info.gvr,
       namespace: info.namespace,
       ...selectorsOf(info),
+      ...(form.shape !== 'object' && { ofParts: true }),
     }
   } catch (error) {
     if (error instanceof MalformedSelector) return undefined

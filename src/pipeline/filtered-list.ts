@@ -9,22 +9,16 @@ import { StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { settled } from './settled.ts'
 
-type Look = Chain['look']
-
 /**
  * A list as its filters leave it; the same where they have nothing to do. Throws `BrokenAnswer` where it breaks off before anything of it is
  * passed on, and a StatusError where a filter cannot settle what it has to.
  */
-export async function filteredList(
-  unfiltered: ListReply,
-  chain: Chain,
-  lookAtOne: Look = (gvk, encoding, object) => chain.look(gvk, encoding, object),
-): Promise<ListReply> {
+export async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
   const { asItCame: _unfiltered, ...reply } = unfiltered
   const { form, list } = reply
   const gvk = objectKind(list.gvk)
-  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, lookAtOne)
+  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
   // What may have to be refused yet is not begun.
   if (form.encoding === 'json' && !chain.settles) {
@@ -36,10 +30,10 @@ export async function filteredList(
 }
 
 /** What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own bytes. */
-function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, look: Look): ListBatch {
+function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, chain: Chain): ListBatch {
   let changed = false
   const objects = batch.objects.flatMap((object) => {
-    const shown = look(gvk, encoding, object)
+    const shown = chain.look(gvk, encoding, object)
     changed ||= shown !== object
     return shown ? [shown] : []
   })

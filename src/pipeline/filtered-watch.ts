@@ -210,14 +210,15 @@ export class FilteredWatch {
   async #judged(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const chain = this.#chain
     if (!chain) return group
-    const { reply } = this.#parts
+    const { reply, audience } = this.#parts
     const form = reply.form()
-    if (form.shape !== 'object') return group
+    if (form.shape !== 'object' && !audience.ofParts) return group
     const isPlain = this.#overtaken.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await settled(chain, gvk, form, objectsOf(group))
-    const judge = reply.isShared ? judgeOnce : judgeEvent
+    // Chains on parts are each watch's own.
+    const judge = reply.isShared && !audience.ofParts ? judgeOnce : judgeEvent
     const { encoding } = form
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)

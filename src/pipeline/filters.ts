@@ -9,7 +9,7 @@ import { audienceOf } from './audience.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { stateOf } from './filtered-watch.ts'
-import { partialLook, type PartialLook } from './partial-look.ts'
+import { judgingParts } from './partial-look.ts'
 import { resumedWatch } from './resumed-watch.ts'
 import { settled } from './settled.ts'
 import { mayShowObject, unreadObject } from './unread-object.ts'
@@ -19,7 +19,7 @@ const patienceMs = 5_000
 
 /**
  * Shows each component objects as its filters leave them, whether cloud or cache answers, the objects in replies to writes included. Only
- * whole objects can be judged: see `partialLook` for metadata and tables. While a filter would have to guess, its components get 503, as for
+ * whole objects can be judged: see `judgingParts` for metadata and tables. While a filter would have to guess, its components get 503, as for
  * what was never listed. Who was shown a collection as other filters, or others inputs, made it is told of what differs (`FilteredWatch`).
  */
 export function withFilters(parts: FilterParts) {
@@ -91,28 +91,13 @@ async function filtered(
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
   const reply = acts ? await unreadObject(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
-  const chain = chainNow(parts.filters, exchange, info)
-  if (reply.form.shape !== 'object') {
-    const { store } = parts
-    if (!chain?.state.acts || !store) return reply
-    return partly(reply, chain, partialLook(chain, store, exchange, info), info)
-  }
+  const isOfParts = reply.form.shape !== 'object'
+  const { store } = parts
+  if (isOfParts && !store) return reply
+  const whole = chainNow(parts.filters, exchange, info)
+  const chain = isOfParts && whole && store ? judgingParts(whole, store, exchange, info) : whole
   if (reply.kind === 'list') return shownList(reply, chain, parts, exchange, info)
   return chain ? filteredObject(reply, chain, info) : reply
-}
-
-/** Metadata, or rows of a Table, without those that are withheld. */
-async function partly(
-  reply: ObjectReply | ListReply,
-  chain: Chain,
-  look: PartialLook,
-  info: ResourceRequest,
-): Promise<Reply> {
-  if (reply.kind === 'list') {
-    return filteredList(reply, chain, (_gvk, _encoding, object) => look(object))
-  }
-  if (info.verb !== 'get' || look(reply.object)) return reply
-  throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
 /** What is shown first under a state of the chain is known to have been when it is. */

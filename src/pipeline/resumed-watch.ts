@@ -16,6 +16,7 @@ import { resourceVersion, type ResourceVersion } from '../kube/resource-version.
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { answerHeaders } from '../store/answers.ts'
+import type { ObjectStore } from '../store/store.ts'
 import { audienceOf } from './audience.ts'
 import {
   expiredEvent,
@@ -25,7 +26,7 @@ import {
   unknownLook,
 } from './filtered-watch.ts'
 import type { FilterParts } from './filter-parts.ts'
-import { partialEvents, partialLook, type PartialLook } from './partial-look.ts'
+import { judgingParts } from './partial-look.ts'
 
 /**
  * A watch as its filters leave it. One that goes on from what its client was shown under another state of the filters begins with what looks
@@ -37,13 +38,13 @@ export async function resumedWatch(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
-  const { filters, shown, hooks } = parts
-  const chainNow = (): Chain | undefined =>
-    filters.chainFor(exchange.component, info.gvr, info.verb, info)
+  const { filters, shown, hooks, store } = parts
   const audience = audienceOf(exchange, info)
   const [form] = exchange.forms
-  if (!form) return next(exchange)
-  if (!audience) return partlyWatched(parts, next, exchange, info, chainNow)
+  if (!form || !audience || (audience.ofParts && !store)) return next(exchange)
+  const judging = audience.ofParts && store ? onParts(store, exchange, info) : asItIs
+  const chainNow = (): Chain | undefined =>
+    judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.knows(audience)
   const from = goesOnFrom(info)
@@ -69,30 +70,26 @@ export async function resumedWatch(
     onChange,
     chain,
     ...(from && { from }),
-    former: debt,
+    former: debt.flatMap((each) => judging(each) ?? []),
     bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
     giveUp: () => ending.abort(),
   })
   return { ...reply, events: watch.events(), gvk: () => watch.gvk }
 }
 
-/** A watch of metadata, or of rows of a Table; or of a name in the path, which is not read. */
-async function partlyWatched(
-  { store }: FilterParts,
-  next: Handler<Exchange>,
-  exchange: Exchange,
-  info: ResourceRequest,
-  chainNow: () => Chain | undefined,
-): Promise<Reply> {
-  const reply = await next(exchange)
-  if (reply.kind !== 'watch' || !store) return reply
-  const look = (): PartialLook | undefined => {
-    const chain = chainNow()
-    if (!chain?.state.acts) return undefined
-    if (reply.form().shape !== 'object') return partialLook(chain, store, exchange, info)
-    return (object) => chain.look(reply.gvk(), reply.form().encoding, object)
+type Judging = (chain: Chain | undefined) => Chain | undefined
+
+const asItIs: Judging = (chain) => chain
+
+/** Of one chain always the same one. */
+function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest): Judging {
+  const known = new WeakMap<Chain, Chain>()
+  return (chain) => {
+    if (!chain) return undefined
+    const judging = known.get(chain) ?? judgingParts(chain, store, exchange, info)
+    known.set(chain, judging)
+    return judging
   }
-  return { ...reply, events: partialEvents(reply, look) }
 }
 
 const nothing: readonly Chain[] = []
