@@ -153,20 +153,29 @@ ${helpOfFlags(joinFlags)}`,
         : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
+    const progress = { begun: false }
     try {
-      return await joined(values, values['nodepool-name'] ?? '', terminal)
+      return await joined(values, values['nodepool-name'] ?? '', terminal, progress)
     } catch (cause) {
-      const understood = cause instanceof CannotJoin || cause instanceof UnreadableFlags
       const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
       const why = cause instanceof Error ? cause.message : String(cause)
       terminal.err(`nodehub join: ${where}${why}\n`)
-      if (understood) terminal.err('Nothing was changed.\n')
+      terminal.err(
+        progress.begun
+          ? 'Join again, or leave: either goes on from there.\n'
+          : 'Nothing was changed.\n',
+      )
       return 1
     }
   },
 }
 
-async function joined(values: Values, nodePool: string, terminal: Terminal): Promise<ExitCode> {
+async function joined(
+  values: Values,
+  nodePool: string,
+  terminal: Terminal,
+  progress: { begun: boolean },
+): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
   const node = values['node-name'] ?? api.nodeName
@@ -194,6 +203,7 @@ async function joined(values: Values, nodePool: string, terminal: Terminal): Pro
     printChanges(terminal, plan.changes)
     return 0
   }
+  progress.begun = true
   carryOut(files, settingsOf(values, { files, api, nodePool, hostNetwork }), plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')

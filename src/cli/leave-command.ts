@@ -9,6 +9,7 @@ import { Joined, type JoinRecord } from '../join/record.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
 import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { joinFlags } from './join-command.ts'
 import { nodeNameFlag, placeFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
@@ -45,16 +46,27 @@ ${helpOfFlags(leaveFlags)}`,
         : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
+    const progress = { begun: false }
     try {
-      return await left(values, terminal)
+      return await left(values, terminal, progress)
     } catch (cause) {
-      terminal.err(`nodehub leave: ${cause instanceof Error ? cause.message : String(cause)}\n`)
+      terminal.err(`nodehub leave: ${messageOf(cause)}\n${afterFailing(progress)}\n`)
       return 1
     }
   },
 }
 
-async function left(values: Values, terminal: Terminal): Promise<ExitCode> {
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause)
+
+const afterFailing = ({ begun }: { begun: boolean }): string =>
+  begun ? 'Leave again: it goes on from there.' : 'Nothing was changed.'
+
+async function left(
+  values: Values,
+  terminal: Terminal,
+  progress: { begun: boolean },
+): Promise<ExitCode> {
   const rootDir = values['root-dir']
   const files = new NodeFiles(values.root)
   const record = new Joined(files, rootDir).read()
@@ -66,10 +78,9 @@ async function left(values: Values, terminal: Terminal): Promise<ExitCode> {
     return 0
   }
   const obstacle = record && !values.force ? await obstacleTo(record, files, values) : undefined
-  if (obstacle !== undefined) {
-    terminal.err(`nodehub leave: ${obstacle}\nNothing was changed.\n`)
-    return 1
-  }
+  if (obstacle !== undefined) throw new Error(obstacle)
+  if (!record && !values.force) checkNeverJoined(files, rootDir)
+  progress.begun = true
   takeBack(files, plan.copies)
   takeBack(files, plan.first)
   if (values.restart) {
@@ -88,6 +99,18 @@ async function left(values: Values, terminal: Terminal): Promise<ExitCode> {
   if (!values.restart) terminal.out('Restart the kubelet now: systemctl restart kubelet\n')
   terminal.out(`The Node object is still in ${record.nodePool}; ${changingKind}.\n`)
   return 0
+}
+
+/** Without a record nothing is known of what stood where. Throws where the kubelet's flags say all the same that the node has joined. */
+function checkNeverJoined(files: NodeFiles, rootDir: string): void {
+  const [flags, kubeconfig] = [joinFlags['kubelet-flags'], joinFlags['hub-kubeconfig']].map(
+    (flag) => flag.default,
+  )
+  if (files.read(flags ?? '')?.content.includes(`--kubeconfig=${kubeconfig}`) !== true) return
+  throw new Error(
+    `no join is recorded in ${rootDir}/joined (--root-dir), but ${flags} leads the kubelet to a hub: ` +
+      'put back by hand what was there (docs/run-on-a-node.md)',
+  )
 }
 
 /** Why the hub is not to be taken away now. */

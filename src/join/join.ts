@@ -55,7 +55,8 @@ export class CannotJoin extends Error {
 /** What a join of this node would change now, without changing anything. Throws `CannotJoin` or `UnreadableFlags`. */
 export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
   const { paths, nodePool, hostNetwork } = settings
-  const existing = new Joined(files, settings.rootDir).read()
+  const joined = new Joined(files, settings.rootDir)
+  const existing = joined.read()
   const targets = targetsOf(settings)
   checkSameJoin(existing, settings, targets)
   const changes: Change[] = []
@@ -72,12 +73,12 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
       recorded.push(known)
       continue
     }
-    let original = known === undefined || edited ? before : originalOf(files, settings, known)
+    let original = known === undefined || edited ? before : joined.original(known)
     if (edited && before !== undefined && target.make !== undefined && existing) {
       const text = withoutFlags(before.content.toString(), existing.kubeconfig, existing.taken)
       original = { ...before, content: Buffer.from(text) }
     }
-    if (edited && target.make === undefined) original = originalOf(files, settings, known)
+    if (edited && target.make === undefined) original = joined.original(known)
     let content = target.content ?? ''
     if (target.make !== undefined) {
       const made = target.make(original?.content.toString() ?? '')
@@ -173,14 +174,6 @@ export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolea
   if (now === undefined) return known.original !== null
   const sum = sha256(now.content)
   return sum !== known.original?.sha256 && !known.written.includes(sum)
-}
-
-function originalOf(
-  files: NodeFiles,
-  { rootDir }: JoinSettings,
-  { original }: RecordedFile,
-): NodeFile | undefined {
-  return original === null ? undefined : new Joined(files, rootDir).original(original)
 }
 
 const rightsOf = (like: Rights | undefined, mode: number): Rights =>

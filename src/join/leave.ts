@@ -27,7 +27,7 @@ export function planLeave(
   const changes = (record?.files ?? []).flatMap((known): Change[] => {
     const { path } = known
     const before = files.read(path)
-    let after = known.original === null ? undefined : joined.original(known.original)
+    let after = joined.original(known)
     if (record && before && isEdited(known, before)) {
       if (path === record.kubeletFlags) {
         const text = withoutFlags(before.content.toString(), record.kubeconfig, record.taken)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { TakenFlags } from './kubelet-flags.ts'
 import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
+import { NotUnderstood, understoodRecord } from './understood.ts'
 
 /** What stood where `join` has written. */
 export interface RecordedFile {
@@ -55,13 +56,20 @@ export class Joined {
     return `${this.#folder}/originals/${sha256}`
   }
 
-  /** `undefined` where the node has not joined. Throws where the record cannot be understood: it is never taken for none. */
+  /** `undefined` where the node has not joined. Throws where the record cannot be understood, with what to do: it is never taken for none. */
   read(): JoinRecord | undefined {
     const file = this.#files.read(this.#record)
     if (file === undefined) return undefined
-    const record = JSON.parse(file.content.toString()) as JoinRecord
-    if (record.version !== 1) throw new Error(`${this.#record} is of another release of nodehub`)
-    return record
+    try {
+      return understoodRecord(file.content.toString())
+    } catch (cause) {
+      if (!(cause instanceof NotUnderstood)) throw cause
+      throw new Error(
+        `${this.#record} cannot be used: ${cause.message}; restore it from a backup, or put back by hand what join changed ` +
+          `(docs/run-on-a-node.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
+        { cause },
+      )
+    }
   }
 
   /** Keeps an original; it is there before any record names it. */
@@ -72,11 +80,19 @@ export class Joined {
     this.#files.write(path, { content, ...ownersAlone() })
   }
 
-  /** A kept original. Throws where it is damaged: what is not what stood there is not put there. */
-  original({ sha256: sum, mode, uid, gid }: Rights & { readonly sha256: string }): NodeFile {
+  /**
+   * What stood in a file before the join; `undefined`: there was none. Throws where what was kept is damaged or gone: what is not what stood
+   * there is not put there.
+   */
+  original({ path, original }: RecordedFile): NodeFile | undefined {
+    if (original === null) return undefined
+    const { sha256: sum, mode, uid, gid } = original
     const kept = this.#files.read(this.#originalOf(sum))
     if (kept === undefined || sha256(kept.content) !== sum) {
-      throw new Error(`${this.#originalOf(sum)} is not what was kept there: restore it by hand`)
+      throw new Error(
+        `${this.#originalOf(sum)} is ${kept === undefined ? 'gone' : 'not what was kept there'}, which is what stood in ${path} ` +
+          `before the join: restore it by hand, from a backup or (with sha256 ${sum}) from a node like this one`,
+      )
     }
     return { content: kept.content, mode, uid, gid }
   }

@@ -413,3 +413,119 @@ void t.test(
     t.equal((await leaving(root, '--force')).code, 0)
   },
 )
+
+void t.test(
+  'a record that is damaged is said with what to do, and nothing is changed by it',
+  async (t) => {
+    const root = nodeRoot(t.testdir(), {
+      files: { '/etc/shop.conf': 'open', '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS=""\n' },
+    })
+    await joining(root)
+    const file = joinPath(root, state, 'joined', 'record.json')
+    const whole = fs.readFileSync(file, 'utf8')
+    type Members = Record<string, unknown> & { files: Record<string, unknown>[] }
+    const changed = (change: (record: Members) => void): string => {
+      const record = JSON.parse(whole) as Members
+      change(record)
+      return JSON.stringify(record)
+    }
+    const another = { path: '/etc/shop.conf', original: null, written: [] }
+    const sum = { sha256: '../../../../etc/shadow', mode: 0o600, uid: 0, gid: 0 }
+    for (const [text, wrong] of [
+      ['', 'it is empty'],
+      [whole.slice(0, 200), 'it is no JSON'],
+      [whole.replace('"version"', 'version'), 'it is no JSON (line 2 column 3)'],
+      ['null', 'the whole is no object'],
+      ['{}', 'it is of another release of nodehub'],
+      [changed((record) => (record['version'] = 2)), 'it is of another release of nodehub'],
+      [changed((record) => (record['hostNetwork'] = 'yes')), 'hostNetwork is not true or false'],
+      [changed((record) => (record['files'] = {} as never)), 'files is no list'],
+      [changed((record) => record.files.splice(0)), 'files does not have /etc/kubernetes/'],
+      [changed((record) => record.files.push(record.files[0]!)), 'files has a path twice'],
+      [changed((record) => record.files.push(another)), 'join does not write "/etc/shop.conf"'],
+      [
+        changed((record) => (record.files[0]!['path'] = '../etc/shop.conf')),
+        'files[0].path is not as join writes it',
+      ],
+      [
+        changed((record) => (record.files[0]!['original'] = sum)),
+        'files[0].original.sha256 is not as join writes it',
+      ],
+      [changed((record) => (record.files[0]!['original'] = 1)), 'files[0].original is no object'],
+      [changed((record) => delete record.files[0]!['written']), 'files[0].written is no list'],
+      [changed((record) => (record['folders'] = ['/etc/shop'])), 'join made no folder "/etc/shop"'],
+      [changed((record) => delete record['taken']), 'taken is no object'],
+      [
+        changed((record) => (record['taken'] = { ended: [], replaced: ['--v=1" EVIL="1'] })),
+        'taken is not as join writes it',
+      ],
+      [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as join writes it'],
+    ] as const) {
+      fs.writeFileSync(file, text)
+      const before = treeOf(root)
+      for (const [act, more] of [
+        [leaving, []],
+        [leaving, ['--force']],
+        [leaving, ['--dry-run']],
+        [joining, []],
+        [joining, ['--overwrite']],
+      ] as const) {
+        const { code, err } = await act(root, ...more)
+        t.equal(code, 1, wrong)
+        t.match(err, `${state}/joined/record.json cannot be used: ${wrong}`)
+        t.match(err, `what stood there before is in ${state}/joined/originals) and remove`)
+        t.match(err, /\nNothing was changed\.\n$/)
+      }
+      t.strictSame(treeOf(root), before, wrong)
+    }
+    fs.writeFileSync(file, whole)
+    t.equal((await leaving(root)).code, 0)
+  },
+)
+
+void t.test('an original that is gone is said with the file that it belongs to', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  fs.rmSync(joinPath(root, state, 'joined', 'originals'), { recursive: true })
+  const joined = treeOf(root)
+  for (const act of [leaving, joining]) {
+    const { code, err } = await act(root)
+    t.equal(code, 1)
+    t.match(
+      err,
+      /originals\/\w{64} is gone, which is what stood in \/var\/lib\/kubelet\/kubeadm-flags\.env before.*\nNothing was changed\.\n$/,
+    )
+  }
+  t.strictSame(treeOf(root), joined)
+})
+
+void t.test(
+  'where the record is gone, leave does not take the node for one that never joined',
+  async (t) => {
+    const root = nodeRoot(t.testdir())
+    await joining(root)
+    fs.rmSync(joinPath(root, state, 'joined', 'record.json'))
+    const joined = treeOf(root)
+    t.match(await leaving(root), {
+      code: 1,
+      err: /no join is recorded in .*kubeadm-flags\.env leads the kubelet to a hub.*\nNothing was changed/,
+    })
+    t.strictSame(treeOf(root), joined)
+  },
+)
+
+void t.test('join that fails half way says how to go on, and does', async (t) => {
+  t.testdir()
+  const files = { '/var/lib/nodehub/pki': 'no folder' }
+  const root = nodeRoot(joinPath(t.testdirName, 'base'), { files })
+  const before = treeOf(root, state)
+  t.match(await joining(root), {
+    code: 1,
+    err: /\nJoin again, or leave: either goes on from there/,
+  })
+  fs.rmSync(joinPath(root, state, 'pki'))
+  const other = copyOf(t, root)
+  t.equal((await leaving(other)).code, 0)
+  t.strictSame(treeOf(other, state), before)
+  t.equal((await joining(root)).code, 0)
+})
