@@ -77,8 +77,11 @@ async function left(
     printChanges(terminal, [...plan.first, ...plan.last])
     return 0
   }
-  const obstacle = record && !values.force ? await obstacleTo(record, files, values) : undefined
-  if (obstacle !== undefined) throw new Error(obstacle)
+  if (record && !values.force) {
+    const found = await propagatedBy(record, files, values)
+    for (const note of found.notes) terminal.err(`note: ${note}\n`)
+    if (found.obstacle !== undefined) throw new Error(found.obstacle)
+  }
   if (!record && !values.force) checkNeverJoined(files, rootDir)
   progress.begun = true
   takeBack(files, plan.copies)
@@ -113,28 +116,52 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   )
 }
 
-/** Why the hub is not to be taken away now. */
-async function obstacleTo(
+/** Why the hub is not to be taken away now, if there is a reason, and what is not known and is none. */
+async function propagatedBy(
   record: JoinRecord,
   files: NodeFiles,
   values: Values,
-): Promise<string | undefined> {
-  if (!mayPropagate(files.read(record.staticPod)?.content.toString() ?? '')) return undefined
-  const api = new ApiServer(files, record.kubeletKubeconfig)
-  const node = values['node-name'] ?? api.nodeName
-  const pods =
-    node === undefined
-      ? { unknown: 'the name of the node is not known: --node-name' }
-      : await propagatedPods(api, node)
+): Promise<{ readonly obstacle?: string; readonly notes: readonly string[] }> {
+  const likely = mayPropagate(record, files, values['root-dir'])
+  // The filter acts on nodes of host-network pools alone; without it, pods of a hub before may be there.
+  if (!likely && !record.hostNetwork) return { notes: [] }
+  const pods = await askedForPods(record, files, values['node-name'])
   if ('unknown' in pods) {
-    return `whether pods run that the hub put on the host network is not known (${pods.unknown}): delete them first, or --force`
+    const unknown = `whether pods run that only the hub puts on the host network is not known: ${pods.unknown}`
+    if (!likely) return { notes: [`${unknown}; nothing on this node tells of any`] }
+    return {
+      obstacle: `${unknown}; without the hub these would be torn down: leave when it answers, or with --force`,
+      notes: [],
+    }
   }
-  if (pods.length === 0) return undefined
-  return `pods run on the host network that only the hub puts there, and without it they are torn down: delete them first, or --force: ${pods.join(', ')}`
+  if (pods.length === 0) return { notes: [] }
+  return {
+    obstacle: `pods run on the host network that only the hub puts there, and without it they are torn down: delete them first, or --force: ${pods.join(', ')}`,
+    notes: [],
+  }
 }
 
-/** Whether the hub is started with the legacy filter, or with settings that are not in its manifest. */
-const mayPropagate = (manifest: string): boolean =>
+async function askedForPods(
+  record: JoinRecord,
+  files: NodeFiles,
+  given: string | undefined,
+): ReturnType<typeof propagatedPods> {
+  try {
+    const api = new ApiServer(files, record.kubeletKubeconfig)
+    const node = given ?? api.nodeName
+    if (node !== undefined) return await propagatedPods(api, node)
+    return { unknown: 'the name of the node is not known (--node-name)' }
+  } catch (cause) {
+    return { unknown: `no API server can be asked: ${messageOf(cause)}` }
+  }
+}
+
+/**
+ * Whether the hub has put pods on the host network, as the file says in which it keeps them, or is started with the legacy filter, or with
+ * settings that are not in its manifest.
+ */
+const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): boolean =>
+  files.read(`${rootDir}/host-network.json`) !== undefined ||
   /host-network-propagation[=\s'"]+(?!off)|--config\b|NODEHUB_HOST_NETWORK_PROPAGATION|NODEHUB_CONFIG/.test(
-    manifest,
+    files.read(record.staticPod)?.content.toString() ?? '',
   )

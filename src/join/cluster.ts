@@ -18,7 +18,7 @@ export async function kindOfPool(
     const answered = await asked(api, 'GET', path)
     if ('unknown' in answered) return answered
     const { status, body } = answered
-    if (status === 200 && isObject(body)) {
+    if (status === 200 && (memberOf(body, 'metadata') ?? memberOf(body, 'spec'))) {
       return { hostNetwork: memberOf(body, 'spec')?.['hostNetwork'] === true }
     }
     if (status !== 404) return { unknown: refusalOf(api, answered) }
@@ -44,8 +44,11 @@ export async function membershipOf(
   const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
   if ('unknown' in answered) return answered
   if (answered.status === 404) return { registered: false, hostNetwork: false }
-  if (answered.status !== 200) return { unknown: refusalOf(api, answered) }
-  const labels = memberOf(memberOf(answered.body, 'metadata'), 'labels') ?? {}
+  const metadata = memberOf(answered.body, 'metadata')
+  if (answered.status !== 200 || metadata === undefined) {
+    return { unknown: refusalOf(api, answered) }
+  }
+  const labels = memberOf(metadata, 'labels') ?? {}
   const pool = labels[nodePoolLabel]
   return {
     registered: true,
@@ -79,9 +82,10 @@ export async function propagatedPods(
 ): Promise<readonly string[] | Unknown> {
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('unknown' in answered) return answered
-  if (answered.status !== 200) return { unknown: refusalOf(api, answered) }
   const items = isObject(answered.body) ? answered.body['items'] : undefined
-  return (isList(items) ? items : []).filter(isPropagated).map((pod) => {
+  // What is no list of pods, from whatever stands in for an API server, does not say that there are none.
+  if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
+  return items.filter(isPropagated).map((pod) => {
     const { namespace, name } = memberOf(pod, 'metadata') ?? {}
     return `${String(namespace as string)}/${String(name as string)}`
   })
@@ -120,6 +124,8 @@ async function asked(
 }
 
 function refusalOf(api: ApiServer, { status, body }: Answered): string {
-  const message = isObject(body) && typeof body['message'] === 'string' ? body['message'] : ''
-  return `${api.address} answered ${status}: ${message}`
+  if (status === 200) return `${api.address} answered with something else`
+  const message =
+    isObject(body) && typeof body['message'] === 'string' ? `: ${body['message']}` : ''
+  return `${api.address} answered ${status}${message}`
 }

@@ -529,3 +529,46 @@ void t.test('join that fails half way says how to go on, and does', async (t) =>
   t.strictSame(treeOf(other, state), before)
   t.equal((await joining(root)).code, 0)
 })
+
+void t.test(
+  'with no API server to ask, leave goes on unless the hub puts pods anywhere',
+  async (t) => {
+    const page = createServer((_, response) => response.end('<html>sign in</html>'))
+    page.listen(0, '127.0.0.1')
+    await once(page, 'listening')
+    t.teardown(() => page.close())
+    const signIn = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+    for (const [server, why] of [
+      ['https://127.0.0.1:1', 'could not be asked: connect ECONNREFUSED'],
+      [signIn, 'answered with something else'],
+    ] as const) {
+      const root = nodeRoot(t.testdir(), { server })
+      const before = treeOf(root, state)
+      await joining(root)
+      t.match(await leaving(root), { code: 0, err: `${why}` })
+      t.strictSame(treeOf(root, state), before)
+
+      // The mode may be off by now: pods of before stay on the host network as long as the hub says so.
+      await joining(root)
+      fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
+      const joined = treeOf(root)
+      const refused = await leaving(root)
+      t.match(refused, {
+        code: 1,
+        err: / leave when it answers, or with --force\nNothing was changed/,
+      })
+      t.match(refused.err, why)
+      t.strictSame(treeOf(root), joined)
+      t.equal((await leaving(root, '--force')).code, 0)
+      t.strictSame(treeOf(root, state), before)
+    }
+    const root = nodeRoot(t.testdir())
+    await joining(root)
+    fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
+    fs.rmSync(joinPath(root, '/etc/kubernetes/kubelet.conf'))
+    t.match(await leaving(root), {
+      code: 1,
+      err: /no API server can be asked: \/etc\/kubernetes\/kubelet\.conf is not there;.*--force/,
+    })
+  },
+)
