@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parse } from 'yaml'
 import type { JsonObject } from '../../src/kube/json.ts'
-import { contextOf, identityOf } from '../../src/lint/context.ts'
+import { contextOf, identityOf, type Context } from '../../src/lint/context.ts'
 import { findingsIn } from '../../src/lint/lint.ts'
 import { rules } from '../../src/lint/rules.ts'
 
@@ -39,6 +39,8 @@ interface Case {
   readonly what: string
   readonly object: string
   readonly said: readonly string[]
+  /** Where other pools are known, or none. */
+  readonly context?: Context
 }
 
 const cases: Readonly<Record<string, readonly Case[]>> = {
@@ -347,6 +349,20 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       object: daemonSet(inPool('std'), excluded('"true"')),
       said: [],
     },
+    {
+      what: 'there are no host-network pools',
+      object: daemonSet('', excluded('"true"')),
+      said: [],
+      context: contextOf(pools.slice(2)),
+    },
+    {
+      what: 'no pool is known: only noted',
+      object: daemonSet('', excluded('"true"')),
+      said: [
+        'excluded-daemonset note spec.template.metadata.annotations.apps.openyurt.io/exclude-host-network-pool',
+      ],
+      context: contextOf([]),
+    },
   ],
   'cloud-host-network': [
     {
@@ -511,7 +527,8 @@ function nodePool(spec: string, version = 'v1beta2'): string {
 
 for (const [rule, tried] of Object.entries(cases)) {
   void t.test(rule, async (t) => {
-    for (const { what, object, said: expected } of tried) t.strictSame(said(object), expected, what)
+    for (const { what, object, said: expected, context } of tried)
+      t.strictSame(said(object, context), expected, what)
   })
 }
 

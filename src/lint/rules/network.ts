@@ -117,9 +117,9 @@ export const neverScheduled: PodRule = {
   },
 }
 
-/** Where no pool is known: that there is a host-network pool somewhere is what the annotation supposes. */
+/** Where no pool is known: who annotates a pod supposes that there is a host-network pool somewhere. */
 const anyHostNetworkPool = new Map<string, PoolFacts>([
-  ['a host-network pool', { hostNetwork: true }],
+  ['a host-network pool, if there is one', { hostNetwork: true }],
 ])
 
 export const excludedDaemonSet: PodRule = {
@@ -132,11 +132,13 @@ export const excludedDaemonSet: PodRule = {
   document: documents.daemonSet,
   *check(pod, context) {
     if (pod.kind !== 'DaemonSet' || !isExcluded(pod)) return
-    const pools = context.pools.size === 0 ? anyHostNetworkPool : context.pools
+    const isSupposed = context.pools.size === 0
+    const pools = isSupposed ? anyHostNetworkPool : context.pools
     const { hostNetwork } = placementOf({ ...pod, metadata: {} }, { ...context, pools })
     if (hostNetwork.length === 0) return
     yield {
       path: inMetadata(pod, 'annotations', excludeAnnotation),
+      ...(isSupposed && { level: 'note' }),
       message: `for each node of ${hostNetwork.join(', ')} one pod stays Pending: write the required node affinity ${hostNetworkLabel} NotIn ["true"] into the template`,
     }
   },
