@@ -1,6 +1,6 @@
 import type { Cursor, Path } from '../codec/cursor.ts'
 import type { GVR } from '../kube/gvk.ts'
-import * as resources from '../kube/resources.ts'
+import * as resources from './resources.ts'
 
 /**
  * What it means for a pod that an object is not there. `required`: the pod does not start. `optional`: it starts if the cloud has said

@@ -7,11 +7,18 @@ const longest = 250
 const most = 10
 
 /**
- * What to tell whoever creates this pod, gravest first: what `nodehub lint` says about it, but for what it only notes. `context` holds what is
- * known of the cluster; with pools missing there are fewer warnings, and none that is wrong.
+ * What to tell whoever writes this pod, or what pods are made of, gravest first: what `nodehub lint` says about it, but for what it only
+ * notes, and for the rules in `settled`. `context` holds what is known of the cluster; with pools missing there are fewer warnings, and none
+ * that is wrong. An object without a kind is a pod.
  */
-export function warningsOf(pod: JsonObject, context: Context): readonly string[] {
-  const findings = findingsIn({ kind: 'Pod', ...pod }, context)
+export function warningsOf(
+  object: JsonObject,
+  context: Context,
+  settled: readonly string[] = [],
+): readonly string[] {
+  const findings = findingsIn({ kind: 'Pod', ...object }, context).filter(
+    ({ rule }) => !settled.includes(rule),
+  )
   return (['error', 'warning'] as const)
     .flatMap((level) => findings.filter((finding) => finding.level === level))
     .slice(0, most)

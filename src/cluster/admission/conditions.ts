@@ -54,6 +54,20 @@ export const podConditions: readonly MatchCondition[] = [
   },
 ]
 
+/** Templates of pods that somebody has written, and neither a controller nor the cluster itself: who is warned has to be there to read it. */
+export const workloadConditions: readonly MatchCondition[] = [
+  { name: 'is-no-part-of-the-cluster', expression: 'request.namespace != "kube-system"' },
+  {
+    name: 'has-no-owner',
+    expression:
+      '!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))',
+  },
+  {
+    name: 'is-new-or-changed',
+    expression: any(isCreate, 'object.metadata.?generation != oldObject.metadata.?generation'),
+  },
+]
+
 /** Pods that the annotation keeps off host-network pools. */
 export const excludedPodConditions: readonly MatchCondition[] = [
   { name: 'is-no-mirror-pod', expression: isNoMirror },

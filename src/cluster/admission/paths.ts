@@ -5,4 +5,5 @@ export const webhookPaths = {
   nodeDefaults: '/mutate/nodes',
   nodeRules: '/validate/nodes',
   podDefaults: '/mutate/pods',
+  workloadWarnings: '/validate/workloads',
 } as const

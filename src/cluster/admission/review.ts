@@ -2,6 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { at, objectAt, textAt, withAt } from '../../kube/json-at.ts'
 import { checkDepth } from '../../kube/patch/limits.ts'
 import { badRequest, StatusError, type Status } from '../../kube/status.ts'
+import { podsOf } from '../../lint/pod.ts'
 import { warningsOf } from '../../lint/warnings.ts'
 import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
 import { changesBetween } from './changes.ts'
@@ -32,6 +33,7 @@ export interface AdmissionRules {
 /** What of an AdmissionRequest (admission.k8s.io/v1) is looked at. */
 interface Asked {
   readonly uid: string
+  readonly kind: string
   readonly operation: string
   readonly user: string
   readonly namespace: string
@@ -44,18 +46,25 @@ interface Asked {
 type Answer = Admitted | Judged
 
 interface Webhook {
-  readonly kind: string
+  readonly kinds: readonly string[]
   readonly answer: (asked: Asked, rules: AdmissionRules) => Answer | Promise<Answer>
 }
 
 const untouched = ({ object }: Asked): Admitted => ({ object, warnings: [] })
 
 const webhooks: ReadonlyMap<string, Webhook> = new Map([
-  [webhookPaths.poolDefaults, { kind: 'NodePool', answer: poolDefaults }],
-  [webhookPaths.poolRules, { kind: 'NodePool', answer: poolRules }],
-  [webhookPaths.nodeDefaults, { kind: 'Node', answer: nodeDefaults }],
-  [webhookPaths.nodeRules, { kind: 'Node', answer: nodeRules }],
-  [webhookPaths.podDefaults, { kind: 'Pod', answer: podDefaults }],
+  [webhookPaths.poolDefaults, { kinds: ['NodePool'], answer: poolDefaults }],
+  [webhookPaths.poolRules, { kinds: ['NodePool'], answer: poolRules }],
+  [webhookPaths.nodeDefaults, { kinds: ['Node'], answer: nodeDefaults }],
+  [webhookPaths.nodeRules, { kinds: ['Node'], answer: nodeRules }],
+  [webhookPaths.podDefaults, { kinds: ['Pod'], answer: podDefaults }],
+  [
+    webhookPaths.workloadWarnings,
+    {
+      kinds: ['Deployment', 'DaemonSet', 'StatefulSet', 'Job', 'CronJob'],
+      answer: workloadWarnings,
+    },
+  ],
 ])
 
 /** Whether an AdmissionReview is answered at `path`. */
@@ -75,7 +84,7 @@ export async function reviewed(
   const uid = textAt(request, 'uid')
   if (uid === '') throw new StatusError(badRequest('the AdmissionReview has no request with a uid'))
   const webhook = webhooks.get(path)
-  const asked = webhook && askedIn(request, uid, webhook.kind)
+  const asked = webhook && askedIn(request, uid, webhook.kinds)
   if (webhook === undefined || asked === undefined)
     return answered(uid, { refusal: senseless(path), warnings: [] })
   const answer = await webhook.answer(asked, rules)
@@ -96,8 +105,13 @@ function requestIn(review: Json): Json | undefined {
 const senseless = (path: string): Status =>
   badRequest(`${path} is asked about an object that does not belong there, or about none`)
 
-/** `undefined` where the request is about something else than `kind`, or leaves out what it is about. */
-function askedIn(request: Json | undefined, uid: string, kind: string): Asked | undefined {
+/** `undefined` where the request is about something else than `kinds`, or leaves out what it is about. */
+function askedIn(
+  request: Json | undefined,
+  uid: string,
+  kinds: readonly string[],
+): Asked | undefined {
+  const kind = textAt(request, 'kind', 'kind')
   const operation = textAt(request, 'operation')
   const isUpdate = operation === 'UPDATE'
   const object = at(request, 'object')
@@ -106,12 +120,13 @@ function askedIn(request: Json | undefined, uid: string, kind: string): Asked | 
   const needsOld = operation === 'DELETE' || isUpdate
   const isRight =
     (needsObject || needsOld) &&
-    textAt(request, 'kind', 'kind') === kind &&
+    kinds.includes(kind) &&
     (isObject(object) || !needsObject) &&
     (isObject(old) || !needsOld)
   if (!isRight) return undefined
   return {
     uid,
+    kind,
     operation,
     user: textAt(request, 'userInfo', 'username'),
     namespace: textAt(request, 'namespace'),
@@ -220,4 +235,36 @@ const podAsItsPoolHasIt = async (
   const { object } = asked
   if (isExcluded(object)) return { object: keptOffHostNetwork(object), warnings: [] }
   return propagate ? onHostNetworkOfPool(object, lookup) : untouched(asked)
+}
+
+/** Who applies a Deployment never sees what its pods are warned of. Refuses nothing. */
+async function workloadWarnings(asked: Asked, rules: AdmissionRules): Promise<Judged> {
+  const { kind, object, namespace } = asked
+  const [context, templates] = await Promise.all([
+    rules.lookup.context(namespace),
+    rules.propagate ? templatesAsPodsAreAdmitted({ ...object, kind }, rules.lookup) : undefined,
+  ])
+  const written = templates?.object ?? object
+  const named = { ...written, kind, metadata: { ...objectAt(written, 'metadata'), namespace } }
+  // A pod of a DaemonSet gets the network of its node's pool, which the template does not name.
+  const settled = rules.propagate && kind === 'DaemonSet' ? ['no-pod-network'] : []
+  return {
+    refusal: undefined,
+    warnings: [...(templates?.warnings ?? []), ...warningsOf(named, context, settled)],
+  }
+}
+
+/** An object with its templates as admission will have the pods that are made of them. */
+async function templatesAsPodsAreAdmitted(object: JsonObject, lookup: Lookup): Promise<Admitted> {
+  let admitted: Admitted = { object, warnings: [] }
+  for (const { base, metadata, spec } of podsOf(object)) {
+    const pod = { metadata, spec }
+    if (isExcluded(pod)) continue
+    const { object: after, warnings } = await onHostNetworkOfPool(pod, lookup)
+    admitted = {
+      object: withAt(admitted.object, [...base.map(String), 'spec'], objectAt(after, 'spec')),
+      warnings: [...admitted.warnings, ...warnings],
+    }
+  }
+  return admitted
 }

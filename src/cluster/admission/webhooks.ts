@@ -4,12 +4,15 @@ import {
   podConditions,
   poolConditions,
   poolDefaultConditions,
+  workloadConditions,
   type MatchCondition,
 } from './conditions.ts'
 import type { Actors } from './node.ts'
 import { webhookPaths } from './paths.ts'
 
 interface Rule {
+  /** Where it is not that of the webhook. */
+  readonly group?: string
   readonly operations: readonly string[]
   readonly resources: readonly string[]
 }
@@ -65,11 +68,7 @@ export const webhookConfigurations = (
       more: {
         // Another webhook may add terms of its own.
         reinvocationPolicy: 'IfNeeded',
-        namespaceSelector: {
-          matchExpressions: [
-            { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace] },
-          ],
-        },
+        ...elsewhere(namespace),
       },
     }),
   ]),
@@ -88,8 +87,29 @@ export const webhookConfigurations = (
       rules: [nodeUpdates],
       conditions: nodeConditions(actors),
     }),
+    webhook(target, {
+      ...core,
+      name: 'warnings.workloads.apps.openyurt.io',
+      path: webhookPaths.workloadWarnings,
+      rules: [
+        { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
+        { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
+      ],
+      conditions: workloadConditions,
+      more: elsewhere(namespace),
+    }),
   ]),
 ]
+
+const written = { operations: ['CREATE', 'UPDATE'] } as const
+
+const elsewhere = (namespace: string) => ({
+  namespaceSelector: {
+    matchExpressions: [
+      { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace] },
+    ],
+  },
+})
 
 const configuration = (kind: string, name: string, webhooks: readonly object[]) => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -109,12 +129,12 @@ const webhook = (target: WebhookTarget, wanted: Wanted) => ({
   matchPolicy: 'Equivalent',
   sideEffects: 'None',
   timeoutSeconds,
-  rules: wanted.rules.map(({ operations, resources }) => ({
-    apiGroups: [wanted.group],
+  rules: wanted.rules.map(({ group = wanted.group, operations, resources }) => ({
+    apiGroups: [group],
     apiVersions: [wanted.version],
     operations,
     resources,
-    scope: wanted.name.includes('.pods.') ? 'Namespaced' : 'Cluster',
+    scope: /[.](?:pods|workloads)[.]/.test(wanted.name) ? 'Namespaced' : 'Cluster',
   })),
   ...(wanted.conditions && { matchConditions: wanted.conditions }),
   ...wanted.more,

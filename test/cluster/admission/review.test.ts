@@ -8,7 +8,8 @@ import { at, objectAt, textAt, withAt } from '../../../src/kube/json-at.ts'
 import { jsonPatch } from '../../../src/kube/patch/patch.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
-const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults } = webhookPaths
+const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults, workloadWarnings } =
+  webhookPaths
 
 const rules = (more: Partial<AdmissionRules> = {}): AdmissionRules => ({
   lookup: lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
@@ -164,6 +165,61 @@ void t.test('who creates a pod is told what lint says about it', async (t) => {
   t.match(warnings, [/baseline/])
 })
 
+const atHost = { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } }
+
+const workload = (
+  kind: string,
+  spec: JsonObject = atHost,
+  metadata: JsonObject = {},
+): JsonObject => {
+  const template = { metadata, spec }
+  return {
+    kind,
+    metadata: { name: 'shop' },
+    spec: kind === 'CronJob' ? { jobTemplate: { spec: { template } } } : { template },
+  }
+}
+
+const knowingPools: Lookup = {
+  ...lookupOf(poolNamed('host', { hostNetwork: true })),
+  context: async () => ({
+    pools: new Map([['host', { hostNetwork: true, nodes: 1 }]]),
+    namespaces: new Map(),
+  }),
+}
+
+void t.test('who writes what pods are made of is told what lint says about them', async (t) => {
+  const by = rules({ lookup: knowingPools })
+  for (const kind of ['Deployment', 'DaemonSet', 'StatefulSet', 'Job', 'CronJob'])
+    for (const operation of ['CREATE', 'UPDATE']) {
+      const object = workload(kind)
+      const asked = review(kind, operation, { object, oldObject: object, namespace: 'shops' })
+      const { allowed, object: after, warnings } = await outcome(workloadWarnings, asked, by)
+      t.match(warnings, [/can run in host alone.*\(no-pod-network\)$/], `${kind} ${operation}`)
+      t.ok(allowed)
+      t.equal(after, object, 'nothing is changed')
+    }
+  const ports = [{ name: 'c', ports: [{ containerPort: 8080 }] }]
+  const many = workload('Deployment', { ...atHost, hostNetwork: true, containers: ports })
+  const asked = review('Deployment', 'CREATE', { object: withAt(many, ['spec', 'replicas'], 2) })
+  t.match((await outcome(workloadWarnings, asked, by)).warnings, [
+    /2 pods that each take port 8080/,
+  ])
+})
+
+void t.test('a template is warned of as its pods will be admitted', async (t) => {
+  const by = rules({ lookup: knowingPools, propagate: true })
+  const said = async (object: JsonObject): Promise<Json> =>
+    (await outcome(workloadWarnings, review(textAt(object, 'kind'), 'CREATE', { object }), by))
+      .warnings
+  t.match(await said(workload('Deployment')), [/declares a port.*\(undeclared-port\)$/])
+  t.strictSame(await said(workload('DaemonSet', {})), [], 'each pod gets the network of its node')
+  const labels = { 'apps.openyurt.io/pool-name': 'nowhere' }
+  t.match(await said(workload('Job', {}, { labels })), ['there is no NodePool nowhere', String])
+  const kept = workload('Job', atHost, { annotations: excluded })
+  t.match(await said(kept), [/stays Pending.*\(never-scheduled\)$/])
+})
+
 void t.test(
   'a pool written through an older version keeps what that version has no word for',
   async (t) => {
@@ -257,6 +313,8 @@ void t.test('a part of an object that is of another kind breaks nothing', async 
   const odd: Json[] = [null, 1, 'x', [], [null], {}, { a: [] }, true]
   for (const [path, kind] of [
     [podDefaults, 'Pod'],
+    [workloadWarnings, 'Deployment'],
+    [workloadWarnings, 'CronJob'],
     [nodeDefaults, 'Node'],
     [nodeRules, 'Node'],
     [poolDefaults, 'NodePool'],
