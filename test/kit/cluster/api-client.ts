@@ -6,6 +6,8 @@ import type { CertificateFiles } from './pki.ts'
 export interface Answer {
   readonly status: number
   readonly body: Buffer
+  /** Texts of its Warning headers (RFC 7234 section 5.5). */
+  readonly warnings: readonly string[]
   /** The body as JSON; the test knows what it asked for. */
   readonly json: () => KubeObject
 }
@@ -98,6 +100,7 @@ export class ApiClient {
         resolve({
           status: response.statusCode ?? 0,
           body,
+          warnings: warningsIn(response.rawHeaders),
           json: () => JSON.parse(body.toString()) as KubeObject,
         })
       })
@@ -111,3 +114,8 @@ export class ApiClient {
     this.#agent?.destroy()
   }
 }
+
+const warningsIn = (raw: readonly string[]): readonly string[] =>
+  raw
+    .filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === 'warning')
+    .map((value) => JSON.parse(value.slice(value.indexOf('"'))) as string)

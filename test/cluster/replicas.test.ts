@@ -1,0 +1,236 @@
+import { once } from 'node:events'
+import { connect } from 'node:tls'
+import t, { type Test } from 'tap'
+import { dataOf, renewed, stateIn, type ServingState } from '../../src/cluster/serving/rotation.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../src/kube/json-at.ts'
+import type { ApiClient } from '../kit/cluster/api-client.ts'
+import { until } from '../kit/cluster/until.ts'
+import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
+import { bodyOf } from './admission/cluster.ts'
+import { installed, startReplicas, type ReplicaSet } from './replica-set.ts'
+
+t.setTimeout(240_000)
+
+const skip = noControlPlane() ?? false
+
+const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+const secret = `/api/v1/namespaces/${installed.namespace}/secrets/${installed.name}-certificates`
+const lease = `/apis/coordination.k8s.io/v1/namespaces/${installed.namespace}/leases/${installed.name}`
+const day = 24 * 3_600_000
+
+void t.test(
+  'two replicas, installed as the manifests have it, with no more rights than these give',
+  { skip, timeout: 240_000 },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const times = ['--lease-duration=4s', '--renew-deadline=3s', '--retry-period=500ms']
+    const pace = ['--kube-api-qps=40', '--kube-api-burst=5']
+    const set = await startReplicas(t, plane, [...times, ...pace])
+    await until('a pool to be admitted', async () => (await tryPool(plane.admin)) === 201)
+    await t.test('who applies a workload is warned', (t) => warns(t, plane))
+    await t.test('certificates are rotated, and admission goes on answering', (t) =>
+      rotation(t, plane, set),
+    )
+    await t.test('the leader is killed in the middle of its work', (t) => killed(t, plane, set))
+  },
+)
+
+/** Of a pool in an older version: converted, defaulted and judged, and nothing is kept. */
+const tryPool = async (admin: ApiClient): Promise<number> => {
+  const pool = {
+    apiVersion: 'apps.openyurt.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'tried' },
+    spec: { hostNetwork: true },
+  }
+  const path = `${pools.replace('v1beta2', 'v1beta1')}?dryRun=All`
+  const answer = await admin.send('POST', path, JSON.stringify(pool))
+  return at(bodyOf(answer), 'spec', 'hostNetwork') === true ? answer.status : 0
+}
+
+const merge = (client: ApiClient, path: string, body: object) =>
+  client.send('PATCH', path, JSON.stringify(body), 'application/merge-patch+json')
+
+async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
+  const pool = {
+    apiVersion: 'apps.openyurt.io/v1beta2',
+    kind: 'NodePool',
+    metadata: { name: 'kiosks' },
+    spec: { hostNetwork: true },
+  }
+  t.equal((await admin.post(pools, pool)).status, 201)
+  const container = { name: 'c', image: 'x' }
+  const spec = {
+    nodeSelector: { 'apps.openyurt.io/nodepool': 'kiosks' },
+    containers: [container],
+  }
+  const template = { metadata: { labels: { app: 'shop' } }, spec }
+  const workloads: Readonly<Record<string, JsonObject>> = {
+    deployments: { selector: { matchLabels: { app: 'shop' } }, template },
+    daemonsets: { selector: { matchLabels: { app: 'shop' } }, template },
+    statefulsets: { selector: { matchLabels: { app: 'shop' } }, serviceName: 'shop', template },
+    jobs: { template: { ...template, spec: { ...spec, restartPolicy: 'Never' } } },
+    cronjobs: {
+      schedule: '0 0 * * *',
+      jobTemplate: { spec: { template: { spec: { ...spec, restartPolicy: 'Never' } } } },
+    },
+  }
+  for (const [resource, spec] of Object.entries(workloads)) {
+    const path = `/apis/${resource.endsWith('jobs') ? 'batch' : 'apps'}/v1/namespaces/default/${resource}`
+    const made = { metadata: { name: 'shop' }, spec }
+    const answer = await until('the warning', async () => {
+      const dry = await admin.post(`${path}?dryRun=All`, made)
+      return dry.warnings.length > 0 && (await admin.post(path, made))
+    })
+    t.equal(answer.status, 201)
+    t.match(answer.warnings, [/can run in kiosks alone.*\(no-pod-network\)/], resource)
+    // Asked again only where what pods are made of has changed.
+    const labelled = await merge(admin, `${path}/shop`, { metadata: { labels: { a: 'b' } } })
+    t.strictSame([labelled.status, labelled.warnings], [200, []], `${resource}, labelled`)
+  }
+  const scaled = await merge(admin, '/apis/apps/v1/namespaces/default/deployments/shop', {
+    spec: { replicas: 2 },
+  })
+  t.match(scaled.warnings, [/no-pod-network/])
+  const owned = {
+    metadata: {
+      name: 'shop-1',
+      ownerReferences: [
+        { apiVersion: 'batch/v1', kind: 'CronJob', name: 'shop', uid: 'u', controller: true },
+      ],
+    },
+    spec: workloads['jobs'],
+  }
+  const { status, warnings } = await admin.post('/apis/batch/v1/namespaces/default/jobs', owned)
+  t.strictSame([status, warnings], [201, []], 'nobody reads what a controller is told')
+}
+
+/** Certificates are made by the clock of that moment. */
+function atTime<T>(time: number, act: () => T): T {
+  const { now } = Date
+  Date.now = () => time
+  try {
+    return act()
+  } finally {
+    Date.now = now
+  }
+}
+
+/** What replicas have made of it in so many days, at each look a month apart, if they never heard that API servers have been told. */
+function aged(names: readonly string[], days: number): ServingState {
+  let state: ServingState | undefined
+  for (let left = days; left >= 0; left -= 30) {
+    const time = Date.now() - left * day
+    state = atTime(time, () => renewed(state, names, time, false))
+  }
+  return state!
+}
+
+async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promise<void> {
+  const { replicas } = set
+  const stored = async (): Promise<ServingState> =>
+    stateIn(objectAt(bodyOf(await admin.get(secret)), 'data') as Record<string, string>)!
+  const shownBy = async (port: number): Promise<string> => {
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { raw } = socket.getPeerCertificate()
+    socket.destroy()
+    return raw.toString('base64')
+  }
+  const isShown = async ({ leaf }: ServingState): Promise<boolean> => {
+    const wanted = leaf.certificate.replaceAll(/-----[^-]+-----|\s/g, '')
+    const shown = await Promise.all(replicas.map(({ webhookPort }) => shownBy(webhookPort)))
+    return shown.every((each) => each === wanted)
+  }
+  const names = [`${installed.name}.${installed.namespace}.svc`]
+  const all = [...names, `${names[0]}.cluster.local`]
+
+  let asking = true
+  const outcomes: number[] = []
+  const asked = (async () => {
+    while (asking) outcomes.push(await tryPool(admin).catch(() => -1))
+  })()
+
+  // An authority nearly four years old, and the next one, which has been told of long enough: another installation hands them over.
+  const first = await stored()
+  const late = aged(all, 1300)
+  const bundle = [...first.bundle, ...late.bundle]
+  const told = dataOf({ ...first, bundle, signingSince: Date.now() })
+  t.equal((await merge(admin, secret, { data: told })).status, 200)
+  const bundleIs = async (wanted: readonly string[]): Promise<boolean> => {
+    const kind = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations'
+    const found = bodyOf(await admin.get(`${kind}/${installed.name}`))
+    return listAt(found, 'webhooks').every(
+      (webhook) =>
+        Buffer.from(textAt(webhook, 'clientConfig', 'caBundle'), 'base64').toString() ===
+        wanted.join(''),
+    )
+  }
+  await until('the bundle to be written', () => bundleIs(bundle))
+  const handed = dataOf({ ...late, bundle, signingSince: Date.now() })
+  t.equal((await merge(admin, secret, { data: handed })).status, 200)
+  const taken = await until('the next authority to sign', async () => {
+    const state = await stored()
+    return state.signing.certificate === late.next?.certificate && state
+  })
+  await until('every replica to show its certificate', () => isShown(taken))
+  const before = outcomes.length
+  await until('admission to be asked under it', () => outcomes.length > before + 10)
+  asking = false
+  await asked
+  t.strictSame([...new Set(outcomes)], [201], `${outcomes.length} pools, each of them admitted`)
+  // API servers keep their connections: over new ones they look at the certificate again.
+  set.cut()
+  t.equal(await tryPool(admin), 201, 'also over new connections')
+
+  // Somebody deletes the Secret: nobody vouches for what is made anew until the leader has written so.
+  t.equal((await admin.send('DELETE', secret)).status, 200)
+  await until('admission to be back', async () => {
+    const state = await stored()
+    return state.leaf.certificate !== taken.leaf.certificate && (await isShown(state))
+  })
+  await until('admission to be back', async () => (await tryPool(admin)) === 201)
+}
+
+async function killed(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promise<void> {
+  const count = 120
+  const labels = { 'apps.openyurt.io/nodepool': 'kiosks' }
+  const names = Array.from({ length: count }, (_, i) => `kiosk-${i}`)
+  const node = (name: string) => ({ kind: 'Node', apiVersion: 'v1', metadata: { name, labels } })
+  for (const name of names) await admin.post('/api/v1/nodes', node(name))
+  const labelled = async (key: string): Promise<number> =>
+    (await admin.get(`/api/v1/nodes?labelSelector=${key}`)).json().items?.length ?? 0
+  t.equal(await labelled('nodepool.openyurt.io/hostnetwork=true'), count)
+
+  const holder = async (): Promise<JsonObject> => objectAt(bodyOf(await admin.get(lease)), 'spec')
+  const leader = await until('a leader', () => set.leader())
+  const before = await holder()
+  await merge(admin, `${pools}/kiosks`, { spec: { labels: { round: 'first' } } })
+  await until('some nodes to be changed', async () => (await labelled('round=first')) > 10)
+  await leader.daemon.kill()
+  const done = await labelled('round=first')
+  t.ok(done < count, `it was in the middle: ${done}`)
+
+  t.equal(await tryPool(admin), 201, 'the other one admits meanwhile')
+  await until('all nodes to be changed', async () => (await labelled('round=first')) === count)
+  const after = await holder()
+  t.not(after['holderIdentity'], before['holderIdentity'])
+  t.equal(after['leaseTransitions'], Number(before['leaseTransitions'] ?? 0) + 1)
+
+  const next = await until('a leader', () => set.leader())
+  t.not(next, leader)
+  await leader.daemon.start()
+  t.equal(await leader.metric('nodehub_cluster_leading'), 0, 'the one that is back follows')
+
+  // Whoever writes the Lease has it: the one that led writes nothing more until it is free again.
+  const stolen = { holderIdentity: 'somebody-else', leaseDurationSeconds: 3600 }
+  const renewTime = `${new Date().toISOString().slice(0, -1)}000Z`
+  await merge(admin, lease, { spec: { ...stolen, renewTime } })
+  await until('nobody to lead', async () => (await set.leader()) === undefined)
+  await merge(admin, `${pools}/kiosks`, { spec: { labels: { round: 'second' } } })
+  t.equal(await tryPool(admin), 201, 'admission needs no leader')
+  t.equal(await labelled('round=second'), 0)
+  await merge(admin, lease, { spec: { holderIdentity: '' } })
+  await until('all nodes to be changed', async () => (await labelled('round=second')) === count)
+}
