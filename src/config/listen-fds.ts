@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
+import { inodeIn, listening, socketsIn } from '../base/socket-table.ts'
 import type { PassedSocket } from './passed-sockets.ts'
 
 /** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
@@ -71,7 +72,7 @@ export function obstacleToSuccession(
 /** Where a socket of this process listens, from the kernel's table (proc(5)): Node itself tells only of sockets it has taken over. */
 function listeningSocket(fd: number): PassedSocket['at'] {
   try {
-    const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
+    const inode = inodeIn(readlinkSync(`/proc/self/fd/${fd}`))
     if (inode === undefined) return undefined
     return listeningAt(table('tcp'), inode) ?? listeningAt(table('tcp6'), inode)
   } catch {
@@ -88,16 +89,11 @@ function table(family: 'tcp' | 'tcp6'): string {
   }
 }
 
-const listen = '0A'
-
 function listeningAt(table: string, inode: string): PassedSocket['at'] {
-  for (const line of table.split('\n')) {
-    const [, local = '', , state, , , , , , its] = line.trim().split(/\s+/)
-    if (its !== inode) continue
-    const [address = '', port = ''] = local.split(':')
-    return state === listen ? { address: addressOf(address), port: parseInt(port, 16) } : undefined
-  }
-  return undefined
+  const found = socketsIn(table).find((socket) => socket.inode === inode)
+  if (found?.state !== listening) return undefined
+  const [address = '', port = ''] = found.local.split(':')
+  return { address: addressOf(address), port: parseInt(port, 16) }
 }
 
 /** An address as the kernel prints it: 32-bit words in the host's byte order, in hexadecimal. */

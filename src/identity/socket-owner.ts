@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { turn } from '../base/clock.ts'
 import { FreshRead } from '../base/fresh-read.ts'
+import { socketsIn } from '../base/socket-table.ts'
 import type { Peer } from '../exchange/exchange.ts'
 
 type Family = 'tcp' | 'tcp6'
@@ -52,10 +53,9 @@ export class SocketOwners {
 
 function ownersIn(table: string): Owners {
   const owners = new Map<string, number>()
-  for (const line of table.split('\n')) {
-    const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/)
-    // A socket that its owner has closed stands there without an inode, and with uid 0.
-    if (inode !== undefined && inode !== '0') owners.set(`${local} ${remote}`, Number(uid))
+  for (const { local, remote, uid, inode } of socketsIn(table)) {
+    // What its owner has closed stands there with uid 0.
+    if (inode !== '0') owners.set(`${local} ${remote}`, uid)
   }
   return owners
 }

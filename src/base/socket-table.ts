@@ -1,0 +1,24 @@
+/** A line of the kernel's table of TCP sockets; its ends as the kernel prints them. */
+export interface SocketLine {
+  readonly local: string
+  readonly remote: string
+  readonly state: string
+  readonly uid: number
+  /** `0`: its owner has closed it. */
+  readonly inode: string
+}
+
+/** States of sockets as the kernel prints them (include/net/tcp_states.h). */
+export const established = '01'
+export const listening = '0A'
+
+/** The sockets in a table as `/proc/net/tcp` and `/proc/net/tcp6` have them (proc_net(5)). */
+export function* socketsIn(table: string): Generator<SocketLine> {
+  for (const line of table.split('\n').slice(1)) {
+    const [, local = '', remote = '', state = '', , , , uid, , inode] = line.trim().split(/\s+/)
+    if (inode !== undefined) yield { local, remote, state, uid: Number(uid), inode }
+  }
+}
+
+/** The inode of a socket by what the link of its file descriptor says; `undefined` for any other file. */
+export const inodeIn = (link: string): string | undefined => /^socket:\[(\d+)\]$/.exec(link)?.[1]
