@@ -35,6 +35,8 @@ const nameForm = /^[a-z][a-z0-9-]{0,62}$/
 /** As `componentOf` makes them of a User-Agent. */
 const componentForm = /^[a-z0-9][a-z0-9._-]{0,127}$/
 const groupForm = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/
+/** Of the core group's objects all that is written of the group is its version. */
+const versionForm = /^v\d+((alpha|beta)\d+)?$/
 const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 
 export const isFields = (value: unknown): value is Fields =>
@@ -122,7 +124,7 @@ export function checkRule(
     checkWords('verbs', rule['verbs'], resourceForm, wrong),
   ]
   const { group } = rule
-  const isGroup = typeof group === 'string' && groupForm.test(group)
+  const isGroup = typeof group === 'string' && groupForm.test(group) && !versionForm.test(group)
   if (!isGroup)
     wrong(`group must be the name of an API group, empty for the core, not ${shown(group)}`)
   const unknown = (lists[2] ? (rule['verbs'] as string[]) : []).filter(

@@ -46,7 +46,7 @@ async function filtersOf(file: string, mistakes: Mistakes): Promise<readonly Fil
     const { filtersDeclaredIn } = await import('./declared.ts') // CEL is not needed without any
     return filtersDeclaredIn(found, hash, mistakes)
   }
-  if (/\.[cm]?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
+  if (/\.m?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
   mistakes.say('', 'is neither a module (.mjs, .mts, .js, .ts) nor declares filters (.yaml, .json)')
   return []
 }

@@ -1,3 +1,5 @@
+import { pathToFileURL } from 'node:url'
+
 /** More than anybody mends at a time. */
 const mostMistakes = 100
 
@@ -18,11 +20,24 @@ export class Mistakes {
   }
 }
 
-/** The first line of what was thrown. Node tells the place of a mistake in the syntax only when it ends by it. */
-export function reasonOf(cause: unknown): string {
+/**
+ * The first line of what was thrown, and in which line of `file` if it went by there. Node tells the place of a mistake in the syntax only
+ * when it ends by it.
+ */
+export function reasonOf(cause: unknown, file?: string): string {
   if (!(cause instanceof Error)) return textOf(cause)
+  const line = file === undefined ? undefined : lineIn(file, cause)
   const hint = cause instanceof SyntaxError ? ' (run it with node to see where)' : ''
-  return `${cause.name}: ${cause.message.split('\n')[0] ?? ''}${hint}`
+  const where = line === undefined ? hint : ` (line ${line})`
+  return `${cause.name}: ${cause.message.split('\n')[0] ?? ''}${where}`
+}
+
+/** Of the call that is the nearest to what failed. */
+function lineIn(file: string, { stack }: Error): string | undefined {
+  const { href } = pathToFileURL(file)
+  const call =
+    typeof stack === 'string' ? stack.split('\n').find((each) => each.includes(href)) : ''
+  return /:(\d+):\d+\)?$/.exec(call ?? '')?.[1]
 }
 
 function textOf(cause: unknown): string {

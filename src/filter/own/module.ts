@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { after } from '../../base/clock.ts'
 import type { FilterDefinition } from '../filter.ts'
-import { checkedDefinition, isFields } from './definition.ts'
+import { checkedDefinition, isFields, shown } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
 import { whyUnusable } from './probe.ts'
 
@@ -19,34 +19,42 @@ export async function filtersOfModule(
 ): Promise<readonly FilterDefinition[]> {
   const exported = await loaded(file, hash, mistakes)
   if (exported === undefined) return []
-  const found = Object.entries(exported).flatMap(([name, value]): [string, unknown][] =>
+  const all = Object.entries(exported).flatMap(([name, value]): [string, unknown][] =>
     Array.isArray(value)
       ? value.map((each: unknown, at) => [`${name}[${at}]`, each])
       : isFields(value)
         ? [[name, value]]
         : [],
   )
-  if (found.length === 0) mistakes.say('', 'exports no filter definition')
+  // What is exported twice, as by default and by its name, is one.
+  const found = [...new Map(all.map(([name, value]) => [value, [name, value] as const])).values()]
+  if (found.length === 0) mistakes.say('', `exports no filter definition${beside(exported)}`)
   return found.flatMap(([where, value]) => {
     try {
-      return definitionOf(value, where, hash, mistakes) ?? []
+      return definitionOf(value, where, { file, hash }, mistakes) ?? []
     } catch (cause) {
-      mistakes.say(where, `cannot be looked at: ${reasonOf(cause)}`)
+      mistakes.say(where, `cannot be looked at: ${reasonOf(cause, file)}`)
       return []
     }
   })
+}
+
+/** What is exported by a module that exports no definition, which may be one half of it. */
+function beside(exported: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(exported)
+  return names.length === 0 ? ', nor anything else' : `, only ${shown(names)}`
 }
 
 /** Taken out of what was exported, which may be an object of a class, and may change later. */
 function definitionOf(
   value: unknown,
   where: string,
-  hash: string,
+  { file, hash }: { readonly file: string; readonly hash: string },
   mistakes: Mistakes,
 ): FilterDefinition | undefined {
   const definition = checkedDefinition(value, where, mistakes)
   if (!definition) return undefined
-  const unusable = whyUnusable(definition)
+  const unusable = whyUnusable(definition, file)
   if (unusable !== undefined) {
     mistakes.say(where, unusable)
     return undefined
@@ -74,10 +82,13 @@ async function loaded(
     const loading: Promise<Record<string, unknown>> = import(`${pathToFileURL(file).href}?${hash}`)
     loading.catch(() => undefined)
     const exported = await Promise.race([loading, late])
-    if (exported !== 'late') return exported
-    mistakes.say('', `has not loaded after ${patienceMs / 1000} s: it waits for something`)
+    if (exported !== 'late' && !('module.exports' in exported)) return exported
+    // Node keeps these by their path: another content of the file would be the first one again.
+    if (exported !== 'late')
+      mistakes.say('', 'is a CommonJS module: filters are exported by `export`')
+    else mistakes.say('', `has not loaded after ${patienceMs / 1000} s: it waits for something`)
   } catch (cause) {
-    mistakes.say('', `cannot be loaded: ${reasonOf(cause)}`)
+    mistakes.say('', `cannot be loaded: ${reasonOf(cause, file)}`)
   }
   return undefined
 }

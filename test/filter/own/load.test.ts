@@ -41,6 +41,28 @@ void t.test('a module may export a list, and what is none of the hub’s busines
   t.strictSame(await namesIn(file), ['c', 'b', 'a'], 'by the names of exports: all, filter')
 })
 
+void t.test('what a module exports twice is one filter', async (t) => {
+  const folder = new FilterFolder(t)
+  const both = `${moduleOf('a', `'leave'`)}\nexport default filter`
+  t.strictSame(await namesIn(folder.write('both.mjs', both)), ['a'])
+})
+
+void t.test('a module that could not be loaded again is refused', async (t) => {
+  const folder = new FilterFolder(t)
+  const common = `${moduleOf('a', `'leave'`).replace('export ', '')}\nmodule.exports = filter`
+  t.strictSame(await mistakesIn(folder.write('common.js', common)), [
+    'is a CommonJS module: filters are exported by `export`',
+  ])
+  t.match(await mistakesIn(folder.write('common.cjs', common)), [/^is neither a module/])
+})
+
+void t.test('a version is no group', async (t) => {
+  const inVersion = moduleOf('a', `'leave'`).replace(`group: ''`, `group: 'v1'`)
+  t.match(await mistakesIn(new FilterFolder(t).write('a.mjs', inVersion)), [
+    /rules\[0\]: group must be the name of an API group, empty for the core, not "v1"/,
+  ])
+})
+
 void t.test('the version of a filter is that of its file', async (t) => {
   const folder = new FilterFolder(t)
   const versionOf = async (text: string) => {
@@ -75,7 +97,7 @@ void t.test('everything that is wrong is said at once, with its place', async (t
     `${bad}: three[0]: is no filter definition`,
     `${bad}: two: rules must be a list of at least one rule`,
     `${bad}: two: awaits: "pool" is not among its needs`,
-    `${none}: exports no filter definition`,
+    `${none}: exports no filter definition, only ["x"]`,
     `/does/not/exist.mjs: cannot be read: Error: ENOENT: no such file or directory, lstat '/does'`,
   ])
 })
@@ -89,7 +111,12 @@ void t.test('a module that cannot be loaded says why', async (t) => {
     /^cannot be loaded: SyntaxError: /,
   ])
   t.match(await mistakesIn(folder.write('throws.mjs', 'throw new Error("not today\\nnor ever")')), [
-    /^cannot be loaded: Error: not today$/,
+    /^cannot be loaded: Error: not today \(line 1\)$/,
+  ])
+  t.match(await mistakesIn(folder.write('empty.mjs', '')), [/no filter definition, nor anything/])
+  const inner = `\n\n${moduleOf('a', `'leave'`, 'create({ pool }) {\n return pool.a.b }')}`
+  t.match(await mistakesIn(folder.write('inner.mjs', inner)), [
+    /create throws for a made-up node: TypeError: .* \(line 11\)$/,
   ])
   t.match(await mistakesIn(folder.write('missing.mjs', 'import "./other.mjs"')), [
     /^cannot be loaded: Error: Cannot find module/,
