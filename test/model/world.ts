@@ -269,6 +269,7 @@ export class World implements AsyncDisposable {
     const { audience } = viewer
     const asked = this.#ask()
     const floor = audience.floor(collection)
+    const wasWhole = audience.wasShownWhole(collection)
     const own = follower.version ?? floor
     const wanted = wantedVersion(operation, own, this.#history)
     const isNumbered = wanted !== '' && wanted !== '0'
@@ -290,10 +291,11 @@ export class World implements AsyncDisposable {
         const further = version !== undefined
         const mayRefuse = further
           ? answer?.status === 410 && (state !== 'online' || (version ?? 0) < this.#compacted)
-          : this.#mayRefuseList(answer?.status, state, viewer, collection, {
+          : this.#mayRefuseList(answer?.status, state, viewer, {
               number: isNumbered ? Number(wanted) : undefined,
               exact,
               floor,
+              wasWhole,
               newest: asked.newest,
             })
         if (!mayRefuse && !(further && state === 'unclear')) {
@@ -340,10 +342,15 @@ export class World implements AsyncDisposable {
     status: number | undefined,
     state: LinkState,
     { audience, setup }: Viewer,
-    collection: Collection,
-    asked: { number: number | undefined; exact: boolean; floor: number; newest: number },
+    asked: {
+      number: number | undefined
+      exact: boolean
+      floor: number
+      wasWhole: boolean
+      newest: number
+    },
   ): boolean {
-    const { number, exact, floor, newest } = asked
+    const { number, exact, floor, wasWhole, newest } = asked
     // It may have come since, too late for who waited.
     const isFuture = number !== undefined && number > newest
     if (status === 401) return setup.identity === 'account' && !audience.accepted
@@ -354,7 +361,7 @@ export class World implements AsyncDisposable {
     }
     if (status === 410) return exact
     if (status === 504) return number !== undefined && (exact || number > floor)
-    return status === 503 && !audience.wasShownWhole(collection)
+    return status === 503 && !wasWhole
   }
 
   async #get({ viewer: index, resource, namespace, name, version }: Op<'get'>): Promise<void> {
@@ -408,6 +415,7 @@ export class World implements AsyncDisposable {
     const { collection, version } = follower
     const asked = this.#ask()
     const floor = audience.floor(collection)
+    const wasWhole = audience.wasShownWhole(collection)
     const resumes = operation.from === 'own' && version !== undefined
     const bookmarks = { allowWatchBookmarks: 'true' }
     const query: Record<string, string> = resumes
@@ -433,7 +441,7 @@ export class World implements AsyncDisposable {
     if (status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear') return
     if (state === 'online' && status === 504 && this.#lags) return
-    if (state === 'offline' && status === 503 && !audience.wasShownWhole(collection)) return
+    if (state === 'offline' && status === 503 && !wasWhole) return
     throw new Finding(
       `${pathOf(collection, query)} was answered ${status ?? 'by a break'} while ${state}`,
     )
