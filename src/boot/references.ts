@@ -1,5 +1,9 @@
 import type { Cursor, Path } from '../codec/cursor.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
+import { LargeValue } from '../codec/whole-value.ts'
 import type { GVR } from '../kube/gvk.ts'
+import type { Json } from '../kube/json.ts'
+import { at, listAt, textAt } from '../kube/json-at.ts'
 import * as resources from './resources.ts'
 
 /**
@@ -52,17 +56,24 @@ export function whyNotForBoot(pod: Cursor): 'mirror' | 'ended' | undefined {
   return over || pod.value(['metadata', 'deletionTimestamp']) !== undefined ? 'ended' : undefined
 }
 
-/** All that a pod refers to by name, each once. The claims' volumes, and what those lead to, are not in the pod. */
+/**
+ * All that a pod refers to by name, each once. The claims' volumes, and what those lead to, are not in the pod. What it says is decoded for
+ * that: by path, all that stands before a variable would be gone through again for each of them. Throws a `MalformedBody`.
+ */
 export function referencesOf(pod: Cursor): PodReferences {
-  const found = new Found(pod)
-  for (const container of containers(pod)) found.environment(container)
-  for (const volume of elements(pod, ['spec', 'volumes'])) found.volume(volume)
-  for (const secret of elements(pod, ['spec', 'imagePullSecrets'])) {
-    // A kubelet goes on without, where the image is there; since 1.35 it wants to see that the pod may still use it.
-    found.watched(resources.secrets, [...secret, 'name'], 'optional')
+  const spec = decoded(pod, ['spec'])
+  const found = new Found(pod, textAt(spec, 'serviceAccountName') || 'default')
+  for (const list of containerLists) {
+    for (const container of listAt(spec, list)) found.environment(container)
   }
-  for (const claim of elements(pod, ['spec', 'resourceClaims'])) found.resourceClaim(claim)
-  const runtimeClass = text(pod, ['spec', 'runtimeClassName'])
+  for (const volume of listAt(spec, 'volumes')) found.volume(volume)
+  for (const secret of listAt(spec, 'imagePullSecrets')) {
+    // A kubelet goes on without, where the image is there; since 1.35 it wants to see that the pod may still use it.
+    found.watched(resources.secrets, textAt(secret, 'name'), 'optional')
+  }
+  const made = decoded(pod, ['status', 'resourceClaimStatuses'])
+  for (const claim of listAt(spec, 'resourceClaims')) found.resourceClaim(claim, made)
+  const runtimeClass = textAt(spec, 'runtimeClassName')
   if (runtimeClass !== '') {
     found.add({
       gvr: resources.runtimeClasses,
@@ -77,11 +88,18 @@ export function referencesOf(pod: Cursor): PodReferences {
 
 const containerLists = ['initContainers', 'containers', 'ephemeralContainers'] as const
 
-const containers = (pod: Cursor): Path[] =>
-  containerLists.flatMap((list) => elements(pod, ['spec', list]))
+/** Larger than an API server keeps a pod, what is there counts as what nobody can read. */
+function decoded(pod: Cursor, path: Path): Json | undefined {
+  try {
+    return pod.json(path)
+  } catch (cause) {
+    if (!(cause instanceof LargeValue)) throw cause
+    throw new MalformedBody('a pod that says too much', { cause })
+  }
+}
 
 /** The secret of a volume that a kubelet mounts itself: read by name, in the pod's namespace (k/k pkg/volume/util, GetSecretForPod). */
-const secretsOfMounts: readonly Path[] = [
+const secretsOfMounts: readonly (readonly string[])[] = [
   ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map(
     (source) => [source, 'secretRef', 'name'] as const,
   ),
@@ -90,26 +108,22 @@ const secretsOfMounts: readonly Path[] = [
 ]
 
 class Found {
-  readonly #pod: Cursor
+  readonly #namespace: string
+  readonly #pod: string
   readonly #serviceAccount: string
   readonly #objects = new Map<string, ObjectReference>()
   readonly #tokens = new Map<string, TokenReference>()
   readonly #drivers = new Set<string>()
   readonly #signers = new Set<string>()
 
-  constructor(pod: Cursor) {
-    this.#pod = pod
-    this.#serviceAccount = text(pod, ['spec', 'serviceAccountName']) || 'default'
+  constructor({ namespace, name }: Cursor, serviceAccount: string) {
+    this.#namespace = namespace
+    this.#pod = name
+    this.#serviceAccount = serviceAccount
   }
 
   all(): PodReferences {
-    this.add({
-      gvr: resources.serviceAccounts,
-      namespace: this.#pod.namespace,
-      name: this.#serviceAccount,
-      by: 'get',
-      need: 'if-asked',
-    })
+    this.#named(resources.serviceAccounts, this.#serviceAccount, 'if-asked')
     return {
       serviceAccount: this.#serviceAccount,
       objects: [...this.#objects.values()],
@@ -127,63 +141,55 @@ class Found {
     if (need === 'required' || !this.#objects.has(key)) this.#objects.set(key, reference)
   }
 
-  watched(gvr: GVR, name: Path, need: Need): void {
-    const { namespace } = this.#pod
-    this.add({ gvr, namespace, name: text(this.#pod, name), by: 'list', need })
+  watched(gvr: GVR, name: string, need: Need): void {
+    this.add({ gvr, namespace: this.#namespace, name, by: 'list', need })
   }
 
-  environment(container: Path): void {
-    const pod = this.#pod
-    const needAt = (source: Path): Need => this.#needAt(source)
-    for (const from of elements(pod, [...container, 'envFrom'])) {
-      const secret = [...from, 'secretRef']
-      const configMap = [...from, 'configMapRef']
-      this.watched(resources.secrets, [...secret, 'name'], needAt(secret))
-      this.watched(resources.configMaps, [...configMap, 'name'], needAt(configMap))
+  #named(gvr: GVR, name: string, need: Need): void {
+    this.add({ gvr, namespace: this.#namespace, name, by: 'get', need })
+  }
+
+  environment(container: Json): void {
+    for (const from of listAt(container, 'envFrom')) {
+      this.#source(from, 'secretRef', 'configMapRef')
     }
-    for (const variable of elements(pod, [...container, 'env'])) {
-      const secret = [...variable, 'valueFrom', 'secretKeyRef']
-      const configMap = [...variable, 'valueFrom', 'configMapKeyRef']
-      this.watched(resources.secrets, [...secret, 'name'], needAt(secret))
-      this.watched(resources.configMaps, [...configMap, 'name'], needAt(configMap))
+    for (const variable of listAt(container, 'env')) {
+      this.#source(at(variable, 'valueFrom'), 'secretKeyRef', 'configMapKeyRef')
     }
   }
 
-  volume(volume: Path): void {
-    const pod = this.#pod
-    const secret = [...volume, 'secret']
-    const configMap = [...volume, 'configMap']
-    this.watched(resources.secrets, [...secret, 'secretName'], this.#needAt(secret))
-    this.watched(resources.configMaps, [...configMap, 'name'], this.#needAt(configMap))
-    for (const source of elements(pod, [...volume, 'projected', 'sources'])) this.#projected(source)
-    this.#claim(text(pod, [...volume, 'persistentVolumeClaim', 'claimName']))
-    if (pod.count([...volume, 'ephemeral', 'volumeClaimTemplate', 'spec', 'accessModes']) > 0) {
-      this.#claim(`${pod.name}-${text(pod, [...volume, 'name'])}`)
+  /** A secret and a config map, by the names that their places have in `of`. */
+  #source(of: Json | undefined, secret: string, configMap: string, nameOfSecret = 'name'): void {
+    this.watched(resources.secrets, textAt(of, secret, nameOfSecret), needAt(of, secret))
+    this.watched(resources.configMaps, textAt(of, configMap, 'name'), needAt(of, configMap))
+  }
+
+  volume(volume: Json): void {
+    this.#source(volume, 'secret', 'configMap', 'secretName')
+    for (const source of listAt(volume, 'projected', 'sources')) this.#projected(source)
+    this.#claim(textAt(volume, 'persistentVolumeClaim', 'claimName'))
+    const template = ['ephemeral', 'volumeClaimTemplate', 'spec', 'accessModes']
+    if (listAt(volume, ...template).length > 0) {
+      this.#claim(`${this.#pod}-${textAt(volume, 'name')}`)
     }
-    const driver = text(pod, [...volume, 'csi', 'driver'])
+    const driver = textAt(volume, 'csi', 'driver')
     if (driver !== '') this.#drivers.add(driver)
     for (const path of secretsOfMounts) {
-      const name = text(pod, [...volume, ...path])
-      const { namespace } = pod
-      this.add({ gvr: resources.secrets, namespace, name, by: 'get', need: 'required' })
+      this.#named(resources.secrets, textAt(volume, ...path), 'required')
     }
   }
 
-  #projected(source: Path): void {
-    const pod = this.#pod
-    const secret = [...source, 'secret']
-    const configMap = [...source, 'configMap']
-    this.watched(resources.secrets, [...secret, 'name'], this.#needAt(secret))
-    this.watched(resources.configMaps, [...configMap, 'name'], this.#needAt(configMap))
-    const signer = text(pod, [...source, 'podCertificate', 'signerName'])
+  #projected(source: Json): void {
+    this.#source(source, 'secret', 'configMap')
+    const signer = textAt(source, 'podCertificate', 'signerName')
     if (signer !== '') this.#signers.add(signer)
-    this.#trustBundle([...source, 'clusterTrustBundle'])
-    const token = [...source, 'serviceAccountToken']
-    if (text(pod, [...token, 'path']) === '') return
-    const audience = text(pod, [...token, 'audience'])
-    const seconds = pod.value([...token, 'expirationSeconds'])
+    this.#trustBundle(at(source, 'clusterTrustBundle'))
+    const token = at(source, 'serviceAccountToken')
+    if (textAt(token, 'path') === '') return
+    const audience = textAt(token, 'audience')
+    const seconds = at(token, 'expirationSeconds')
     const reference = {
-      namespace: pod.namespace,
+      namespace: this.#namespace,
       serviceAccount: this.#serviceAccount,
       audiences: audience === '' ? [] : [audience],
       expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
@@ -192,54 +198,33 @@ class Found {
   }
 
   /** One by its name, or all of a signer: of these there may be none. */
-  #trustBundle(source: Path): void {
-    if (text(this.#pod, [...source, 'path']) === '') return
-    const name = text(this.#pod, [...source, 'name'])
+  #trustBundle(source: Json | undefined): void {
+    if (textAt(source, 'path') === '') return
+    const name = textAt(source, 'name')
     this.add({
       gvr: resources.trustBundles,
       namespace: '',
       name,
       by: 'listed',
-      need: name === '' ? 'optional' : this.#needAt(source),
+      need: name === '' ? 'optional' : needAt(source),
     })
   }
 
   #claim(name: string): void {
-    this.add({
-      gvr: resources.claims,
-      namespace: this.#pod.namespace,
-      name,
-      by: 'get',
-      need: 'required',
-    })
+    this.#named(resources.claims, name, 'required')
   }
 
-  /** Of devices: by its name, or by the one that was made for the pod from a template, which its status tells. */
-  resourceClaim(claim: Path): void {
-    const pod = this.#pod
-    const own = text(pod, [...claim, 'name'])
-    const made = elements(pod, ['status', 'resourceClaimStatuses']).find(
-      (status) => text(pod, [...status, 'name']) === own,
-    )
-    this.add({
-      gvr: resources.resourceClaims,
-      namespace: pod.namespace,
-      name:
-        text(pod, [...claim, 'resourceClaimName']) ||
-        (made === undefined ? '' : text(pod, [...made, 'resourceClaimName'])),
-      by: 'get',
-      need: 'required',
-    })
-  }
-
-  #needAt(source: Path): Need {
-    return this.#pod.value([...source, 'optional']) === true ? 'optional' : 'required'
+  /** Of devices: by its name, or by the one that was made for the pod from a template, which its status tells in `made`. */
+  resourceClaim(claim: Json, made: Json | undefined): void {
+    const own = textAt(claim, 'name')
+    const status = listAt(made).find((each) => textAt(each, 'name') === own)
+    const name = textAt(claim, 'resourceClaimName') || textAt(status, 'resourceClaimName')
+    this.#named(resources.resourceClaims, name, 'required')
   }
 }
 
-/** The paths of the elements of a list. */
-const elements = (cursor: Cursor, list: Path): Path[] =>
-  Array.from({ length: cursor.count(list) }, (_, at) => [...list, at])
+const needAt = (source: Json | undefined, ...path: readonly string[]): Need =>
+  at(source, ...path, 'optional') === true ? 'optional' : 'required'
 
 /** '' where there is none. */
 export function text(cursor: Cursor, path: Path): string {

@@ -1,5 +1,5 @@
 /** A value that is asked for as a whole and is larger than anybody should decode at one go. */
-class LargeValue extends Error {
+export class LargeValue extends Error {
   readonly code = 'LARGE_VALUE'
 
   constructor() {
