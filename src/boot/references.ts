@@ -47,10 +47,12 @@ export interface PodReferences {
   readonly signers: readonly string[]
 }
 
+const mirror = 'kubernetes.io/config.mirror'
+
 /** Why a pod of the node does not start again with it; `undefined` where it does. */
 export function whyNotForBoot(pod: Cursor): 'mirror' | 'ended' | undefined {
   // Of a file on the node: the kubelet runs it whatever any API server says.
-  if (pod.annotation('kubernetes.io/config.mirror') !== undefined) return 'mirror'
+  if (pod.mentions(mirror) && pod.annotation(mirror) !== undefined) return 'mirror'
   const phase = pod.value(['status', 'phase'])
   const over = phase === 'Succeeded' || phase === 'Failed'
   return over || pod.value(['metadata', 'deletionTimestamp']) !== undefined ? 'ended' : undefined

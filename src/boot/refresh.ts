@@ -43,8 +43,8 @@ const watchedMs = 150_000
 /** Pods rarely come alone. */
 const settleMs = 500
 
-/** Where pods change all the time, going through them may take this part of it. */
-const lookingPart = 0.05
+/** Where pods change all the time, going through them may take this part of it: nearly every change is of a status, and refers to nothing new. */
+const lookingPart = 0.01
 
 const atOnce = 2
 const firstRetryMs = 10_000
