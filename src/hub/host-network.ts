@@ -76,10 +76,10 @@ export const noticingOf =
     }
   }
 
-/** What cannot be read is others' to find. */
+/** What cannot be read is others' to find. The status, which mostly decides, is less to go through than what was asked for. */
 function isPropagated(pod: Cursor, nodeName: string): boolean {
   try {
-    return mayBePropagated(pod, nodeName) && shownByStatus(pod) === 'propagated'
+    return shownByStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
   } catch {
     return false
   }
