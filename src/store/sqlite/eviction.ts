@@ -189,8 +189,10 @@ export class Eviction {
     }
   }
 
+  /** Asked after each commit: mostly all pages together, whether they hold anything or not, tell that it is not. */
   get isNear(): boolean {
-    return this.#used() > near * this.#maxBytes
+    const limit = near * this.#maxBytes
+    return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
   }
 
   /** Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody else ever did. */
@@ -215,8 +217,11 @@ export class Eviction {
 
   /** Bytes of pages that hold something. */
   #used(): number {
-    const [pages, free] = [this.#sql.pages.get()?.[0], this.#sql.free.get()?.[0]]
-    return (Number(pages) - Number(free)) * this.#pageSize
+    return this.#bytesOf(this.#sql.pages) - this.#bytesOf(this.#sql.free)
+  }
+
+  #bytesOf(pages: Statement): number {
+    return Number(pages.get()?.[0]) * this.#pageSize
   }
 
   #evict(): Evicted | undefined {
