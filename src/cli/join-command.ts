@@ -19,7 +19,7 @@ import { NodeFiles } from '../join/node-files.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
 import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { absolutePath, nodeNameFlag, placeFlags } from './join-flags.ts'
+import { absolutePath, nodeNameFlag, placeFlags, strayWords, wrongTogether } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
 
@@ -146,11 +146,9 @@ ${helpOfFlags(joinFlags)}`,
     const { values, words, mistakes } = readFlags(joinFlags, argv)
     const wrong = [
       ...mistakes,
-      ...words.map((word) => `${JSON.stringify(word)} is not a flag`),
+      ...strayWords(words),
       ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
-      ...(values.restart && values.root !== '/'
-        ? ['--restart is for this node, and --root is not']
-        : []),
+      ...wrongTogether(values),
     ]
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
     const progress = { begun: false }

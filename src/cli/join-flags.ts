@@ -1,5 +1,5 @@
 import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
-import { commandFlag } from './command-flags.ts'
+import { commandFlag, type FlagValues } from './command-flags.ts'
 
 /** A path from the root of the node. */
 export const absolutePath: ValueType<string> = {
@@ -44,3 +44,11 @@ export const nodeNameFlag = commandFlag({
   defaultShown: "the one in the kubelet's certificate",
   help: 'The name of the node.',
 })
+
+/** What is wrong with words that stand beside the flags. */
+export const strayWords = (words: readonly string[]): readonly string[] =>
+  words.map((word) => `${JSON.stringify(word)} is not a flag`)
+
+/** What is wrong with flags of which each is right. */
+export const wrongTogether = ({ restart, root }: FlagValues<typeof placeFlags>): string[] =>
+  restart && root !== '/' ? ['--restart is for this node, and --root is not'] : []

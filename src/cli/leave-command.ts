@@ -10,7 +10,7 @@ import { runtimeNetwork } from '../join/runtime-network.ts'
 import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
-import { nodeNameFlag, placeFlags } from './join-flags.ts'
+import { nodeNameFlag, placeFlags, strayWords, wrongTogether } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
 /** What `nodehub leave` takes. */
@@ -38,13 +38,7 @@ Exit codes: 0, the node has left; 1, it could not, and says why; 2, not understo
 ${helpOfFlags(leaveFlags)}`,
   async run(argv, terminal) {
     const { values, words, mistakes } = readFlags(leaveFlags, argv)
-    const wrong = [
-      ...mistakes,
-      ...words.map((word) => `${JSON.stringify(word)} is not a flag`),
-      ...(values.restart && values.root !== '/'
-        ? ['--restart is for this node, and --root is not']
-        : []),
-    ]
+    const wrong = [...mistakes, ...strayWords(words), ...wrongTogether(values)]
     if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
     const progress = { begun: false }
     try {
