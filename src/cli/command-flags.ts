@@ -85,6 +85,10 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
   }
 }
 
+/** What is wrong with words that are no flags, where a command takes none or no more. */
+export const strayWords = (words: readonly string[]): readonly string[] =>
+  words.map((word) => `${JSON.stringify(word)} is not a flag`)
+
 /** The flags as a command's help tells of them. */
 export const helpOfFlags = (flags: Flags): string =>
   Object.entries(flags)

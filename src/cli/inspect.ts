@@ -1,19 +1,31 @@
 import { get } from 'node:http'
-import { parseArgs } from 'node:util'
 import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../boot/verdict.ts'
-import { nearest } from '../config/suggestion.ts'
 import { address, oneOf, port } from '../config/value.ts'
 import type { HostNetworkReport } from '../filter/host-network/report.ts'
 import { aligned } from './aligned.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
+import { commandFlag, helpOfFlags, readFlags, strayWords } from './command-flags.ts'
 import { hostNetworkCode, hostNetworkTable } from './inspect-host-network.ts'
 
-const flags = {
-  output: { type: 'string', short: 'o', default: 'table' },
-  'bind-address': { type: 'string', default: '127.0.0.1' },
-  'serve-port': { type: 'string', default: '10267' },
-} as const
+const inspectFlags = {
+  output: commandFlag({
+    type: oneOf(['table', 'json']),
+    default: 'table',
+    help: 'For people or for programs.',
+    short: 'o',
+  }),
+  'serve-port': commandFlag({
+    type: port,
+    default: 10267,
+    help: 'Where the hub has its health.',
+  }),
+  'bind-address': commandFlag({
+    type: address,
+    default: '127.0.0.1',
+    help: 'The same, of loopback: elsewhere the hub does not tell.',
+  }),
+}
 
 /** Asks the hub that runs on this node. */
 export const inspect: Command = {
@@ -29,16 +41,11 @@ Asks the hub that runs on this node. Names of objects are shown, and nothing of 
 Exit codes: 0, everything would come back, no ports clash; 1, something would not, ports clash;
 2, not understood, or the hub could not be asked.
 
-  -o, --output table|json
-        For people or for programs. Default: table.
-  --serve-port PORT
-        Where the hub has its health. Default: 10267.
-  --bind-address ADDRESS
-        The same, of loopback: elsewhere the hub does not tell. Default: 127.0.0.1.
-`,
+${helpOfFlags(inspectFlags)}`,
   async run(argv, terminal) {
-    const { mistakes, what, output, host, at } = understood(argv)
-    if (mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
+    const { values, what, mistakes } = understood(argv)
+    if (what === undefined || mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
+    const { 'bind-address': host, 'serve-port': at } = values
     let said: unknown
     try {
       said = JSON.parse(await told(host, at, what))
@@ -49,7 +56,7 @@ Exit codes: 0, everything would come back, no ports clash; 1, something would no
     }
     const { table, code } =
       what === 'boot' ? boot(said as BootVerdict) : network(said as HostNetworkReport)
-    terminal.out(output === 'json' ? `${JSON.stringify(said, undefined, 2)}\n` : table())
+    terminal.out(values.output === 'json' ? `${JSON.stringify(said, undefined, 2)}\n` : table())
     return code
   },
 }
@@ -71,48 +78,13 @@ const network = (report: HostNetworkReport): Shown => ({
 
 const inspections = ['boot', 'host-network'] as const
 
-interface Understood {
-  readonly mistakes: readonly string[]
-  readonly what: (typeof inspections)[number]
-  readonly output: string
-  readonly host: string
-  readonly at: number
-}
-
-/** What the words after `inspect` ask for, and all that is wrong with them. */
-export function understood(argv: readonly string[]): Understood {
-  const mistakes: string[] = []
-  const { values, positionals, tokens } = parseArgs({
-    args: [...argv],
-    options: flags,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
-  for (const token of tokens) {
-    if (token.kind !== 'option') continue
-    if (!Object.hasOwn(flags, token.name)) {
-      const meant = nearest(token.name, Object.keys(flags))
-      mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
-    } else if (!token.value) mistakes.push(`${token.rawName} needs a value`)
-  }
-  const [word, ...more] = positionals
+/** What the words after `inspect` ask for, and all that is wrong with them: something is where that is `undefined`. */
+export function understood(argv: readonly string[]) {
+  const { values, words, mistakes } = readFlags(inspectFlags, argv)
+  const [word, ...more] = words
   const what = inspections.find((each) => each === word)
-  if (!what) mistakes.push('it is boot or host-network that can be inspected')
-  for (const word of more) mistakes.push(`${JSON.stringify(word)} is not a flag`)
-  const text = (name: keyof typeof flags): string => String(values[name])
-  const checks = [
-    ['output', oneOf(['table', 'json'])],
-    ['bind-address', address],
-    ['serve-port', port],
-  ] as const
-  for (const [name, type] of checks) {
-    const checked = type.parse(text(name))
-    if ('wrong' in checked)
-      mistakes.push(`--${name}: ${JSON.stringify(text(name))} ${checked.wrong}`)
-  }
-  const at = Number(text('serve-port'))
-  return { mistakes, what: what ?? 'boot', output: text('output'), host: text('bind-address'), at }
+  const missing = what ? [] : ['it is boot or host-network that can be inspected']
+  return { values, what, mistakes: [...mistakes, ...missing, ...strayWords(more)] }
 }
 
 const patienceMs = 30_000

@@ -17,9 +17,15 @@ import { UnreadableFlags } from '../join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
-import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
+import {
+  commandFlag,
+  helpOfFlags,
+  readFlags,
+  strayWords,
+  type FlagValues,
+} from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { absolutePath, nodeNameFlag, placeFlags, strayWords, wrongTogether } from './join-flags.ts'
+import { absolutePath, nodeNameFlag, placeFlags, wrongTogether } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
 

@@ -45,10 +45,6 @@ export const nodeNameFlag = commandFlag({
   help: 'The name of the node.',
 })
 
-/** What is wrong with words that stand beside the flags. */
-export const strayWords = (words: readonly string[]): readonly string[] =>
-  words.map((word) => `${JSON.stringify(word)} is not a flag`)
-
 /** What is wrong with flags of which each is right. */
 export const wrongTogether = ({ restart, root }: FlagValues<typeof placeFlags>): string[] =>
   restart && root !== '/' ? ['--restart is for this node, and --root is not'] : []

@@ -7,10 +7,16 @@ import { forgetJoin, planLeave, takeBack } from '../join/leave.ts'
 import { NodeFiles } from '../join/node-files.ts'
 import { Joined, type JoinRecord } from '../join/record.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
-import { commandFlag, helpOfFlags, readFlags, type FlagValues } from './command-flags.ts'
+import {
+  commandFlag,
+  helpOfFlags,
+  readFlags,
+  strayWords,
+  type FlagValues,
+} from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
-import { nodeNameFlag, placeFlags, strayWords, wrongTogether } from './join-flags.ts'
+import { nodeNameFlag, placeFlags, wrongTogether } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
 /** What `nodehub leave` takes. */
