@@ -1,10 +1,20 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { builtInFilters } from '../../filters/index.ts'
+import { allFilters, builtInFilters } from '../../filters/index.ts'
+import { filterNames } from '../../src/config/filter-names.ts'
+import type { NetworkVerdicts } from '../../src/filter/host-network/verdicts.ts'
 import { Filters } from '../../src/filter/filters.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import { inBoth, plain } from '../kit/look.ts'
 
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+
+void t.test('every filter has its name in flags and its place in the README', async (t) => {
+  const names = allFilters({} as NetworkVerdicts, 'on').map(({ name }) => name)
+  t.strictSame([...filterNames].toSorted(), names.toSorted())
+  const table = readFileSync('filters/README.md', 'utf8').matchAll(/^\| `([a-z0-9-]+)`/gm)
+  t.strictSame(new Set([...table].map(([, name]) => name)), new Set(names))
+})
 
 void t.test('the hub’s own endpoint stays, whatever the topology of the service', async (t) => {
   const filters = new Filters(
