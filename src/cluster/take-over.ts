@@ -307,9 +307,11 @@ async function record(
 
 /**
  * Gives back all that was recorded, and takes nodehub's finalizer off the pools, which nobody else would. To be called when no replica runs
- * any more. Resolves to a line for each thing that was given back, and for each that was not, why.
+ * any more. Resolves to a line for each thing that was given back, and for each that was not, why. Where pools cannot be written it rejects,
+ * with what stands in the way, before anything was given back.
  */
 export async function giveBack(api: ApiServer, namespace: string): Promise<readonly string[]> {
+  await tryFinalizers(api, namespace)
   const record = await recorded(api, namespace)
   const said: string[] = []
   for (const original of record?.originals ?? []) said.push(...(await returned(api, original)))
@@ -389,18 +391,59 @@ const withMissing = (
 
 async function withoutFinalizers(api: ApiServer): Promise<string[]> {
   const said: string[] = []
-  const pools = await api.get(poolsPath)
-  for (const pool of listAt(pools, 'items')) {
-    const finalizers = listAt(pool, 'metadata', 'finalizers')
-    if (!finalizers.includes(nodesFinalizer)) continue
-    const name = textAt(pool, 'metadata', 'name')
-    await api.patch(`${poolsPath}/${name}`, 'merge', {
-      metadata: {
-        resourceVersion: textAt(pool, 'metadata', 'resourceVersion'),
-        finalizers: finalizers.filter((each) => each !== nodesFinalizer),
-      },
-    })
-    said.push(`finalizer of NodePool ${name}`)
+  for (const pool of await poolsWithFinalizer(api)) {
+    await takeFinalizer(api, pool)
+    said.push(`finalizer of NodePool ${textAt(pool, 'metadata', 'name')}`)
   }
   return said
+}
+
+async function poolsWithFinalizer(api: ApiServer): Promise<readonly Json[]> {
+  return listAt(await api.get(poolsPath), 'items').filter((pool) =>
+    listAt(pool, 'metadata', 'finalizers').includes(nodesFinalizer),
+  )
+}
+
+const takeFinalizer = (api: ApiServer, pool: Json, query = ''): Promise<JsonObject> =>
+  api.patch(`${poolsPath}/${textAt(pool, 'metadata', 'name')}${query}`, 'merge', {
+    metadata: {
+      resourceVersion: textAt(pool, 'metadata', 'resourceVersion'),
+      finalizers: listAt(pool, 'metadata', 'finalizers').filter((each) => each !== nodesFinalizer),
+    },
+  })
+
+/** Writes of pools wait for nodehub's own webhooks, which nobody answers once no replica runs; and nobody could write pools later, either. */
+async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
+  const [pool] = await poolsWithFinalizer(api)
+  if (pool === undefined) return
+  try {
+    await takeFinalizer(api, pool, '?dryRun=All')
+  } catch (cause) {
+    if (isConflict(cause)) return
+    const own = await configurationsLeadingTo(api, namespace)
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(
+      own.length === 0
+        ? `nothing was given back, as pools cannot be written: ${why}`
+        : `nothing was given back, as writes of pools wait for nodehub's webhooks: kubectl delete ${own.join(' ')}, and give back then (${why})`,
+      { cause },
+    )
+  }
+}
+
+/** Webhook configurations that lead to Services of a namespace, as kubectl names them. */
+async function configurationsLeadingTo(api: ApiServer, namespace: string): Promise<string[]> {
+  const found: string[] = []
+  for (const kind of ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration']) {
+    const all = await api.get(`/apis/admissionregistration.k8s.io/v1/${kind}s`)
+    for (const configuration of listAt(all, 'items')) {
+      const isOwn = listAt(configuration, 'webhooks').some(
+        (webhook) =>
+          textAt(webhook, 'clientConfig', 'service', 'namespace') === namespace &&
+          textAt(webhook, 'name').includes('.nodepools.'),
+      )
+      if (isOwn) found.push(`${kind}/${textAt(configuration, 'metadata', 'name')}`)
+    }
+  }
+  return found
 }

@@ -1,12 +1,18 @@
 import { once } from 'node:events'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
+import { cluster } from '../../src/cli/cluster-command.ts'
 import { dataOf, renewed, stateIn, type ServingState } from '../../src/cluster/serving/rotation.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../src/kube/json-at.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/cluster/until.ts'
-import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
+import {
+  administrator,
+  noControlPlane,
+  startControlPlane,
+  type ControlPlane,
+} from '../kit/control-plane.ts'
 import { bodyOf } from './admission/cluster.ts'
 import { installed, startReplicas, type ReplicaSet } from './replica-set.ts'
 
@@ -33,6 +39,7 @@ void t.test(
       rotation(t, plane, set),
     )
     await t.test('the leader is killed in the middle of its work', (t) => killed(t, plane, set))
+    await t.test('it is given up', (t) => givenUp(t, plane, set))
   },
 )
 
@@ -233,4 +240,31 @@ async function killed(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promis
   t.equal(await labelled('round=second'), 0)
   await merge(admin, lease, { spec: { holderIdentity: '' } })
   await until('all nodes to be changed', async () => (await labelled('round=second')) === count)
+}
+
+async function givenUp(t: Test, plane: ControlPlane, { replicas }: ReplicaSet): Promise<void> {
+  const { admin } = plane
+  for (const { daemon } of replicas) await daemon.stop()
+  const flags = [`--kubeconfig=${plane.kubeconfig(administrator)}`, '--namespace=nodehub-system']
+  const givingBack = async () => {
+    const said = { out: '', err: '' }
+    const code = await cluster.run(['give-back', ...flags], {
+      out: (text) => (said.out += text),
+      err: (text) => (said.err += text),
+    })
+    return { code, ...said }
+  }
+  const names = ['mutating', 'validating'].map((kind) => `${kind}webhookconfiguration`)
+  t.match(await givingBack(), {
+    code: 1,
+    err: `kubectl delete ${names.map((name) => `${name}/nodehub-cluster`).join(' ')}, and give back then`,
+  })
+  for (const name of names)
+    await admin.send('DELETE', `/apis/admissionregistration.k8s.io/v1/${name}s/nodehub-cluster`)
+  const given = await until('pools to be written without them', async () => {
+    const said = await givingBack()
+    return said.code === 0 && said
+  })
+  t.match(given.out, 'given back: finalizer of NodePool kiosks')
+  t.equal(at(bodyOf(await admin.get(`${pools}/kiosks`)), 'metadata', 'finalizers'), undefined)
 }
