@@ -16,6 +16,7 @@ import { ReachableAddress } from './hub/hub-address.ts'
 import { gaugesOnRead } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
+import { learnOf } from './hub/learn.ts'
 import { HostNetwork, noticingOf, verdictsOf } from './hub/host-network.ts'
 import { ownHosts } from './hub/names.ts'
 import { placeOf } from './hub/places.ts'
@@ -183,7 +184,7 @@ export async function startHub(
   const asking = { inForce, cloud, dispatch, sharing, filters, metrics, log }
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))
-  learn = (exchange) => inputs.learn(filters.needsOf(exchange))
+  learn = learnOf({ filters, inputs, hubAddress })
   // The kubelet's watch may be there already, and nothing else asks for pods before there is one to judge.
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
@@ -212,10 +213,7 @@ export async function startHub(
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
-  // The first to ask are not to be led elsewhere than those who ask a moment later.
-  const patient: typeof handler = (incoming) =>
-    hubAddress.judged?.then(() => handler(incoming)) ?? handler(incoming)
-  const proxies = parts.use(await openProxies(inForce, { handler: patient, serving, metrics, log }))
+  const proxies = parts.use(await openProxies(inForce, { handler, serving, metrics, log }))
   lookAtAddress = () => void hubAddress.look()
   serving.follow({ replaceCredentials: lookAtAddress })
   hubAddress.listening(proxies.secure.port)

@@ -17,6 +17,9 @@ export interface ReadJob {
   readonly seconds: number
 }
 
+/** By how many bytes a list differs that is asked for again and again: its own version may grow by digits. */
+export const listSlack = 4
+
 export interface ReadResult {
   /** Answers received whole, with status 200 and of the right length. */
   readonly answers: number

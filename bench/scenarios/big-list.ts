@@ -2,8 +2,8 @@ import { costOf, each, residentMegabytes } from '../measure/cost.ts'
 import type { Metric } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import { bigListCount, bigListPath, seedBigList } from '../upstream/big-list.ts'
-import { podPaths } from '../upstream/seed.ts'
 import { json, passed, recorded } from './callers.ts'
+import { listBesideOthers, othersAt } from './list-beside-others.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
 const metrics: readonly Metric[] = [
@@ -14,14 +14,7 @@ const metrics: readonly Metric[] = [
 ]
 
 const headers = { ...recorded, Accept: json }
-const otherPaths = podPaths.slice(0, 16)
 const otherHeaders = { ...passed, Accept: json }
-
-/** Other clients meanwhile: few, so that it is not their own number that makes them wait. */
-const otherConnections = 2
-
-/** The list's own version may grow by digits. */
-const slack = 4
 
 /** What was resident before the first such list. */
 const before = new Map<string, number>()
@@ -39,34 +32,11 @@ export const bigList: Scenario = {
     await sizeOf(peer, setting)
   },
   async measure(peer, setting) {
-    const { load, writer, seconds } = setting
-    const bytes = await sizeOf(peer, setting)
-    const others = await writer.run('sizesOf', {
-      target: peer.target,
-      paths: otherPaths,
-      headers: otherHeaders,
-    })
-    const { result, cost } = await costOf(peer.processId, async () => {
-      const meanwhile = writer.run('read', {
-        target: peer.target,
-        headers: otherHeaders,
-        paths: otherPaths,
-        bytes: others,
-        slack: 0,
-        connections: otherConnections,
-        seconds,
-      })
-      const lists = await load.run('read', {
-        target: peer.target,
-        headers,
-        paths: [bigListPath],
-        bytes: [bytes],
-        slack,
-        connections: 1,
-        seconds,
-      })
-      return { lists, others: await meanwhile }
-    })
+    const list = { path: bigListPath, headers, bytes: await sizeOf(peer, setting) }
+    const others = await othersAt(peer, setting, otherHeaders)
+    const { result, cost } = await costOf(peer.processId, () =>
+      listBesideOthers(setting, list, others),
+    )
     return {
       figures: {
         time: result.lists.p50Ms,

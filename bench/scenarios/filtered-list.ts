@@ -5,8 +5,8 @@ import type { Metric, Sample } from '../measure/row.ts'
 import { percentile } from '../measure/statistics.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import { filteredPath, seedFiltered, warmCount, type FilteredKind } from '../upstream/filtered.ts'
-import { podPaths } from '../upstream/seed.ts'
 import { json, protobuf } from './callers.ts'
+import { listBesideOthers, othersAt } from './list-beside-others.ts'
 import { parseEditStringify } from './parse-edit-stringify.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
@@ -33,13 +33,6 @@ const as = (component: string, mediaType: string) => ({
   'User-Agent': `${component}/v1.36.0`,
   Accept: mediaType,
 })
-
-/** The list's own version may grow by digits. */
-const slack = 4
-
-/** Other clients meanwhile, who want one pod each: what they wait for is the event loop. */
-const otherPaths = podPaths.slice(0, 16)
-const otherConnections = 2
 
 /** How long a filter may take to learn what it needs to know. */
 const patienceMs = 30_000
@@ -121,32 +114,13 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
   }
 
   async function listed(
-    { target }: RunningPeer,
-    { load, writer, seconds }: Setting,
+    peer: RunningPeer,
+    setting: Setting,
     headers: Readonly<Record<string, string>>,
     bytes: number,
   ): Promise<{ lists: ReadResult; others: ReadResult }> {
-    const otherHeaders = as('bench', json)
-    const others = await writer.run('sizesOf', { target, paths: otherPaths, headers: otherHeaders })
-    const meanwhile = writer.run('read', {
-      target,
-      headers: otherHeaders,
-      paths: otherPaths,
-      bytes: others,
-      slack: 0,
-      connections: otherConnections,
-      seconds,
-    })
-    const lists = await load.run('read', {
-      target,
-      headers,
-      paths: [path],
-      bytes: [bytes],
-      slack,
-      connections: 1,
-      seconds,
-    })
-    return { lists, others: await meanwhile }
+    const others = await othersAt(peer, setting, as('bench', json))
+    return await listBesideOthers(setting, { path, headers, bytes }, others)
   }
 
   /** What it takes to decode the same list, change the same objects and encode it again, in a process that does nothing else. */

@@ -1,18 +1,15 @@
 import { gunzipSync } from 'node:zlib'
 import { readList } from '../load/list-body.ts'
-import { costOf, each } from '../measure/cost.ts'
+import { listSlack } from '../load/read-load.ts'
+import { costOf } from '../measure/cost.ts'
 import type { Metric } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import { podCount, podsOfNode } from '../upstream/seed.ts'
 import { json, protobuf, recorded } from './callers.ts'
+import { listMetrics, listSample } from './list-figures.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
-const metrics: readonly Metric[] = [
-  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
-  { key: 'firstByte', title: 'first byte ms', digits: 1, against: 'direct' },
-  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
-  { key: 'memory', title: 'peak MB', digits: 0 },
-]
+const metrics = listMetrics('first byte ms')
 
 /** Whether it was compressed is to be seen. */
 const compressedMetrics: readonly Metric[] = [
@@ -23,8 +20,7 @@ const compressedMetrics: readonly Metric[] = [
 /** As a kubelet's reflector lists. */
 const path = `${podsOfNode}&limit=500&resourceVersion=0`
 
-/** The list's own version may grow by digits while it is asked for again and again. */
-const slack = 4
+/** Other digits in the version are other bytes in all of a compressed list. */
 const compressedSlack = 512
 
 /** Lists of all pods of the node, one at a time. Each has to be as long as one whose items were counted. */
@@ -56,8 +52,7 @@ function lists(
       headers,
       paths: [path],
       bytes: [await bytesOf(peer, setting)],
-      // Other digits in the version are other bytes in all of a compressed list.
-      slack: compression ? compressedSlack : slack,
+      slack: compression ? compressedSlack : listSlack,
       connections: 1,
       seconds,
     })
@@ -74,17 +69,8 @@ function lists(
       const { result, cost } = await costOf(peer.processId, () =>
         ask(peer, setting, setting.seconds),
       )
-      return {
-        figures: {
-          time: result.p50Ms,
-          firstByte: result.firstByteP50Ms,
-          cpu: each(cost.cpuSeconds, result.answers / 1000),
-          memory: cost.peakMegabytes,
-          size: size / 1000,
-        },
-        failures: result.failures,
-        loadShare: result.loadShare,
-      }
+      const sample = listSample(result, cost)
+      return { ...sample, figures: { ...sample.figures, size: size / 1000 } }
     },
   }
 }

@@ -1,3 +1,4 @@
+import { listSlack } from '../load/read-load.ts'
 import { costOf, each } from '../measure/cost.ts'
 import { type Metric, sumOf } from '../measure/row.ts'
 import type { Target } from '../load/target.ts'
@@ -14,9 +15,6 @@ const metrics: readonly Metric[] = [
 ]
 
 const headers = { ...recorded, Accept: json }
-
-/** The list's own version may grow by digits while it is asked for again and again. */
-const slack = 4
 
 /** The same requests on the plain listener and, as the node by its certificate, on the TLS listener of one process. */
 function onBoth(
@@ -36,7 +34,7 @@ function onBoth(
     async measure(peer, { load, seconds }) {
       const bytes = await load.run('sizesOf', { target: peer.target, paths, headers })
       const on = async (target: Target) => {
-        const job = { target, headers, paths, bytes, slack, connections, seconds }
+        const job = { target, headers, paths, bytes, slack: listSlack, connections, seconds }
         const { result, cost } = await costOf(peer.processId, () => load.run('read', job))
         return { ...result, cpu: each(cost.cpuSeconds, result.answers / 1000) }
       }

@@ -1,16 +1,9 @@
-import { costOf, each } from '../measure/cost.ts'
-import type { Metric } from '../measure/row.ts'
+import { costOf } from '../measure/cost.ts'
 import { manyCount, manyPath, seedMany } from '../upstream/services.ts'
 import { podCount, podsOfNode } from '../upstream/seed.ts'
 import { json, protobufWatch, recorded } from './callers.ts'
+import { listMetrics, listSample } from './list-figures.ts'
 import type { Scenario } from './scenario.ts'
-
-const metrics: readonly Metric[] = [
-  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
-  { key: 'firstByte', title: 'head ms', digits: 1, against: 'direct' },
-  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
-  { key: 'memory', title: 'peak MB', digits: 0 },
-]
 
 interface Collection {
   readonly path: string
@@ -32,7 +25,7 @@ function watchLists(
   return {
     ...row,
     needs: 'offline',
-    metrics,
+    metrics: listMetrics('head ms'),
     async prime({ target }, { load, admin }) {
       if (path === manyPath) await seedMany(admin)
       const { failures } = await load.run('watchList', {
@@ -49,16 +42,7 @@ function watchLists(
       const { result, cost } = await costOf(processId, () =>
         load.run('watchList', { target, path, headers, ...wanted, seconds }),
       )
-      return {
-        figures: {
-          time: result.p50Ms,
-          firstByte: result.firstByteP50Ms,
-          cpu: each(cost.cpuSeconds, result.answers / 1000),
-          memory: cost.peakMegabytes,
-        },
-        failures: result.failures,
-        loadShare: result.loadShare,
-      }
+      return listSample(result, cost)
     },
   }
 }

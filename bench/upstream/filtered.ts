@@ -1,5 +1,5 @@
 import type { Target } from '../load/target.ts'
-import { creator } from './seed.ts'
+import { creator, pod } from './seed.ts'
 
 /** The node of the hub that filters: its pods are its own, so that no other row sees them. */
 export const filteringNode = 'filtering-1'
@@ -105,29 +105,6 @@ const objects: Readonly<Record<FilteredKind, (at: number) => object>> = {
     })),
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
   }),
-  // Each is shown on the host's network. Of about 8 KB, as real pods are.
-  pods: (at) => ({
-    metadata: {
-      name: `filtered-${at}`,
-      labels: { app: `app-${at % 20}` },
-      annotations: { note: 'y'.repeat(200) },
-    },
-    spec: {
-      nodeName: filteringNode,
-      automountServiceAccountToken: false,
-      tolerations: [{ operator: 'Exists' }],
-      containers: [
-        {
-          name: 'main',
-          image: 'app:1',
-          env: Array.from({ length: 25 }, (_, n) => ({
-            name: `VARIABLE_${n}`,
-            value: 'x'.repeat(40),
-          })),
-          ports: [{ containerPort: 8080 }],
-          resources: { requests: { cpu: '1m' } },
-        },
-      ],
-    },
-  }),
+  // Each is shown on the host's network.
+  pods: (at) => pod(`filtered-${at}`, at, filteringNode),
 }

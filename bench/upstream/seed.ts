@@ -25,7 +25,7 @@ export async function seed(admin: Target): Promise<void> {
     metadata: { name: 'default' },
   })
   for (let at = 0; at < podCount; at += 1)
-    await create(`/api/v1/namespaces/${podNamespace}/pods`, pod(at))
+    await create(`/api/v1/namespaces/${podNamespace}/pods`, pod(`seed-${at}`, at, nodeName))
   close()
 }
 
@@ -45,10 +45,10 @@ export function creator({ url, ca, certificate, key }: Target): {
   return { create, close: () => client.close() }
 }
 
-/** With many variables, as real pods have them: each also makes a managed field. */
-const pod = (at: number): object => ({
+/** Of about 8 KB in JSON, with many variables, as real pods have them: each also makes a managed field. */
+export const pod = (name: string, at: number, nodeName: string): object => ({
   metadata: {
-    name: `seed-${at}`,
+    name,
     labels: { app: `app-${at % 20}` },
     annotations: { note: 'y'.repeat(200) },
   },

@@ -23,6 +23,25 @@ export function after(ms: number, act: () => void): Disposable {
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
+/** In how many parts waking time is counted. */
+const parts = 4
+
+/**
+ * Calls `act` once this process has been awake for `ms`, for whoever judges others by their silence: a time in which it had no turn itself
+ * (starved, stopped, the machine asleep) counts as a quarter of `ms` at most. Disposing cancels it. Keeps no process alive by itself.
+ */
+export function afterAwake(ms: number, act: () => void): Disposable {
+  let left = parts
+  const wait = (): Disposable =>
+    after(ms / parts, () => {
+      left -= 1
+      if (left > 0) next = wait()
+      else act()
+    })
+  let next = wait()
+  return { [Symbol.dispose]: () => next[Symbol.dispose]() }
+}
+
 /** Calls `act` once after `ms`, unless `stream` closes before. */
 export function unlessClosed(stream: EventEmitter, ms: number, act: () => void): void {
   const waiting = after(ms, act)

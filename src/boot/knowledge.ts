@@ -3,12 +3,12 @@ import { selectionOf } from '../codec/selection.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
+import { pods } from '../kube/resources.ts'
 import { canonicalFieldSelector, covers } from '../kube/selectors.ts'
 import { objectForm } from '../request/form.ts'
 import { node, shared } from '../request/identity.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
-import { pods } from './resources.ts'
 
 /** An object in the form in which the kubelet was given it. */
 export interface Known {

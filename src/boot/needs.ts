@@ -8,7 +8,7 @@ import {
   type PodReferences,
   type TokenReference,
 } from './references.ts'
-import * as resources from './resources.ts'
+import * as resources from '../kube/resources.ts'
 
 /** What a pod needs of the API server before its containers start, and what is known of it. */
 export interface Needs {

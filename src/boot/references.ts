@@ -4,7 +4,7 @@ import { LargeValue } from '../codec/whole-value.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { Json } from '../kube/json.ts'
 import { at, listAt, textAt } from '../kube/json-at.ts'
-import * as resources from './resources.ts'
+import * as resources from '../kube/resources.ts'
 
 /**
  * What it means for a pod that an object is not there. `required`: the pod does not start. `optional`: it starts if the cloud has said

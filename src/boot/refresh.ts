@@ -8,8 +8,8 @@ import { StoreFailure } from '../store/store.ts'
 import { podsOf, type AskedDocument, type KnownCollection, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
-import * as resources from './resources.ts'
 import type { Asked } from './verdict.ts'
+import * as resources from '../kube/resources.ts'
 
 /** A question to the cloud, as the kubelet puts it. */
 export interface Question {

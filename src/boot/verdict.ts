@@ -12,7 +12,7 @@ import { podsOf, type Knowledge, type Place } from './knowledge.ts'
 import { cursor, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, text, whyNotForBoot, type ObjectReference } from './references.ts'
 import type { TokenReference } from './references.ts'
-import * as resources from './resources.ts'
+import * as resources from '../kube/resources.ts'
 
 /**
  * Why something would not be there after a power cut. `missing`: nobody has been told of it; `absent`: the cloud says that there is none;

@@ -10,6 +10,7 @@ import type { GVK, GVR } from '../kube/gvk.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
+import { pathOf } from '../kube/resources.ts'
 
 /** A collection that the hub itself wants to know. */
 export interface Followed {
@@ -276,13 +277,6 @@ function acceptOf({ encoding, onlyMetadata }: Followed, watch: boolean): string 
   if (!onlyMetadata) return mediaType(encoding)
   const kind = watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
   return `${mediaType('json')};as=${kind};g=meta.k8s.io;v=v1`
-}
-
-function pathOf({ group, version, resource }: GVR, namespace: string | undefined): string {
-  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
-  return namespace === undefined
-    ? `${root}/${resource}`
-    : `${root}/namespaces/${namespace}/${resource}`
 }
 
 const nameOf = ({ namespace, name }: ApiObject): string =>

@@ -56,7 +56,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return { kind: 'object', info }
     case 'list':
     case 'watch':
-      // A name in the path of a list or watch (deprecated) is no part of a collection's key.
+      // A name in the path of a watch that has a field selector, too, is no part of a collection's key.
       if (info.name !== undefined) return undefined
       return selectorsAreWellFormed(info) ? { kind: info.verb, info } : undefined
     case 'create':

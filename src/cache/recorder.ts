@@ -7,7 +7,7 @@ import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
+import { isNewer } from '../kube/resource-version.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
@@ -143,8 +143,7 @@ export class Recorder {
   #isPast(key: ObjectKey, object: ApiObject): boolean {
     const found = this.#store.get(key)
     const known = typeof found === 'object' ? found.object.resourceVersion : undefined
-    const [given, kept] = [resourceVersion(object.resourceVersion), resourceVersion(known)]
-    return given !== undefined && kept !== undefined && compareVersions(given, kept) < 0
+    return isNewer(known, object.resourceVersion)
   }
 
   /** Forgets an object that does not exist any more, in every form. The answer itself is not stored. */

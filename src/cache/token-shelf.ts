@@ -2,19 +2,17 @@ import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../base/clock.ts'
 import { tokenIn } from '../codec/token-request.ts'
 import type { Encoding } from '../kube/media-type.ts'
-import type { GVR } from '../kube/gvk.ts'
 import { claimsOf, momentOf } from '../kube/web-token.ts'
 import { keptTokens, podOfToken } from '../store/token-name.ts'
 import type { Audience, ObjectKey, ObjectStore } from '../store/store.ts'
 import type { KeptToken } from './token.ts'
+import { pods } from '../kube/resources.ts'
 
 /** How many tokens are kept for one caller: some for each pod of a full node. */
 const mostTokens = 1_024
 
 /** How often those of a caller are looked through for what is of no use any more, at most. */
 const sweepMs = 10 * 60_000
-
-const pods: GVR = { group: '', version: 'v1', resource: 'pods' }
 
 /** Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are kept than are of use. */
 export class TokenShelf {

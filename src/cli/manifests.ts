@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
-import { nearest } from '../config/suggestion.ts'
-import { options, poolScopeDefaults } from '../config/options.ts'
-import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
+import { ownVersion } from '../base/own-version.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
-import type { GVR } from '../kube/gvk.ts'
-import { nodeBuckets, nodePools } from '../kube/node-pool.ts'
-import { refuse, type Command } from './command.ts'
+import { options } from '../config/options.ts'
+import { nearest } from '../config/suggestion.ts'
+import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubelet-kubeconfig.ts'
 import { staticPod } from '../join/static-pod.ts'
-import { ownVersion } from '../base/own-version.ts'
+import type { GVR } from '../kube/gvk.ts'
+import { alwaysShared, nodeBuckets, nodePools } from '../kube/node-pool.ts'
+import { refuse, type Command } from './command.ts'
 
 const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const
 
@@ -239,7 +239,7 @@ const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => 
     kind: 'ClusterRole',
     metadata: { name: 'nodehub' },
     rules: [
-      ...byGroup([...poolScopeDefaults, ...besides]).map(([group, resources]) => ({
+      ...byGroup([...alwaysShared, ...besides]).map(([group, resources]) => ({
         apiGroups: [group],
         resources: [...resources],
         verbs: ['get', 'list', 'watch'],

@@ -1,7 +1,7 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client, type Dispatcher } from 'undici'
-import { after } from '../base/clock.ts'
+import { after, afterAwake } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
@@ -107,17 +107,18 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Status of a GET over a connection made for it alone, with the node's credentials. Settles within `withinMs`, however little of an
-   * answer comes at a time; rejects where there is no head by then.
+   * Status of a GET over a connection made for it alone, with the node's credentials. Settles within `withinMs` of waking time, however
+   * little of an answer comes at a time; rejects where there is no head by then.
    */
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const client = new Client(origin, {
       ...plainOptions,
-      connect: dialer(credentials, 'http/1.1', withinMs),
+      // For a socket that is left behind: the patience below is what counts, and this one counts all time.
+      connect: dialer(credentials, 'http/1.1', 2 * withinMs),
     })
     const authorization = this.authorization('node')
-    using _patience = after(
+    using _patience = afterAwake(
       withinMs,
       () => void client.destroy(new NoAnswerInTime(origin, withinMs)),
     )

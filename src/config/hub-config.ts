@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { GVR } from '../kube/gvk.ts'
+import { alwaysShared } from '../kube/node-pool.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { leftOutInCloud } from './filter-names.ts'
-import { poolScopeDefaults, type Values } from './options.ts'
+import type { Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
 
@@ -137,7 +138,7 @@ export function configOf(
       healthyThreshold: values['heartbeat-healthy-threshold'],
     },
     cacheComponents: new Set(values['cache-components'].map((name) => name.toLowerCase())),
-    poolScopeResources: [...poolScopeDefaults, ...values['pool-scope-resources']],
+    poolScopeResources: [...alwaysShared, ...values['pool-scope-resources']],
     filters: {
       enabled: values['enable-resource-filter'],
       disabled,

@@ -4,16 +4,6 @@ import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
-const services: GVR = { group: '', version: 'v1', resource: 'services' }
-const endpointSlices: GVR = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  resource: 'endpointslices',
-}
-
-/** Collections that every component of a node shares, before `--pool-scope-resources` adds to them. */
-export const poolScopeDefaults: readonly GVR[] = [services, endpointSlices]
-
 /**
  * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has the setting
  * (cmd/yurthub/app/options/options.go).

@@ -12,7 +12,6 @@ import {
 import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
 import { referredTo } from '../boot/referred.ts'
 import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
-import { nodes, pathOf } from '../boot/resources.ts'
 import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
 import type { Access } from '../cache/shared/access.ts'
 import type { HubConfig } from '../config/hub-config.ts'
@@ -26,6 +25,7 @@ import { node } from '../request/identity.ts'
 import type { NamedObject } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
+import { nodes, pathOf } from '../kube/resources.ts'
 
 export interface BootSurroundings {
   readonly inForce: () => HubConfig

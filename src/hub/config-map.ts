@@ -13,11 +13,11 @@ import {
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
-import type { GVR } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
+import { configMaps } from '../kube/resources.ts'
 
 export interface ConfigMapSurroundings {
   readonly inForce: () => HubConfig
@@ -28,8 +28,6 @@ export interface ConfigMapSurroundings {
   readonly metrics: HubMetrics
   readonly log: Logger
 }
-
-const configMaps: GVR = { group: '', version: 'v1', resource: 'configmaps' }
 
 /** A ConfigMap as it was last good, as it is kept on the disk. */
 interface Kept {

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../base/clock.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
-import { pods } from '../boot/resources.ts'
 import { cursorOf, type Cursor } from '../codec/cursor.ts'
 import { objectKind } from '../codec/list.ts'
 import type { HubConfig } from '../config/hub-config.ts'
@@ -24,6 +23,7 @@ import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './boot.ts'
+import { pods } from '../kube/resources.ts'
 
 /** How pods of this node were shown; beside the cache, which somebody may throw away. */
 export function verdictsOf(

@@ -27,6 +27,7 @@ import type { Cloud } from '../remote/cloud.ts'
 import { node as nodeIdentity, shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
+import { nodes, services } from '../kube/resources.ts'
 
 export interface InputSurroundings {
   readonly inForce: () => HubConfig
@@ -54,9 +55,6 @@ interface Source {
 
 /** How long a request waits for what its filters have never known. */
 const patienceMs = 2_000
-
-const nodes: GVR = { group: '', version: 'v1', resource: 'nodes' }
-const services: GVR = { group: '', version: 'v1', resource: 'services' }
 
 const asHub = { identity: shared, credential: 'node' } as const
 const asNode = { identity: nodeIdentity, credential: 'node' } as const

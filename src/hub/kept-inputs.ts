@@ -27,7 +27,7 @@ export class KeptInputs implements AsyncDisposable {
 
   constructor(path: string, nodeName: string) {
     this.#latest = readKept(path, nodeName)
-    this.#file = new KeptFile(path, () => JSON.stringify(this.#latest))
+    this.#file = new KeptFile(path, () => JSON.stringify({ nodeName, ...this.#latest }))
   }
 
   get latest(): LearnedInputs {
@@ -45,17 +45,17 @@ export class KeptInputs implements AsyncDisposable {
   }
 }
 
-/** A file that cannot be read, or tells of another node, is as good as none. */
+/** A file that cannot be read, or tells of another node, is as good as none; of what is damaged in it nothing is known. */
 function readKept(path: string, nodeName: string): LearnedInputs {
   try {
     const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<Record<string, unknown>>
     const { node, pool, poolNodes, topologies } = kept
     const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
     const untold = learnedNames.filter((name) => names.includes(name))
-    const known = isNode(node) && node.name === nodeName ? node : undefined
-    if (!known && (node !== undefined || !untold.includes('node'))) return nothing
+    const known = isNode(node) ? node : undefined
+    if ((kept['nodeName'] ?? known?.name) !== nodeName) return nothing
     return {
-      node: known,
+      node: known?.name === nodeName ? known : undefined,
       pool: pool === null || isPool(pool) ? pool : undefined,
       poolNodes: poolNodes === null || isNames(poolNodes) ? poolNodes : undefined,
       topologies: isTexts(topologies) ? topologies : undefined,

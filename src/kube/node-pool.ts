@@ -1,5 +1,6 @@
 import type { GVR } from './gvk.ts'
 import type { JsonObject } from './json.ts'
+import { endpointSlices, services } from './resources.ts'
 
 // The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go, pkg/apis/apps/v1beta2).
 
@@ -46,6 +47,9 @@ export interface SharedResource {
   readonly version: string
   readonly resource: string
 }
+
+/** What the nodes of each pool share, whatever else is named (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
+export const alwaysShared: readonly SharedResource[] = [services, endpointSlices]
 
 /** What is put on each node of a pool. */
 export interface PoolTaint {

@@ -8,6 +8,12 @@ export function resourceVersion(text: string | undefined): ResourceVersion | und
   return text !== undefined && /^[1-9][0-9]*$/.test(text) ? (text as ResourceVersion) : undefined
 }
 
+/** Whether both are versions and `a` is the newer. */
+export function isNewer(a: string | undefined, b: string | undefined): boolean {
+  const [x, y] = [resourceVersion(a), resourceVersion(b)]
+  return x !== undefined && y !== undefined && compareVersions(x, y) > 0
+}
+
 /** Below, at or above zero as `a` is older than, as old as, or newer than `b`: longer is larger, as there are no leading zeros. */
 export function compareVersions(a: ResourceVersion, b: ResourceVersion): number {
   if (a.length !== b.length) return a.length - b.length

@@ -96,7 +96,9 @@ async function filtered(
   if (isOfParts && !store) return reply
   const whole = chainNow(parts.filters, exchange, info)
   const chain = isOfParts && whole && store ? judgingParts(whole, store, exchange, info) : whole
-  if (reply.kind === 'list') return shownList(reply, chain, parts, exchange, info)
+  if (reply.kind === 'list') {
+    return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
+  }
   return chain ? filteredObject(reply, chain, info) : reply
 }
 
@@ -116,6 +118,17 @@ async function shownList(
   // Pages may have been shown under several states: a further one tells nothing of those before.
   if (info.query.get('continue')) return list
   return notedList(list, (version) => shown.listed(audience, state, version))
+}
+
+/** The objects that were deleted together, as a list shows them. */
+async function deletedList(reply: ListReply, chain: Chain | undefined): Promise<Reply> {
+  try {
+    return chain ? await filteredList(reply, chain) : reply
+  } catch (error) {
+    // What was written was written, whatever may be shown of it.
+    if (error instanceof StatusError) return reply
+    throw error
+  }
 }
 
 async function filteredObject(

@@ -1,25 +1,35 @@
 import { joined } from '../base/bytes.ts'
 import { Arriving } from '../cache/arriving.ts'
 import { BrokenAnswer } from '../cache/recorder.ts'
+import { listCutter } from '../codec/list-cutter.ts'
+import { objectKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { readObject } from '../codec/object.ts'
 import { isPartial } from '../codec/partial.ts'
 import { takesGzip } from '../exchange/accept-encoding.ts'
-import type { BodyReply, BytesReply, Exchange, ObjectReply } from '../exchange/exchange.ts'
+import type {
+  BodyReply,
+  BytesReply,
+  Exchange,
+  ListReply,
+  ObjectReply,
+} from '../exchange/exchange.ts'
 import { isGzip, withLength } from '../exchange/unpacked.ts'
 import { encodingOf } from '../kube/media-type.ts'
+import type { Form } from '../request/form.ts'
 import type { ResourceRequest, ResourceVerb } from '../request/request-info.ts'
 
 /** What is longer passes as it came: API servers take objects of 3 MiB, etcd of 1.5. */
 const mostBytes = 16 * 1024 * 1024
 
-/** Verbs whose answers show one object; a list that deletes shows many, which nobody reads. */
+/** Verbs whose answers show one object, or those that were deleted together. */
 const verbs: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>([
   'get',
   'create',
   'update',
   'patch',
   'delete',
+  'deletecollection',
 ])
 
 /** Subresources whose answers show the object itself. */
@@ -30,18 +40,18 @@ const ofObject: ReadonlySet<string | undefined> = new Set([
   'ephemeralcontainers',
 ])
 
-/** Whether the answer to a request may be an object that nobody has read on its way. */
+/** Whether the answer to a request may show objects that nobody has read on their way. */
 export const mayShowObject = ({ verb, subresource }: ResourceRequest): boolean =>
   verbs.has(verb) && ofObject.has(subresource)
 
 /**
- * The object in an answer that was not recorded, as those to most writes are not; the answer as it came where there is none in it. Throws a
- * `BrokenAnswer`.
+ * The object in an answer that was not recorded, as those to most writes are not, or the list of those that were deleted together; the
+ * answer as it came where there is none in it. Throws a `BrokenAnswer`.
  */
 export async function unreadObject(
   reply: BytesReply,
   exchange: Exchange,
-): Promise<ObjectReply | BodyReply | BytesReply> {
+): Promise<ObjectReply | ListReply | BodyReply | BytesReply> {
   const { headers, status } = reply
   const isPlain = headers.get('content-encoding') === undefined
   const encoding = encodingOf(headers.get('content-type'))
@@ -58,6 +68,9 @@ export async function unreadObject(
       ? { ...reply, kind: 'body', body: joined(arriving.seen()) }
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {
+    if (exchange.info.verb === 'deletecollection') {
+      return listIn(body, form, asItCame) ?? asItCame
+    }
     const read = readObject(form.encoding, form.shape, body)
     // A Status says what became of the object.
     if (isPartial(read.gvk) || read.gvk.kind === 'Status') return asItCame
@@ -66,4 +79,26 @@ export async function unreadObject(
     if (!(error instanceof MalformedBody)) throw error
     return asItCame
   }
+}
+
+/** To be gone through as often as one likes; `undefined` where it is no list of whole objects. Throws `MalformedBody`. */
+function listIn(
+  body: Buffer,
+  form: Form,
+  { status, headers, from }: BodyReply,
+): ListReply | undefined {
+  const cutter = listCutter(form.encoding, form.shape)
+  const { head, batch } = cutter.push(body)
+  const end = cutter.end()
+  // A Status tells in the place of the objects what became of them.
+  if (!head?.gvk.kind.endsWith('List') || isPartial(objectKind(head.gvk))) return undefined
+  const { gvk, bytes } = head
+  // All of it is here: it may be gone through again.
+  const batches = {
+    async *[Symbol.asyncIterator]() {
+      if (batch) yield batch
+    },
+  }
+  const list = { gvk, head: bytes, batches, end: () => Promise.resolve(end) }
+  return { kind: 'list', status, headers, from, form, list }
 }

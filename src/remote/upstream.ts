@@ -1,4 +1,4 @@
-import { after, elapsed, jitter, sleep, turn } from '../base/clock.ts'
+import { after, afterAwake, elapsed, jitter, turn } from '../base/clock.ts'
 import type { Candidate, Standing } from './balance.ts'
 import { NotReady, NoWord, type Probe } from './probe.ts'
 import { TrackRecord, type TrackRules } from './track-record.ts'
@@ -143,15 +143,13 @@ export class Upstream implements Candidate {
   async answersWithin(ms: number): Promise<boolean> {
     const began = elapsed()
     if (this.heardSince(began - freshMs)) return true
-    const patience = new AbortController()
+    const late = Promise.withResolvers<void>()
+    using _patience = afterAwake(Math.max(ms, 2 * this.#tookMs), late.resolve)
     const there = await Promise.race([
       this.probe(),
       // Bytes may have arrived that this process has had no time to read.
-      sleep(Math.max(ms, 2 * this.#tookMs), patience.signal)
-        .then(turn)
-        .then(() => this.heardSince(began)),
+      late.promise.then(turn).then(() => this.heardSince(began)),
     ])
-    patience.abort()
     if (!there) this.#fallSilent()
     return there
   }

@@ -22,9 +22,13 @@ export interface ResourceRequest {
   readonly verb: ResourceVerb
   readonly gvr: GVR
   readonly namespace?: string
-  /** From the path only: a `metadata.name` field selector stays a selector here (see `namedBySelector`). */
+  /**
+   * From the path only: a `metadata.name` field selector stays a selector here (see `namedBySelector`). Of a watch only where the query has a
+   * field selector of its own.
+   */
   readonly name?: string
   readonly subresource?: string
+  /** As it was sent; but a name in the path of a watch (deprecated) is the field selector that an API server makes of it. */
   readonly query: URLSearchParams
 }
 
@@ -84,13 +88,17 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
   }
   const [resource = '', name, subresource, ...extra] = rest
   if (!areClear(segments.slice(0, segments.length - extra.length))) return ambiguous()
+  const refined = refine(verb, name, query, legacyWatch)
+  const isNamedWatch = refined === 'watch' && name !== undefined && subresource === undefined
+  const isSelector = isNamedWatch && !query.get('fieldSelector')
+  if (isSelector) query.set('fieldSelector', `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`)
   return {
     isResource: true,
     path,
-    verb: refine(verb, name, query, legacyWatch),
+    verb: refined,
     gvr: { group, version, resource },
     ...(namespace !== undefined && { namespace }),
-    ...(name !== undefined && { name }),
+    ...(name !== undefined && !isSelector && { name }),
     ...(subresource !== undefined && { subresource }),
     query,
   }

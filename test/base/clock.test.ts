@@ -1,8 +1,23 @@
 import t from 'tap'
-import { after, elapsed, every, jitter, latest, now, sleep } from '../../src/base/clock.ts'
+import {
+  after,
+  afterAwake,
+  elapsed,
+  every,
+  jitter,
+  latest,
+  now,
+  sleep,
+} from '../../src/base/clock.ts'
 
 /** A process with a timer only that keeps it alive: the ones under test do not. */
 const alive = (): NodeJS.Timeout => setTimeout(() => undefined, 30_000)
+
+/** Gives nothing else a turn for `ms`. */
+function stall(ms: number): void {
+  const began = elapsed()
+  while (elapsed() - began < ms);
+}
 
 void t.test(
   'what is put off happens once, what repeats does so until it is let go of',
@@ -28,6 +43,20 @@ void t.test('what was let go of does not happen', async (t) => {
   t.teardown(() => clearTimeout(hold))
   after(1, () => t.fail('it was let go of'))[Symbol.dispose]()
   await sleep(5)
+})
+
+void t.test('a time without a turn is no time awake', async (t) => {
+  const hold = alive()
+  t.teardown(() => clearTimeout(hold))
+  const order: string[] = []
+  const awake = new Promise<void>((resolve) => {
+    afterAwake(400, () => resolve(void order.push('awake')))
+    after(401, () => order.push('by the clock'))
+  })
+  afterAwake(1, () => t.fail('it was let go of'))[Symbol.dispose]()
+  stall(500)
+  await awake
+  t.strictSame(order, ['by the clock', 'awake'])
 })
 
 void t.test('a sleeper is woken by its signal, and does not fall asleep after it', async (t) => {

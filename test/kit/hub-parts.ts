@@ -15,6 +15,7 @@ import { Proofs } from '../../src/identity/proofs.ts'
 import { SocketOwners } from '../../src/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/pipeline/filter-parts.ts'
+import type { Learn } from '../../src/pipeline/inputs.ts'
 import { pipeline } from '../../src/pipeline/pipeline.ts'
 import { Cloud } from '../../src/remote/cloud.ts'
 import { forwarder } from '../../src/remote/forward.ts'
@@ -40,6 +41,8 @@ export interface PartsOptions {
   /** Where it keeps what it knows, for the next one; absent: gone with the test. */
   readonly directory?: string
   readonly maxRequestsInFlight?: number
+  /** What is waited for before filters look; absent: nothing. */
+  readonly learn?: Learn
   /** Services are shared; absent: nothing is. */
   readonly shared?: Partial<Pick<SharedParts, 'bounds' | 'idleMs' | 'scope'>>
 }
@@ -62,7 +65,15 @@ export interface PartsHub {
 /** The data path of a hub in its own order, put together so that a test can stand between two parts of it. Records everything. */
 export async function startHubParts(
   t: Teardown,
-  { upstream, wrap, filters = [], maxRequestsInFlight = 100, shared, ...rest }: PartsOptions,
+  {
+    upstream,
+    wrap,
+    filters = [],
+    maxRequestsInFlight = 100,
+    shared,
+    learn = () => undefined,
+    ...rest
+  }: PartsOptions,
 ): Promise<PartsHub> {
   const rootDir = rest.directory ?? mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
   const parts = new AsyncDisposableStack()
@@ -116,7 +127,7 @@ export async function startHubParts(
       ),
       owners: new SocketOwners(),
     },
-    learn: () => undefined,
+    learn,
     learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
     stopping: new AbortController().signal,
     ownHosts: new Set(),

@@ -1,6 +1,7 @@
 import t from 'tap'
 import {
   compareVersions,
+  isNewer,
   resourceVersion,
   type ResourceVersion,
 } from '../../src/kube/resource-version.ts'
@@ -41,4 +42,14 @@ void t.test('versions compare as numbers of any length', async (t) => {
   t.ok(compareVersions(version('18446744073709551616'), version('18446744073709551615')) > 0)
   t.equal(compareVersions(version('42'), version('42')), 0)
   t.strictSame(['100', '20', '3'].map(version).sort(compareVersions), ['3', '20', '100'])
+})
+
+void t.test('of two versions one is the newer, of anything else none is', async (t) => {
+  t.equal(isNewer('10', '9'), true)
+  t.equal(isNewer('9', '10'), false)
+  t.equal(isNewer('9', '9'), false)
+  for (const none of [undefined, '', '0', 'x']) {
+    t.equal(isNewer('9', none), false, JSON.stringify(none))
+    t.equal(isNewer(none, '9'), false, JSON.stringify(none))
+  }
 })

@@ -36,7 +36,14 @@ void t.test('nobody speaks for another while the cloud cannot be asked', async (
 })
 
 void t.test('a watch of a name by its path is not taken for one of all its kind', async (t) => {
-  t.equal(await refusal(answer(exchangeOf('/api/v1/watch/namespaces/default/pods/a'))), 503)
+  t.equal(
+    await refusal(
+      answer(
+        exchangeOf('/api/v1/watch/namespaces/default/pods/a?fieldSelector=status.phase%3DRunning'),
+      ),
+    ),
+    503,
+  )
 })
 
 void t.test('a path with two readings is answered by the cloud or not at all', async (t) => {

@@ -66,6 +66,47 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what is deleted together is shown as a list of it is: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    for (const name of ['a', 'b', 'hidden']) {
+      cloud.sandbox.create(services, service(name, '10.96.0.9'))
+    }
+    const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
+    const client = hub.as('kube-proxy', { encoding })
+    const deleted = await client.send(inDefault, { method: 'DELETE' })
+    t.equal(deleted.status, 200)
+    t.match(objectOf(deleted), {
+      kind: 'ServiceList',
+      items: [
+        { metadata: { name: 'a' }, spec: { externalName: 'marked' } },
+        { metadata: { name: 'b' }, spec: { externalName: 'marked' } },
+      ],
+    })
+    t.equal(at(objectOf(deleted), 'items', 2), undefined)
+    t.strictSame((await cloud.as('kubectl').list(allServices)).names, [], 'all of them are gone')
+    const others = await hub.as('kube-proxy', { encoding }).send(inDefault, { method: 'DELETE' })
+    t.equal(others.status, 200, 'there may be none')
+    t.equal(at(objectOf(others), 'items', 0), undefined)
+  })
+}
+
+void t.test('what is deleted is shown as it was where a filter cannot settle it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(services, service('a', '10.96.0.9'))
+  const failing: FilterDefinition = {
+    ...marking,
+    create: () => ({
+      filter: () => 'withhold',
+      before: () => Promise.reject(new Error('no disk')),
+    }),
+  }
+  const hub = await startHubParts(t, { upstream: cloud, filters: [failing] })
+  const deleted = await hub.as('kube-proxy').send(inDefault, { method: 'DELETE' })
+  t.equal(deleted.status, 200)
+  t.match(objectOf(deleted), { items: [{ metadata: { name: 'a' } }] })
+})
+
 void t.test('what is no object passes as it came', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })

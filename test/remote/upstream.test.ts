@@ -1,4 +1,5 @@
 import t from 'tap'
+import { elapsed, sleep } from '../../src/base/clock.ts'
 import { TenureOver, Upstream, type HealthRules } from '../../src/remote/upstream.ts'
 import type { Verdict } from '../../src/remote/verdict.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -186,6 +187,21 @@ void t.test('patience with a probe ends before the probe does', async (t) => {
   probes.set(origin, 'silent')
   t.equal(await upstream.answersWithin(1), false)
   probes.set(origin, 'good')
+})
+
+void t.test('nobody is silent while it is this process that has no turn', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const there = upstream.answersWithin(200)
+  const began = elapsed()
+  while (elapsed() - began < 300);
+  // As bytes would that have to come and go several times.
+  await sleep(1)
+  await sleep(1)
+  probes.set(origin, 'good')
+  t.equal(await there, true)
 })
 
 void t.test('an API server that is not ready is neither healthy nor gone', async (t) => {

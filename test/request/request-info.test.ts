@@ -125,10 +125,29 @@ void t.test('watch means nothing where an object is named by the path', async (t
 void t.test('the old watch prefix makes a watch of a list and of a get', async (t) => {
   t.equal(told('GET', '/api/v1/watch/pods'), 'watch /v1/pods - - -')
   t.equal(told('GET', '/api/v1/watch/pods?watch=false'), 'watch /v1/pods - - -')
-  t.equal(told('GET', '/api/v1/watch/namespaces/ns/pods/p'), 'watch /v1/pods ns p -')
   t.equal(
     told('GET', '/apis/apps/v1/watch/namespaces/ns/deployments'),
     'watch apps/v1/deployments ns - -',
+  )
+})
+
+void t.test('a name behind the old watch prefix is the selector of that name', async (t) => {
+  const selected = (url: string): unknown[] => {
+    const { verb, namespace, name, query } = resource(url)
+    return [verb, namespace, name, query.get('fieldSelector')]
+  }
+  const one = ['watch', 'ns', undefined, 'metadata.name=p']
+  t.strictSame(selected('/api/v1/watch/namespaces/ns/pods/p'), one)
+  t.strictSame(selected('/api/v1/watch/namespaces/ns/pods/p?fieldSelector='), one)
+  t.strictSame(
+    selected('/apis/rbac.authorization.k8s.io/v1/watch/clusterroles/a%2Cb%3Dc'),
+    ['watch', undefined, undefined, 'metadata.name=a\\,b\\=c'],
+    'as a selector writes it',
+  )
+  t.strictSame(
+    selected('/api/v1/watch/namespaces/ns/pods/p?fieldSelector=status.phase%3DRunning'),
+    ['watch', 'ns', 'p', 'status.phase=Running'],
+    'but for one that has another, which an API server refuses',
   )
 })
 

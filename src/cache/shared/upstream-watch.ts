@@ -4,9 +4,9 @@ import type { ErrorEvent, WatchEvent } from '../../codec/watch.ts'
 import { wholeText } from '../../exchange/chunks.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../exchange/exchange.ts'
 import { ownRequest } from '../../exchange/own-request.ts'
-import type { GVR } from '../../kube/gvk.ts'
 import { mediaType } from '../../kube/media-type.ts'
-import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
+import { compareVersions, isNewer, resourceVersion } from '../../kube/resource-version.ts'
+import { pathOf } from '../../kube/resources.ts'
 import type { Form } from '../../request/form.ts'
 import { shared } from '../../request/identity.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
@@ -169,11 +169,7 @@ export class UpstreamWatch {
     const reply = await ways.unrecorded(ownRequest(asked))
     if (reply.status !== 200) throw refusalOf(reply)
     const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as Peeked
-    const [current, stored] = [
-      resourceVersion(metadata?.resourceVersion),
-      resourceVersion(store.version(key)),
-    ]
-    return current !== undefined && stored !== undefined && compareVersions(current, stored) < 0
+    return isNewer(store.version(key), metadata?.resourceVersion)
   }
 
   async #watch(parent: AbortSignal, version: string): Promise<boolean> {
@@ -246,9 +242,6 @@ interface Peeked {
 
 /** More than one object takes (etcd takes 1.5 MiB). */
 const peekBytes = 4 * 1024 * 1024
-
-const pathOf = ({ group, version, resource }: GVR): string =>
-  group === '' ? `/api/${version}/${resource}` : `/apis/${group}/${version}/${resource}`
 
 function versionOf(event: WatchEvent | undefined): string | undefined {
   if (event === undefined || event.type === 'ERROR') return undefined

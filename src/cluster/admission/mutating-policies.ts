@@ -1,4 +1,5 @@
 import {
+  alwaysShared,
   desiredNodePoolLabel,
   hostNetworkLabel,
   nodePoolLabel,
@@ -53,11 +54,6 @@ const spec = 'object.?spec'
 const typeOfPool = `${spec}.?type.orValue("") == "" ? "Edge" : object.spec.type`
 const shared = `${spec}.?poolScopeMetadata.orValue([])`
 
-const alwaysShared = [
-  ['', 'v1', 'services'],
-  ['discovery.k8s.io', 'v1', 'endpointslices'],
-] as const
-
 /** Fields that a version has no word for are as they were. */
 const keptForOlder = Object.keys(fieldsOf[storageVersion].spec).map((field) => {
   const lacking = poolVersions.filter((version) => !Object.hasOwn(fieldsOf[version].spec, field))
@@ -106,7 +102,7 @@ const poolPolicies = [
           '[]',
           list(put(quoted('/spec/poolScopeMetadata'), '[]')),
         ),
-        ...alwaysShared.map(([group, version, resource]) =>
+        ...alwaysShared.map(({ group, version, resource }) =>
           either(
             `${shared}.exists(each, each.group == ${quoted(group)} && each.version == ${quoted(version)} && each.resource == ${quoted(resource)})`,
             '[]',

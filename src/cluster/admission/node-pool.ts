@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { at, listAt, objectAt, textAt, withAt } from '../../kube/json-at.ts'
 import {
+  alwaysShared,
   hostNetworkLabel,
   nodePoolLabel,
   poolTypeLabel,
@@ -8,12 +9,6 @@ import {
 } from '../../kube/node-pool.ts'
 import { forbidden, invalid, type Status, type StatusCause } from '../../kube/status.ts'
 import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
-
-/** What the nodes of each pool share unless more is named (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
-const alwaysShared: readonly SharedResource[] = [
-  { group: '', version: 'v1', resource: 'services' },
-  { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
-]
 
 /** A new pool (v1beta2) with what its author left out. Of a new one nothing is known: it has no status yet. */
 export function defaultedPool(pool: JsonObject): JsonObject {

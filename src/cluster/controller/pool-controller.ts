@@ -1,5 +1,5 @@
 import { nodePoolLabel, type NodePool } from '../../kube/node-pool.ts'
-import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
@@ -158,7 +158,9 @@ export class PoolController implements AsyncDisposable {
       }
       const written = await this.#write('node', name, `/api/v1/nodes/${name}`, patch)
       if (written === undefined) return undefined
-      this.#nodes.told(name, written, isNewer)
+      this.#nodes.told(name, written, (now, before) =>
+        isNewer(now.resourceVersion, before.resourceVersion),
+      )
     }
     const { withheldFor } = outcome
     if (withheldFor.length === 0) this.#withheld.delete(name)
@@ -198,7 +200,9 @@ export class PoolController implements AsyncDisposable {
       const written = await this.#write(what, name, path, { ...patch, metadata })
       if (written === undefined) return undefined
       version = (written as unknown as NodePool).metadata.resourceVersion
-      this.#pools.told(name, written, (now, before) => isNewer(now.metadata, before.metadata))
+      this.#pools.told(name, written, (now, before) =>
+        isNewer(now.metadata.resourceVersion, before.metadata.resourceVersion),
+      )
     }
     return undefined
   }
@@ -250,12 +254,4 @@ function sinceBefore(now: NodeFacts, before: NodeFacts | undefined): NodeFacts {
   const was = poolNameOf(before)
   if (was !== poolNameOf(now)) return { ...now, movedFrom: was }
   return before.movedFrom === undefined ? now : { ...now, movedFrom: before.movedFrom }
-}
-
-function isNewer(
-  now: { readonly resourceVersion?: string },
-  before: { readonly resourceVersion?: string },
-): boolean {
-  const [a, b] = [resourceVersion(now.resourceVersion), resourceVersion(before.resourceVersion)]
-  return a !== undefined && b !== undefined && compareVersions(a, b) > 0
 }

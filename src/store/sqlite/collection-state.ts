@@ -1,9 +1,10 @@
 import { latest } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import type { CollectionAddress, NamePair } from './messages.ts'
 import type { Reads } from './reads.ts'
-import { isNewer, isPast, mayFollow, newest } from './versions.ts'
+import { isPast, mayFollow, newest } from './versions.ts'
 
 /** What a collection holds of one object, as far as telling a change needs it. */
 export interface Entry {

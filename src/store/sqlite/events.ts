@@ -1,5 +1,6 @@
 import type { ObjectEvent } from '../../codec/watch.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import type { Head } from './heads.ts'
 import { isChange } from './held.ts'
 import {
@@ -13,7 +14,7 @@ import {
 import type { Held, Objects } from './objects.ts'
 import { isSelective } from './out-of-date.ts'
 import type { Tables } from './tables.ts'
-import { isNewer, isPast, mayFollow, newest } from './versions.ts'
+import { isPast, mayFollow, newest } from './versions.ts'
 
 /** One event, and whom it meets. */
 interface Met {

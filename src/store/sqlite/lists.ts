@@ -1,9 +1,10 @@
+import { isNewer } from '../../kube/resource-version.ts'
 import type { Head } from './heads.ts'
 import type { Named } from './held.ts'
 import { unpack, type Discard, type Flip, type Stage } from './messages.ts'
 import { isSelective } from './out-of-date.ts'
 import type { Tables } from './tables.ts'
-import { following, isAtLeast, isNewer } from './versions.ts'
+import { following, isAtLeast } from './versions.ts'
 
 /** Carries out what a list brings: staged as it comes in, then made what the collection holds. */
 export class Lists {

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import { resourceVersion } from '../../kube/resource-version.ts'
 import type { Named } from './held.ts'
 import type { CollectionAddress } from './messages.ts'
 import { prepare } from './statements.ts'
-import { isNewer } from './versions.ts'
 
 /** Whether an object may leave a collection without being deleted. Names and namespaces do not change. */
 export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress): boolean =>

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import type { KnownDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
@@ -14,7 +15,7 @@ import { isSealed, type Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
 import { UntilWritten } from './until-written.ts'
-import { isAtLeast, isNewer } from './versions.ts'
+import { isAtLeast } from './versions.ts'
 
 /** One version of an object without its bytes. */
 export interface Stored extends Omit<ApiObject, 'bytes'> {

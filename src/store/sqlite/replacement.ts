@@ -1,6 +1,7 @@
 import type { ListBatch } from '../../codec/list.ts'
 import { now } from '../../base/clock.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
 import {
   entryKey,
@@ -13,7 +14,7 @@ import {
 import { pack, type Flip, type Operation } from './messages.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
-import { isAtLeast, isNewer, newest } from './versions.ts'
+import { isAtLeast, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
 /** Bytes staged in one operation. */

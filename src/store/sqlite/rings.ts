@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../codec/watch.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import type { Held, Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
-import { isNewer } from './versions.ts'
 
 /**
  * How much a ring holds. As an API server's watch cache (apiserver pkg/storage/cacher/watch_cache.go) it grows while the oldest of its

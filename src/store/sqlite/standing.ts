@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { latest } from '../../base/clock.ts'
 import type { GVK } from '../../kube/gvk.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Stored } from './reads.ts'
 import { prepare, type Row } from './statements.ts'
-import { isNewer } from './versions.ts'
 
 /** What a whole collection says of one object: that it holds it, or, where it would have it, that it has not. */
 export interface Holding {

@@ -1,4 +1,4 @@
-import { compareVersions, resourceVersion } from '../../kube/resource-version.ts'
+import { compareVersions, isNewer, resourceVersion } from '../../kube/resource-version.ts'
 
 /**
  * Whether what has version `next` may take the place of what has version `stored`: not if both are decimal and it is older. Versions
@@ -7,12 +7,6 @@ import { compareVersions, resourceVersion } from '../../kube/resource-version.ts
 export function mayFollow(next: string, stored: string): boolean {
   const [a, b] = [resourceVersion(next), resourceVersion(stored)]
   return a === undefined || b === undefined || compareVersions(a, b) >= 0
-}
-
-/** Whether both versions compare and `next` is the newer. */
-export function isNewer(next: string, stored: string): boolean {
-  const [a, b] = [resourceVersion(next), resourceVersion(stored)]
-  return a !== undefined && b !== undefined && compareVersions(a, b) > 0
 }
 
 /** Whether they are the same, or both compare and `version` is the newer. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import * as resources from '../../../src/boot/resources.ts'
+import * as resources from '../../../src/kube/resources.ts'
 import type { GVR } from '../../../src/kube/gvk.ts'
 import { node, shared, tokenHolder } from '../../../src/request/identity.ts'
 import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'

@@ -1,9 +1,9 @@
-import type { GVR } from '../kube/gvk.ts'
+import type { GVR } from './gvk.ts'
+
+// What the hub asks for itself, or knows by name.
 
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 const storage = (resource: string): GVR => ({ group: 'storage.k8s.io', version: 'v1', resource })
-
-// What a kubelet asks for when it starts, and before it starts the containers of a pod.
 
 export const nodes = core('nodes')
 export const pods = core('pods')
@@ -20,6 +20,12 @@ export const runtimeClasses: GVR = {
   group: 'node.k8s.io',
   version: 'v1',
   resource: 'runtimeclasses',
+}
+
+export const endpointSlices: GVR = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  resource: 'endpointslices',
 }
 
 /** The version that kubelets ask for since 1.33, where they ask at all. */
@@ -39,8 +45,8 @@ export const resourceClaims: GVR = {
 /** Those that older kubelets ask for, newest first. */
 export const olderClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
 
-/** The path at which all of them are listed, or one is read. */
-export function pathOf({ group, version, resource }: GVR, namespace: string, name = ''): string {
+/** The path at which all of them are listed, or one is read; of those in namespaces `''` is all of them. */
+export function pathOf({ group, version, resource }: GVR, namespace = '', name = ''): string {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   return `${root}${scope}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`

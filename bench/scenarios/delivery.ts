@@ -1,0 +1,65 @@
+import type { JobOf } from '../load/jobs.ts'
+import { costOf, each } from '../measure/cost.ts'
+import { sumOf, type Metric, type Sample } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import type { Setting } from './scenario.ts'
+
+/** How many events a second rows of watches have. */
+export const perSecond = 100
+
+/** What a watch told later than another one that it is compared with, and its delay beside its own row's base. */
+export const deliveryMetrics = (against?: Metric['against']): readonly Metric[] => [
+  { key: 'addedP50', title: 'added p50 ms', digits: 2 },
+  { key: 'addedP99', title: 'added p99 ms', digits: 2 },
+  { key: 'delayP50', title: 'delay p50 ms', digits: 2, ...(against && { against }) },
+  { key: 'delayP99', title: 'delay p99 ms', digits: 2, ...(against && { against }) },
+  { key: 'cpu', title: 'cpu ms/event', digits: 3, ...(against && { against: 'haproxy' }) },
+  { key: 'memory', title: 'peak MB', digits: 0 },
+]
+
+/** Patches these in turn at a steady rate, and measures how a watch of a peer's tells of it beside another. */
+export class Delivery {
+  readonly #paths: readonly string[]
+  /** Before what counts, to let everything be compiled. */
+  readonly #warmUpEvents: number
+  #next = 0
+
+  constructor(paths: readonly string[], warmUpEvents: number) {
+    this.#paths = paths
+    this.#warmUpEvents = warmUpEvents
+  }
+
+  async measure(
+    { processId }: RunningPeer,
+    setting: Setting,
+    watch: JobOf<'watch'>,
+  ): Promise<Sample> {
+    const { load, seconds } = setting
+    await load.run('watch', watch)
+    await this.#write(setting, this.#warmUpEvents)
+    const from = this.#next
+    const { result, cost } = await costOf(processId, async () => {
+      const written = await this.#write(setting, seconds * perSecond)
+      const watched = await load.run('watched', { from, to: this.#next, patienceMs: 3000 })
+      return { ...watched, failures: sumOf([written.failures, watched.failures]) }
+    })
+    return {
+      figures: {
+        addedP50: result.addedP50Ms,
+        addedP99: result.addedP99Ms,
+        delayP50: result.delayP50Ms,
+        delayP99: result.delayP99Ms,
+        cpu: each(cost.cpuSeconds, result.events / 1000),
+        memory: cost.peakMegabytes,
+      },
+      failures: result.failures,
+      loadShare: result.loadShare,
+    }
+  }
+
+  #write({ writer, admin }: Setting, count: number) {
+    const from = this.#next
+    this.#next += count
+    return writer.run('write', { target: admin, paths: this.#paths, from, count, perSecond })
+  }
+}

@@ -1,0 +1,25 @@
+import type { ReadResult } from '../load/read-load.ts'
+import { each, type Cost } from '../measure/cost.ts'
+import type { Metric, Sample } from '../measure/row.ts'
+
+/** The figures of a row that asks for a collection whole, again and again. */
+export const listMetrics = (firstByte: string): readonly Metric[] => [
+  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
+  { key: 'firstByte', title: firstByte, digits: 1, against: 'direct' },
+  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
+  { key: 'memory', title: 'peak MB', digits: 0 },
+]
+
+export const listSample = (
+  result: Pick<ReadResult, 'answers' | 'failures' | 'p50Ms' | 'firstByteP50Ms' | 'loadShare'>,
+  cost: Cost,
+): Sample => ({
+  figures: {
+    time: result.p50Ms,
+    firstByte: result.firstByteP50Ms,
+    cpu: each(cost.cpuSeconds, result.answers / 1000),
+    memory: cost.peakMegabytes,
+  },
+  failures: result.failures,
+  loadShare: result.loadShare,
+})
