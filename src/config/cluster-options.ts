@@ -1,3 +1,4 @@
+import { configFile, logLevel } from './operation-options.ts'
 import { option, type Option } from './option.ts'
 import * as is from './value.ts'
 
@@ -142,14 +143,9 @@ export const clusterOptions = {
     help: 'Port of the same.',
     default: 10287,
   }),
-  config: option({
-    type: is.optional(is.text('FILE')),
-    group: 'Operation',
-    help: 'A file in YAML or JSON whose keys are these names without dashes in front. Flags and environment come before it.',
-    default: undefined,
-  }),
+  config: configFile,
   'log-level': option({
-    type: is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
+    type: logLevel,
     group: 'Operation',
     help: 'The least important messages that are logged.',
     default: 'info',

@@ -1,4 +1,5 @@
 import type { GVR } from '../kube/gvk.ts'
+import { configFile, logLevel } from './operation-options.ts'
 import { later, laterUnless, option, type Option } from './option.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
@@ -380,14 +381,9 @@ export const options = {
     help: 'false leaves out the masterservice filter, as in yurthub 1.4.',
     default: true,
   }),
-  config: option({
-    type: is.optional(is.text('FILE')),
-    group: 'Operation',
-    help: 'A file in YAML or JSON whose keys are these names without dashes in front. Flags and environment come before it.',
-    default: undefined,
-  }),
+  config: configFile,
   'log-level': option({
-    type: is.optional(is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])),
+    type: is.optional(logLevel),
     group: 'Operation',
     live: true,
     help: 'The least important messages that are logged.',
