@@ -12,6 +12,7 @@ import {
   noControlPlane,
   startControlPlane,
 } from '../kit/control-plane.ts'
+import { poolDefinition } from './host-network-pool.ts'
 import { findKubectls } from './kubectl/find.ts'
 import { compileReflector, Reflectors } from './reflectors.ts'
 
@@ -171,7 +172,7 @@ async function putObjects(admin: ApiClient): Promise<void> {
   const put = async (path: string, object: object): Promise<void> => {
     await must(admin.post(path, object))
   }
-  await put('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', nodePools)
+  await put('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', poolDefinition)
   await until('NodePools to be served', async () => {
     const { status } = await admin.get('/apis/apps.openyurt.io/v1beta2/nodepools')
     return status === 200
@@ -246,27 +247,6 @@ async function putObjects(admin: ApiClient): Promise<void> {
       initContainers: [{ name: 'b', image: 'a', env }],
     },
   })
-}
-
-const nodePools = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'nodepools.apps.openyurt.io' },
-  spec: {
-    group: 'apps.openyurt.io',
-    scope: 'Cluster',
-    names: { kind: 'NodePool', plural: 'nodepools', singular: 'nodepool' },
-    versions: [
-      {
-        name: 'v1beta2',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-        },
-      },
-    ],
-  },
 }
 
 type Objects = Readonly<Record<string, Json>>

@@ -2,8 +2,16 @@ import { parseAllDocuments } from 'yaml'
 import { manifests } from '../../src/cli/manifests.ts'
 import { until } from '../kit/cluster/until.ts'
 import type { ControlPlane } from '../kit/control-plane.ts'
+import { poolDefinition as definitionOf } from '../kit/node-pools.ts'
 
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
+
+/** What pools are, without rules. */
+export const poolDefinition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  ...definitionOf('NodePool', ['v1beta2']),
+}
 
 /** Lets nodes read their pools, as `manifests` has it. */
 export async function letNodesReadPools(plane: ControlPlane): Promise<void> {
@@ -19,26 +27,7 @@ export async function letNodesReadPools(plane: ControlPlane): Promise<void> {
 /** A host-network pool of the API, which nodes may read. */
 export async function makeHostNetworkPool(plane: ControlPlane, name: string): Promise<void> {
   await letNodesReadPools(plane)
-  await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'nodepools.apps.openyurt.io' },
-    spec: {
-      group: 'apps.openyurt.io',
-      scope: 'Cluster',
-      names: { kind: 'NodePool', plural: 'nodepools', singular: 'nodepool' },
-      versions: [
-        {
-          name: 'v1beta2',
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-          },
-        },
-      ],
-    },
-  })
+  await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', poolDefinition)
   await makePool(plane, name)
 }
 

@@ -6,7 +6,7 @@ import { poolDefinition } from '../../src/cluster/crd/definition.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
-import { poolVersions, type PoolVersion } from '../../src/cluster/crd/schema.ts'
+import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/schema.ts'
 import { isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, objectAt, textAt, withAt } from '../../src/kube/json-at.ts'
 import { Random } from '../fuzz/random.ts'
@@ -28,7 +28,6 @@ import {
 } from './admission/cluster.ts'
 import { randomValue } from './crd/random-pool.ts'
 import { findKubectls } from './kubectl/find.ts'
-import { fieldsOf } from '../../src/cluster/crd/schema.ts'
 
 const [kubectl] = findKubectls().toReversed()
 const skip = noControlPlane() ?? (kubectl === undefined ? 'no kubectl on PATH' : false)
