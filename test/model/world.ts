@@ -59,6 +59,8 @@ export class World implements AsyncDisposable {
   /** No older version can be asked for exactly. */
   #compacted: number
   #marks = 0
+  /** Which programs were shown which resources, whoever they spoke for: what their filters depend on has been learned. */
+  readonly #filtered = new Set<string>()
   /** What was done and seen, for who has to find out. */
   readonly trace: string[] = []
 
@@ -269,7 +271,7 @@ export class World implements AsyncDisposable {
     const { audience } = viewer
     const asked = this.#ask()
     const floor = audience.floor(collection)
-    const wasWhole = audience.wasShownWhole(collection)
+    const mustHave = this.#mustHave(viewer, collection)
     const own = follower.version ?? floor
     const wanted = wantedVersion(operation, own, this.#history)
     const isNumbered = wanted !== '' && wanted !== '0'
@@ -295,7 +297,7 @@ export class World implements AsyncDisposable {
               number: isNumbered ? Number(wanted) : undefined,
               exact,
               floor,
-              wasWhole,
+              mustHave,
               newest: asked.newest,
             })
         if (!mayRefuse && !(further && state === 'unclear')) {
@@ -333,9 +335,17 @@ export class World implements AsyncDisposable {
       throw new Finding(`${path} is at ${version}, not exactly that`)
     }
     audience.accepted = true
+    this.#filtered.add(programOf(viewer, collection))
     // What was read in pages of two hubs was not kept by either.
     if (asked.life === this.#life) audience.showList(collection, version)
     if (!follower.isOpen && version >= (follower.version ?? 0)) follower.take(version)
+  }
+
+  /** Whether it is to be had offline, too: it was shown whole, and what this program's filters depend on was known before. */
+  #mustHave(viewer: Viewer, collection: Collection): boolean {
+    return (
+      viewer.audience.wasShownWhole(collection) && this.#filtered.has(programOf(viewer, collection))
+    )
   }
 
   #mayRefuseList(
@@ -346,11 +356,11 @@ export class World implements AsyncDisposable {
       number: number | undefined
       exact: boolean
       floor: number
-      wasWhole: boolean
+      mustHave: boolean
       newest: number
     },
   ): boolean {
-    const { number, exact, floor, wasWhole, newest } = asked
+    const { number, exact, floor, mustHave, newest } = asked
     // It may have come since, too late for who waited.
     const isFuture = number !== undefined && number > newest
     if (status === 401) return setup.identity === 'account' && !audience.accepted
@@ -361,7 +371,7 @@ export class World implements AsyncDisposable {
     }
     if (status === 410) return exact
     if (status === 504) return number !== undefined && (exact || number > floor)
-    return status === 503 && !wasWhole
+    return status === 503 && !mustHave
   }
 
   async #get({ viewer: index, resource, namespace, name, version }: Op<'get'>): Promise<void> {
@@ -415,7 +425,7 @@ export class World implements AsyncDisposable {
     const { collection, version } = follower
     const asked = this.#ask()
     const floor = audience.floor(collection)
-    const wasWhole = audience.wasShownWhole(collection)
+    const mustHave = this.#mustHave(viewer, collection)
     const resumes = operation.from === 'own' && version !== undefined
     const bookmarks = { allowWatchBookmarks: 'true' }
     const query: Record<string, string> = resumes
@@ -436,12 +446,15 @@ export class World implements AsyncDisposable {
     const status = await follower.watch(this.#clientOf(viewer), start, query)
     this.#say(viewer, `${pathOf(collection, query)}: ${status}`)
     const state = this.#stateSince(asked)
-    if (status === 200) return
+    if (status === 200) {
+      this.#filtered.add(programOf(viewer, collection))
+      return
+    }
     if (status === 410 || status === 504) follower.version = undefined
     if (status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear') return
     if (state === 'online' && status === 504 && this.#lags) return
-    if (state === 'offline' && status === 503 && !wasWhole) return
+    if (state === 'offline' && status === 503 && !mustHave) return
     throw new Finding(
       `${pathOf(collection, query)} was answered ${status ?? 'by a break'} while ${state}`,
     )
@@ -617,6 +630,9 @@ function wantedVersion({ version }: Op<'list'>, own: number, history: History): 
 }
 
 /** The version before which an answer to a list may not be. */
+const programOf = ({ setup }: Viewer, { resource }: Collection): string =>
+  `${setup.component} ${resource}`
+
 function leastVersion(wanted: string, floor: number, isOnline: boolean, newest: number): number {
   if (wanted === '') return isOnline ? newest : floor
   return wanted === '0' ? floor : Number(wanted)
