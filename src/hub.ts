@@ -136,6 +136,7 @@ export async function startHub(
   const hostNetwork = unshared.use(
     new HostNetwork({ inForce, inputs: () => filters.inputs, store, verdicts, metrics, log }),
   )
+  unshared.use(filters.onChange(() => hostNetwork.stir()))
   const hubAddress = unshared.use(
     new ReachableAddress({
       inForce,

@@ -126,6 +126,8 @@ export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
   readonly #versionAtStart: string
   #version: string | undefined
+  /** What was told of the pods depends on these. */
+  #toldBy = ''
   #next: Disposable | undefined
   #pauseMs = leastLookMs
   #told: ReadonlySet<string> = new Set()
@@ -155,7 +157,7 @@ export class HostNetwork implements Disposable {
     }
   }
 
-  /** Something was written to the store. */
+  /** Something was written to the store, or what filters know has changed. */
   stir(): void {
     if (this.#closed) return
     this.#next ??= after(this.#pauseMs, () => {
@@ -187,14 +189,19 @@ export class HostNetwork implements Disposable {
     // Where nothing was ever propagated, and could not be, nobody asks.
     if (!verdicts.areKept) return
     const version = this.#podsVersion()
-    if (version === this.#version) return
+    const { propagation, pool } = this.#parts.inputs()
+    const toldBy = JSON.stringify([propagation, pool])
+    if (version === this.#version && toldBy === this.#toldBy) return
     const began = elapsed()
     try {
       if (this.#pods() === undefined) return
-      const present = new Set([...podsIn(store)].map(({ uid }) => uid))
-      verdicts.retain(present, version !== this.#versionAtStart)
+      if (version !== this.#version) {
+        const present = new Set([...podsIn(store)].map(({ uid }) => uid))
+        verdicts.retain(present, version !== this.#versionAtStart)
+      }
       this.#tell()
       this.#version = version
+      this.#toldBy = toldBy
     } catch (err) {
       log.error({ err }, 'which pods are gone could not be told')
     }

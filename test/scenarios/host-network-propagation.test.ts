@@ -368,6 +368,28 @@ void t.test('what was settled for a pod goes with it', async (t) => {
   t.strictSame(written(), [[stays?.metadata.uid, 'propagated']])
 })
 
+void t.test('observe says, too, what a pool makes of pods that have long been there', async (t) => {
+  const node = await startNode(t, 'host', 'observe')
+  const { hub, cloud } = node
+  await hub.online()
+  await node.pool('host')
+  node.create('goes')
+  const kubelet = new Looking(hub, 'json')
+  t.teardown(() => kubelet.hangUp())
+  await kubelet.seen(node.touchAll())
+  await hub.logged('"pod":"default/goes"')
+  await node.pool('none')
+  node.create('stays')
+  await kubelet.seen(node.touchAll())
+  const goes = '/api/v1/namespaces/default/pods/goes?gracePeriodSeconds=0'
+  t.equal((await cloud.as('kubelet').send(goes, { method: 'DELETE' })).status, 200)
+  // Its verdict goes when the pods have been looked at.
+  const written = (): string[][] => JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]
+  while (written().length > 1) await hub.metric('nodehub_host_network_pods{kind="would"}')
+  await node.pool('host')
+  await hub.logged('"pod":"default/stays"')
+})
+
 void t.test(
   'observe changes nothing, and says what on would do and which ports clash',
   async (t) => {
