@@ -82,7 +82,7 @@ export const manifests: Command = {
         What admits nodes and pods, for cluster: webhooks that nodehub cluster serves, or policies
         of the API server (Kubernetes 1.36 or later). Default: webhooks.
   --pod-host-network
-        For cluster, with webhooks: a pod whose pool is a host-network pool is given hostNetwork.
+        For cluster: a pod whose pool is a host-network pool is given hostNetwork.
   --controller-user USER,...
         For cluster: as whom nodehub cluster runs besides its service account, where it runs
         elsewhere.
@@ -147,9 +147,6 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   }
   if (!admissions.some((admission) => admission === values.admission)) {
     mistakes.push(`--admission must be one of ${admissions.join(', ')}`)
-  }
-  if (values.admission === 'policies' && values['pod-host-network'] !== undefined) {
-    mistakes.push('--pod-host-network: no policy finds the pool of a pod, only webhooks do')
   }
   const checks = [
     ['server-addr', atLeastOne(listOf(serverAddress))],

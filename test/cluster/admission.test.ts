@@ -3,7 +3,7 @@ import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policie
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { at, textAt } from '../../src/kube/json-at.ts'
-import { isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
+import { isList, isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/cluster/until.ts'
 import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
@@ -11,6 +11,7 @@ import {
   nodeCases,
   podCases,
   poolCases,
+  propagationCases,
   world,
   type Carrier,
   type Case,
@@ -28,7 +29,7 @@ import {
 const installed = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
 
 const skip = noControlPlane() ?? false
-const everyCase = [...poolCases, ...nodeCases, ...podCases]
+const everyCase = [...poolCases, ...nodeCases, ...podCases, ...propagationCases]
 
 void t.test(
   'a real API server admits pools, nodes and pods as the rules say, whatever carries them',
@@ -36,7 +37,7 @@ void t.test(
   async (t) => {
     const plane = await startControlPlane(t)
     const { admin } = plane
-    const webhooks = await webhooksFor(t, admin)
+    const webhooks = await webhooksFor(t, admin, true)
     await webhooks.start()
     await installPools(admin, webhooks.target)
     await install(admin, rulesAsPolicies(actors))
@@ -53,7 +54,7 @@ void t.test(
 
     await webhooks.start()
     await uninstall(admin, configurations)
-    await install(admin, webhooksAsPolicies(actors))
+    await install(admin, webhooksAsPolicies(actors, { podHostNetwork: true }))
     await t.test('policies in their place', (t) => tryAll(t, plane, 'policies'))
 
     await t.test(
@@ -80,11 +81,12 @@ async function withoutDefinition(t: Test, { admin, first }: ControlPlane): Promi
 }
 
 async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
-  await admin.post('/api/v1/namespaces/default/serviceaccounts', {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default' },
-  })
+  for (const namespace of ['default', 'kube-system'])
+    await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'default' },
+    })
   const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
   // Configurations and policies are obeyed a moment after they were written.
   await until('webhooks to be asked', async () => {
@@ -158,7 +160,7 @@ function differences(
 ): unknown[] {
   const message = textAt(body, 'message')
   const shown = (wanted.shown ?? []).flatMap(([path, value]) => {
-    const found = at(body, ...path) ?? null
+    const found = reached(body, path) ?? null
     return JSON.stringify(sorted(found)) === JSON.stringify(sorted(value))
       ? []
       : [{ path, value, found }]
@@ -169,6 +171,13 @@ function differences(
     ...shown,
   ]
 }
+
+/** Numbers lead into lists. */
+const reached = (value: Json | undefined, path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>(
+    (here, step) => (isList(here) ? here[Number(step)] : at(here, step)),
+    value,
+  )
 
 /** The order of members says nothing; a text of JSON is compared as what it says. */
 function sorted(value: Json): Json {

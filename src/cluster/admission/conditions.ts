@@ -68,6 +68,14 @@ export const workloadConditions: readonly MatchCondition[] = [
   },
 ]
 
+/** Pods that may be put on the network of their pool. */
+export const propagatedPodConditions: readonly MatchCondition[] = [
+  { name: 'is-no-mirror-pod', expression: isNoMirror },
+  { name: 'is-no-part-of-the-cluster', expression: 'request.namespace != "kube-system"' },
+  { name: 'is-not-excluded', expression: `!(${isExcluded})` },
+  { name: 'is-on-the-pod-network', expression: '!object.spec.?hostNetwork.orValue(false)' },
+]
+
 /** Pods that the annotation keeps off host-network pools. */
 export const excludedPodConditions: readonly MatchCondition[] = [
   { name: 'is-no-mirror-pod', expression: isNoMirror },

@@ -5,6 +5,7 @@ import {
   nodePoolLabel,
   poolTypeLabel,
 } from '../../kube/node-pool.ts'
+import type { Installation } from '../install/installation.ts'
 import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, any, isCreate, labelOf, quoted } from './cel.ts'
@@ -12,18 +13,23 @@ import { excludedPodConditions, nodeConditions, poolDefaultConditions } from './
 import type { Actors } from './node.ts'
 import { isHostNetwork, nodeUpdates, poolWrites } from './policies.ts'
 import { mutating, validating, type Matched } from './policy.ts'
+import { propagationAsPolicies } from './propagation-policy.ts'
 
 const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
  * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy (Kubernetes 1.36). What the cluster knows besides a
- * request is its NodePools, each of which a policy is asked about; whether nodes are in a pool is what the pool's status says. Nobody is
- * warned, and no pod is put on the host network of its pool.
+ * request is its NodePools, each of which a policy is asked about; which nodes are in a pool is what the pool's status says. Nobody is
+ * warned.
  */
-export const webhooksAsPolicies = (actors: Actors): readonly object[] => [
+export const webhooksAsPolicies = (
+  actors: Actors,
+  { podHostNetwork }: Pick<Installation, 'podHostNetwork'>,
+): readonly object[] => [
   ...poolPolicies,
   ...nodePolicies(actors),
   ...podPolicies,
+  ...(podHostNetwork ? propagationAsPolicies : []),
 ]
 
 // One patch each. A JSONPatch's value is of any type, lists and maps in CEL are of one: hence `dyn`.

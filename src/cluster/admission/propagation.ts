@@ -6,10 +6,10 @@ import { notFoundWarning, type FoundPool, type Lookup } from './lookup.ts'
 import type { Admitted } from './node.ts'
 
 /** The wish of a pod in the words of the first proposal, before it had OpenYurt's prefix. */
-const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
+export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 
 /** What YurtAppSet writes on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go). */
-const poolNameLabel = 'apps.openyurt.io/pool-name'
+export const poolNameLabel = 'apps.openyurt.io/pool-name'
 
 /**
  * A pod on the host's network if its pool's pods are: the pool that its labels, node selector or required affinity name or, for a pod that is

@@ -23,7 +23,7 @@ export function clusterManifests(installation: Installation): readonly object[] 
     ...workload(installation),
     ...rulesAsPolicies(actors),
     ...(admission === 'policies'
-      ? webhooksAsPolicies(actors)
+      ? webhooksAsPolicies(actors, installation)
       : webhookConfigurations(target, actors, installation)),
   ]
 }

@@ -634,3 +634,176 @@ export const podCases: readonly Case[] = [
     said: /at least one node selector term/,
   },
 ]
+
+const inPools = (...values: string[]) => ({
+  matchExpressions: [{ key: nodepool, operator: 'In', values }],
+})
+
+const onNodes = (...values: string[]) => ({
+  matchFields: [{ key: 'metadata.name', operator: 'In', values }],
+})
+
+const selectsHost = { nodeSelector: { [nodepool]: 'host' } }
+
+const withPorts = (...ports: Json[]): JsonObject => ({
+  ...selectsHost,
+  containers: [{ name: 'a', image: 'a', ports }],
+})
+
+interface Wishing {
+  readonly spec?: JsonObject
+  readonly labels?: JsonObject
+  readonly annotations?: JsonObject
+  readonly namespace?: string
+}
+
+/** Pods, and whether they come onto the network of the pool that they name. */
+const wishes: readonly (readonly [string, Wishing, boolean])[] = [
+  ['its wish', { labels: { [desired]: 'host' } }, true],
+  [
+    'its wish as first proposed',
+    { labels: { 'nodepool.openyurt.io/desired-nodepool': 'host' } },
+    true,
+  ],
+  ['the label of YurtAppSet', { labels: { 'apps.openyurt.io/pool-name': 'host-too' } }, true],
+  ['its node selector', { spec: selectsHost }, true],
+  ['its affinity', { spec: { affinity: required(inPools('host')) } }, true],
+  [
+    'each alternative of it',
+    { spec: { affinity: required(inPools('host'), { ...inPools('host'), ...onNodes('x') }) } },
+    true,
+  ],
+  [
+    'an alternative beside one that matches nothing',
+    { spec: { affinity: required({}, inPools('host')) } },
+    true,
+  ],
+  [
+    'a requirement beside others',
+    {
+      spec: {
+        affinity: required({ matchExpressions: [zone, off, ...inPools('host').matchExpressions] }),
+      },
+    },
+    true,
+  ],
+  [
+    'two ways to one pool',
+    { spec: selectsHost, labels: { 'apps.openyurt.io/pool-name': 'host' } },
+    true,
+  ],
+  ['its node, as DaemonSets do', { spec: { affinity: required(onNodes('in-host')) } }, true],
+  ['its node, which nobody schedules', { spec: { nodeName: 'in-host' } }, true],
+  ['a node of a standard pool', { spec: { nodeName: 'in-standard' } }, false],
+  ['a node in no pool', { spec: { affinity: required(onNodes('orphan')) } }, false],
+  ['a node that is not there', { spec: { affinity: required(onNodes('gone')) } }, false],
+  [
+    'one of two nodes',
+    { spec: { affinity: required(onNodes('in-host'), onNodes('orphan')) } },
+    false,
+  ],
+  ['a pool that is not there', { spec: { nodeSelector: { [nodepool]: 'gone' } } }, false],
+  [
+    'a pool that is not there, and a node',
+    { spec: { nodeName: 'in-host', nodeSelector: { [nodepool]: 'gone' } } },
+    false,
+  ],
+  ['a standard pool', { labels: { [desired]: 'standard' } }, false],
+  ['two pools', { spec: selectsHost, labels: { [desired]: 'standard' } }, false],
+  ['two host-network pools', { spec: selectsHost, labels: { [desired]: 'host-too' } }, false],
+  ['a pool out of two', { spec: { affinity: required(inPools('host', 'standard')) } }, false],
+  [
+    'a pool or another',
+    { spec: { affinity: required(inPools('host'), inPools('standard')) } },
+    false,
+  ],
+  [
+    'a pool or none',
+    { spec: { affinity: required(inPools('host'), { matchExpressions: [zone] }) } },
+    false,
+  ],
+  [
+    'a pool that it is kept off',
+    {
+      spec: {
+        affinity: required({
+          matchExpressions: [{ key: nodepool, operator: 'NotIn', values: ['host'] }],
+        }),
+      },
+    },
+    false,
+  ],
+  ['a pool, and is excluded', { spec: selectsHost, annotations: { [exclude]: 'true' } }, false],
+  ['a pool, in kube-system', { spec: selectsHost, namespace: 'kube-system' }, false],
+  ['a pool, with user namespaces', { spec: { ...selectsHost, hostUsers: false } }, false],
+  ['a pool, on Windows', { spec: { ...selectsHost, os: { name: 'windows' } } }, false],
+  [
+    'a pool, and sets a sysctl of the network',
+    {
+      spec: {
+        ...selectsHost,
+        securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] },
+      },
+    },
+    false,
+  ],
+  [
+    'a pool, with another port of the host',
+    { spec: withPorts({ containerPort: 80, hostPort: 81 }) },
+    false,
+  ],
+  [
+    'a pool, with the same port of the host',
+    { spec: withPorts({ containerPort: 80, hostPort: 80 }) },
+    true,
+  ],
+]
+
+const wishing = ({
+  spec,
+  labels = {},
+  annotations = {},
+  namespace = 'default',
+}: Wishing): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'new', namespace, labels, annotations },
+  spec: { containers: [{ name: 'a', image: 'a' }], automountServiceAccountToken: false, ...spec },
+})
+
+/** What becomes of pods where they are put on the network of their pool, which is asked for. */
+export const propagationCases: readonly Case[] = [
+  ...wishes.map(([what, pod, hostNetwork]): Case => ({
+    ...create(
+      pods.replace('default', pod.namespace ?? 'default'),
+      `a pod with ${what}`,
+      wishing(pod),
+    ),
+    shown: [[['spec', 'hostNetwork'], hostNetwork || null]],
+    down: { status: 201 },
+  })),
+  {
+    ...create(
+      pods,
+      'a pod on the network of its pool has the ports of its host',
+      wishing({ spec: withPorts({ containerPort: 8080 }, { containerPort: 53, protocol: 'UDP' }) }),
+    ),
+    shown: [
+      [['spec', 'hostNetwork'], true],
+      [['spec', 'containers', '0', 'ports', '0', 'hostPort'], 8080],
+      [['spec', 'containers', '0', 'ports', '1', 'hostPort'], 53],
+    ],
+    down: { status: 201 },
+  },
+  {
+    ...create(pods, 'one that asks for it itself', wishing({ spec: { hostNetwork: true } })),
+    shown: [[['spec', 'hostNetwork'], true]],
+  },
+  {
+    ...create(pods, 'a mirror pod on a node of such a pool', {
+      ...podOf(undefined, mirror),
+      spec: { nodeName: 'in-host', containers: [{ name: 'a', image: 'a' }] },
+    }),
+    shown: [[['spec', 'hostNetwork'], null]],
+  },
+]
