@@ -62,8 +62,7 @@ async function begin(
   const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
   reply.catch(() => undefined)
-  const wire = await server.next()
-  await wire.head()
+  const wire = await server.asked()
   return { reply, wire, upstream, client }
 }
 
@@ -187,14 +186,12 @@ void t.test(
     const hub = await relay(t, [closed.origin, good.origin], {
       credentials: { ca: pki.ca, files: [] },
     })
-    const client = await hub.dial()
-    client.write('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 8\r\n\r\nhalf')
+    const client = await hub.ask('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 8\r\n\r\nhalf')
     await closed.arrived
     hub.probes.set(closed.origin, 'bad')
     await hub.cloud.upstreams[0]?.probe()
     await hub.cloud.upstreams[0]?.probe()
-    const wire = await good.next()
-    await wire.head()
+    const wire = await good.asked()
     t.equal(await wire.take(4), 'half')
     await closed.open()
     client.write('more')

@@ -1,27 +1,21 @@
 import t from 'tap'
 import { answerOf, rawUpstream } from '../kit/wire/upstream.ts'
-import { relay } from './relay.ts'
+import { get, relay, twoUpstreams } from './relay.ts'
 
-const get = 'GET /api/v1/pods HTTP/1.1\r\nHost: hub\r\n\r\n'
 const watch = 'GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: hub\r\n\r\n'
 
 void t.test('F14: connections to an upstream that failed are closed, idle ones too', async (t) => {
-  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
-  const hub = await relay(t, [first.origin, second.origin])
-  const client = await hub.dial()
-  client.write(get)
-  const idle = await first.next()
-  await idle.head()
+  const { first, second, hub } = await twoUpstreams(t)
+  const client = await hub.ask(get)
+  const idle = await first.asked()
   idle.write(answerOf('one'))
   t.equal((await client.answer()).body, 'one')
-  const watching = await hub.dial()
-  watching.write(watch)
+  const watching = await hub.ask(watch)
   await idle.head()
   idle.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
   await watching.head()
   client.write(get)
-  const other = await first.next()
-  await other.head()
+  const other = await first.asked()
   other.write(answerOf('two'))
   t.equal((await client.answer()).body, 'two')
   hub.probes.set(first.origin, 'bad')
@@ -30,8 +24,7 @@ void t.test('F14: connections to an upstream that failed are closed, idle ones t
   await upstream?.probe()
   await Promise.all(first.connections.map((wire) => wire.ended))
   client.write(get)
-  const elsewhere = await second.next()
-  await elsewhere.head()
+  const elsewhere = await second.asked()
   elsewhere.write(answerOf('three'))
   t.equal((await client.answer()).body, 'three')
 })
@@ -41,10 +34,8 @@ void t.test(
   async (t) => {
     const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
     const hub = await relay(t, [first.origin])
-    const client = await hub.dial()
-    client.write(watch)
-    const wire = await first.next()
-    await wire.head()
+    const client = await hub.ask(watch)
+    const wire = await first.asked()
     wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n')
     await client.head()
     t.equal(await client.chunk(), '{}')
@@ -54,18 +45,15 @@ void t.test(
     await wire.ended
     await hub.cloud.anyAnswers()
     client.write(watch)
-    await (await second.next()).head()
+    await second.asked()
     t.equal(first.connections.length, 1)
   },
 )
 
 void t.test('F14: what is under way elsewhere is not touched by it', async (t) => {
-  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
-  const hub = await relay(t, [first.origin, second.origin])
-  const client = await hub.dial()
-  client.write(watch)
-  const wire = await first.next()
-  await wire.head()
+  const { first, hub } = await twoUpstreams(t)
+  const client = await hub.ask(watch)
+  const wire = await first.asked()
   wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
   await client.head()
   hub.cloud.replace([first.origin])

@@ -13,8 +13,13 @@ import { componentOf } from '../../src/request/component.ts'
 import { node } from '../../src/request/identity.ts'
 import { parseRequestInfo } from '../../src/request/request-info.ts'
 import { listen, listenSecurely } from '../../src/server/listener.ts'
+import { rawUpstream, type RawUpstream } from '../kit/wire/upstream.ts'
 import { dial, Wire, type Teardown } from '../kit/wire/wire.ts'
 import { patientRules, Probes } from './probes.ts'
+
+/** What may be repeated, and what may not. */
+export const get = 'GET /api/v1/pods HTTP/1.1\r\nHost: hub\r\n\r\n'
+export const post = 'POST /api/v1/pods HTTP/1.1\r\nHost: hub\r\nContent-Length: 4\r\n\r\nbody'
 
 export interface RelayOptions {
   readonly credential?: Credential
@@ -36,6 +41,8 @@ export interface Relay {
   /** Codes of the answers to upgrades. */
   readonly upgraded: readonly Promise<number>[]
   readonly dial: () => Promise<Wire>
+  /** A client that has sent this. */
+  readonly ask: (request: string) => Promise<Wire>
 }
 
 /**
@@ -103,6 +110,7 @@ export async function relay(
     await connections[Symbol.asyncDispose]()
     await listener.close(0)
   })
+  const dialed = () => (secure ? dialSecurely(t, listener.port) : dial(t, listener.port))
   return {
     cloud,
     probes,
@@ -111,8 +119,27 @@ export async function relay(
     outcomes,
     broken,
     upgraded,
-    dial: () => (secure ? dialSecurely(t, listener.port) : dial(t, listener.port)),
+    dial: dialed,
+    ask: async (request) => (await dialed()).write(request),
   }
+}
+
+/** A listener before one upstream, whose bytes are up to the test. */
+export async function oneUpstream(
+  t: Teardown,
+  options?: RelayOptions,
+): Promise<{ readonly upstream: RawUpstream; readonly hub: Relay }> {
+  const upstream = await rawUpstream(t)
+  return { upstream, hub: await relay(t, [upstream.origin], options) }
+}
+
+/** A listener before two of them, of which the first comes first. */
+export async function twoUpstreams(
+  t: Teardown,
+  options?: RelayOptions,
+): Promise<{ readonly first: RawUpstream; readonly second: RawUpstream; readonly hub: Relay }> {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  return { first, second, hub: await relay(t, [first.origin, second.origin], options) }
 }
 
 const authority = new CertificateAuthority('relay')

@@ -6,7 +6,7 @@ import { upgrader } from '../../src/remote/upgrade.ts'
 import { fillSocket } from '../kit/wire/fill.ts'
 import { rawUpstream, refusingOrigin, type RawUpstream } from '../kit/wire/upstream.ts'
 import { valuesOf, type Teardown, type Wire } from '../kit/wire/wire.ts'
-import { relay, type Relay, type RelayOptions } from './relay.ts'
+import { oneUpstream, relay, type Relay, type RelayOptions } from './relay.ts'
 
 const webSocket =
   'GET /api/v1/namespaces/a/pods/p/exec?command=sh&command=-c&stdout=true HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
@@ -29,10 +29,8 @@ interface Joined {
 async function joined(t: Teardown, upstream?: RawUpstream): Promise<Joined> {
   const server = upstream ?? (await rawUpstream(t))
   const hub = await relay(t, [server.origin])
-  const client = await hub.dial()
-  client.write(spdy)
-  const wire = await server.next()
-  await wire.head()
+  const client = await hub.ask(spdy)
+  const wire = await server.asked()
   wire.write(switching('SPDY/3.1'))
   await client.head()
   return { hub, client, wire }
@@ -45,10 +43,8 @@ void t.test(
       [webSocket, 'websocket'],
       [spdy, 'SPDY/3.1'],
     ] as const) {
-      const upstream = await rawUpstream(t)
-      const hub = await relay(t, [upstream.origin])
-      const client = await hub.dial()
-      client.write(request)
+      const { upstream, hub } = await oneUpstream(t)
+      const client = await hub.ask(request)
       const wire = await upstream.next()
       const head = await wire.head()
       t.equal(head.line, request.split('\r\n')[0])
@@ -71,9 +67,8 @@ void t.test(
 void t.test(
   'the request passes as it is, repeated fields and the case of all included',
   async (t) => {
-    const upstream = await rawUpstream(t)
-    const hub = await relay(t, [upstream.origin])
-    ;(await hub.dial()).write(spdy)
+    const { upstream, hub } = await oneUpstream(t)
+    await hub.ask(spdy)
     const head = await (await upstream.next()).head()
     t.strictSame(valuesOf(head, 'x-stream-protocol-version'), [
       'v4.channel.k8s.io',
@@ -86,26 +81,21 @@ void t.test(
 )
 
 void t.test('the path and query pass as they were written', async (t) => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin])
+  const { upstream, hub } = await oneUpstream(t)
   for (const url of [
     '/api/v1/namespaces/a/pods/p/exec?command=%2Fbin%2Fsh&command=a\'b&x=http://y//z&c={d}|e^f`g"h',
     '/api/v1/namespaces/a/services/https:web:443/proxy/a//b/%2F?x?y',
   ]) {
-    const client = await hub.dial()
-    client.write(webSocket.replace(/ \S+ /, () => ` ${url} `))
+    const client = await hub.ask(webSocket.replace(/ \S+ /, () => ` ${url} `))
     t.equal((await (await upstream.next()).head()).line, `GET ${url} HTTP/1.1`)
     client.destroy()
   }
 })
 
 void t.test('bytes that come with the heads are not lost', async (t) => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin])
-  const client = await hub.dial()
-  client.write(`${webSocket}early up`)
-  const wire = await upstream.next()
-  await wire.head()
+  const { upstream, hub } = await oneUpstream(t)
+  const client = await hub.ask(`${webSocket}early up`)
+  const wire = await upstream.asked()
   wire.write(`${switching('websocket')}early down`)
   t.equal(await wire.take(8), 'early up')
   await client.head()
@@ -115,16 +105,13 @@ void t.test('bytes that come with the heads are not lost', async (t) => {
 })
 
 void t.test('a refusal goes back as it came: code, fields in order and case, body', async (t) => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin])
+  const { upstream, hub } = await oneUpstream(t)
   for (const framing of [
     'Content-Length: 9\r\n\r\n{"a":"b"}',
     'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n5\r\n:"b"}\r\n0\r\n\r\n',
   ]) {
-    const client = await hub.dial()
-    client.write(spdy)
-    const wire = await upstream.next()
-    await wire.head()
+    const client = await hub.ask(spdy)
+    const wire = await upstream.asked()
     wire.write(
       `HTTP/1.1 403 Forbidden\r\nAudit-Id: 1\r\nWARNING: 299 - "a"\r\nWarning: 299 - "b"\r\nX-accepted: \xe9\r\nContent-Type: application/json\r\n${framing}`,
     )
@@ -143,13 +130,10 @@ void t.test('a refusal goes back as it came: code, fields in order and case, bod
 })
 
 void t.test('a refusal that stops short is a break to the client', async (t) => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin])
+  const { upstream, hub } = await oneUpstream(t)
   for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
-    const client = await hub.dial()
-    client.write(spdy)
-    const wire = await upstream.next()
-    await wire.head()
+    const client = await hub.ask(spdy)
+    const wire = await upstream.asked()
     wire.write(`HTTP/1.1 400 Bad Request\r\n${framing}\r\n\r\n3\r\nabc\r\n`)
     await client.until('abc')
     const reset = once(client.socket, 'error').catch((error: unknown) => [error])
@@ -162,13 +146,10 @@ void t.test('a refusal that stops short is a break to the client', async (t) => 
 void t.test(
   'over TLS, a refusal that stops short ends its connection and nothing else',
   async (t) => {
-    const upstream = await rawUpstream(t)
-    const hub = await relay(t, [upstream.origin], { secure: true })
+    const { upstream, hub } = await oneUpstream(t, { secure: true })
     for (let round = 0; round < 2; round++) {
-      const client = await hub.dial()
-      client.write(spdy)
-      const wire = await upstream.next()
-      await wire.head()
+      const client = await hub.ask(spdy)
+      const wire = await upstream.asked()
       wire.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nabc')
       await client.until('abc')
       wire.reset()
@@ -190,7 +171,7 @@ void t.test(
       'TE: trailers',
     ]
     const hub = await relay(t, [upstream.origin])
-    ;(await hub.dial()).write(spdy.replace('Content-Length: 0', fields.join('\r\n')))
+    await hub.ask(spdy.replace('Content-Length: 0', fields.join('\r\n')))
     const head = await (await upstream.next()).head()
     for (const field of fields) t.strictSame(valuesOf(head, field.split(':')[0] ?? ''), [], field)
     t.strictSame(valuesOf(head, 'upgrade'), ['SPDY/3.1'])
@@ -198,12 +179,11 @@ void t.test(
 )
 
 const asked = async (t: Teardown, options: RelayOptions): Promise<ReturnType<Wire['head']>> => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin], {
+  const { upstream, hub } = await oneUpstream(t, {
     credentials: { token: new Secret('node-token'), files: [] },
     ...options,
   })
-  ;(await hub.dial()).write(
+  await hub.ask(
     spdy.replace('Content-Length: 0', 'Authorization: Bearer mine\r\nImpersonate-User: admin'),
   )
   return (await upstream.next()).head()
@@ -253,12 +233,9 @@ void t.test('whoever breaks off is noticed by the other at once', async (t) => {
 void t.test(
   'a client that hangs up before the answer takes its connection upstream with it',
   async (t) => {
-    const upstream = await rawUpstream(t)
-    const hub = await relay(t, [upstream.origin])
-    const client = await hub.dial()
-    client.write(spdy)
-    const wire = await upstream.next()
-    await wire.head()
+    const { upstream, hub } = await oneUpstream(t)
+    const client = await hub.ask(spdy)
+    const wire = await upstream.asked()
     client.reset()
     await wire.ended
   },
@@ -267,12 +244,9 @@ void t.test(
 void t.test(
   'an upstream that breaks off before its answer leaves the client no answer',
   async (t) => {
-    const upstream = await rawUpstream(t)
-    const hub = await relay(t, [upstream.origin])
-    const client = await hub.dial()
-    client.write(spdy)
-    const wire = await upstream.next()
-    await wire.head()
+    const { upstream, hub } = await oneUpstream(t)
+    const client = await hub.ask(spdy)
+    const wire = await upstream.asked()
     wire.reset()
     await client.ended
   },
@@ -283,11 +257,10 @@ void t.test(
   async (t) => {
     const upstream = await rawUpstream(t)
     const hub = await relay(t, [await refusingOrigin(), upstream.origin])
-    ;(await hub.dial()).write(webSocket)
+    await hub.ask(webSocket)
     t.match(await (await upstream.next()).head(), { line: /^GET/ })
     const nobody = await relay(t, [await refusingOrigin()])
-    const client = await nobody.dial()
-    client.write(webSocket)
+    const client = await nobody.ask(webSocket)
     t.match(await client.answer(), { status: 503, body: 'sent: false' })
     await client.ended
   },
@@ -297,10 +270,8 @@ void t.test('the end of a tenure cuts it, and nothing stays on a tenure afterwar
   const upstream = await rawUpstream(t)
   const { hub, client, wire } = await joined(t, upstream)
   const tenure = hub.cloud.upstreams[0]?.tenure ?? AbortSignal.abort()
-  const another = await hub.dial()
-  another.write(spdy)
-  const other = await upstream.next()
-  await other.head()
+  const another = await hub.ask(spdy)
+  const other = await upstream.asked()
   other.write(switching('SPDY/3.1'))
   await another.head()
   t.equal(getEventListeners(tenure, 'abort').length, 2)
@@ -325,8 +296,7 @@ void t.test('an exchange that ends ends its tunnel at both ends, and begins none
   const time = new AbortController()
   const reply = await upgrade({ ...exchange, signal: time.signal })
   reply.take(socket, Buffer.alloc(0))
-  const wire = await upstream.next()
-  await wire.head()
+  const wire = await upstream.asked()
   wire.write(switching('SPDY/3.1'))
   await client.head()
   time.abort(new Error('its time is over'))
@@ -345,17 +315,14 @@ void t.test('who does not read is not read for', async (t) => {
 })
 
 void t.test('an upgrade is told by the code that it was answered with', async (t) => {
-  const upstream = await rawUpstream(t)
-  const hub = await relay(t, [upstream.origin])
+  const { upstream, hub } = await oneUpstream(t)
   for (const [answer, code] of [
     [switching('SPDY/3.1'), 101],
     ['HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n', 403],
     ['', 0],
   ] as const) {
-    const client = await hub.dial()
-    client.write(spdy)
-    const wire = await upstream.next()
-    await wire.head()
+    const client = await hub.ask(spdy)
+    const wire = await upstream.asked()
     wire.write(answer)
     if (code > 0) await client.head()
     wire.destroy()
@@ -378,8 +345,8 @@ void t.test('who takes no connections for upgrades is asked last in the end', as
   const upstream = await rawUpstream(t)
   const hub = await relay(t, [await refusingOrigin(), upstream.origin])
   for (let i = 0; i < 5; i++) {
-    ;(await hub.dial()).write(spdy)
-    await (await upstream.next()).head()
+    await hub.ask(spdy)
+    await upstream.asked()
   }
   t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
 })

@@ -11,6 +11,8 @@ export interface RawUpstream {
   readonly connections: readonly Wire[]
   /** The next connection nobody has asked for yet. */
   next(): Promise<Wire>
+  /** The same, once the head of a request has come on it, and was read. */
+  asked(): Promise<Wire>
   /** Listens no more; connections stay. */
   stop(): Promise<void>
 }
@@ -40,16 +42,22 @@ export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUps
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  const next = (): Promise<Wire> =>
+    new Promise((resolve) => {
+      const wire = arrived.shift()
+      if (wire) resolve(wire)
+      else waiting.push(resolve)
+    })
   return {
     origin: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     port,
     connections,
-    next: () =>
-      new Promise((resolve) => {
-        const wire = arrived.shift()
-        if (wire) resolve(wire)
-        else waiting.push(resolve)
-      }),
+    next,
+    async asked() {
+      const wire = await next()
+      await wire.head()
+      return wire
+    },
     stop,
   }
 }
