@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { cursorOf, type Cursor, type Path } from '../codec/cursor.ts'
+import * as resources from '../kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import type { Known, Knowledge, Place } from './knowledge.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type PodReferences,
   type TokenReference,
 } from './references.ts'
-import * as resources from '../kube/resources.ts'
 
 /** What a pod needs of the API server before its containers start, and what is known of it. */
 export interface Needs {

@@ -1,15 +1,15 @@
 import { after, elapsed, jitter, now } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { qualifiedResource } from '../kube/gvk.ts'
+import * as resources from '../kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import { podsOf, type AskedDocument, type KnownCollection, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
 import type { Asked } from './verdict.ts'
-import * as resources from '../kube/resources.ts'
 
 /** A question to the cloud, as the kubelet puts it. */
 export interface Question {

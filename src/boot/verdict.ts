@@ -5,6 +5,7 @@ import type { GVK, GVR } from '../kube/gvk.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
+import * as resources from '../kube/resources.ts'
 import { claimsOf, momentOf } from '../kube/web-token.ts'
 import { StoreFailure } from '../store/store.ts'
 import { keptTokens, tokenName } from '../store/token-name.ts'
@@ -12,7 +13,6 @@ import { podsOf, type Knowledge, type Place } from './knowledge.ts'
 import { cursor, needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, text, whyNotForBoot, type ObjectReference } from './references.ts'
 import type { TokenReference } from './references.ts'
-import * as resources from '../kube/resources.ts'
 
 /**
  * Why something would not be there after a power cut. `missing`: nobody has been told of it; `absent`: the cloud says that there is none;

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../base/clock.ts'
 import { tokenIn } from '../codec/token-request.ts'
 import type { Encoding } from '../kube/media-type.ts'
-import { claimsOf, momentOf } from '../kube/web-token.ts'
-import { keptTokens, podOfToken } from '../store/token-name.ts'
-import type { Audience, ObjectKey, ObjectStore } from '../store/store.ts'
-import type { KeptToken } from './token.ts'
 import { pods } from '../kube/resources.ts'
+import { claimsOf, momentOf } from '../kube/web-token.ts'
+import type { Audience, ObjectKey, ObjectStore } from '../store/store.ts'
+import { keptTokens, podOfToken } from '../store/token-name.ts'
+import type { KeptToken } from './token.ts'
 
 /** How many tokens are kept for one caller: some for each pod of a full node. */
 const mostTokens = 1_024

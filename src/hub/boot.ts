@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { onAbort } from '../base/abort.ts'
 import { elapsed, every, jitter, latest, now } from '../base/clock.ts'
-import { cursorOf } from '../codec/cursor.ts'
 import {
   conditionIn,
   conditionPatch,
@@ -14,9 +13,11 @@ import { referredTo } from '../boot/referred.ts'
 import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
 import type { Access } from '../cache/shared/access.ts'
+import { cursorOf } from '../codec/cursor.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
+import { nodes, pathOf } from '../kube/resources.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { ownComponent } from '../request/component.ts'
@@ -25,7 +26,6 @@ import { node } from '../request/identity.ts'
 import type { NamedObject } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
-import { nodes, pathOf } from '../kube/resources.ts'
 
 export interface BootSurroundings {
   readonly inForce: () => HubConfig

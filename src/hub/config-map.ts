@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { KeptFile } from '../base/kept-file.ts'
 import { now } from '../base/clock.ts'
+import { KeptFile } from '../base/kept-file.ts'
 import { FollowedCollection, type Standing } from '../cache/followed.ts'
 import {
   noClusterSettings,
@@ -13,11 +13,11 @@ import {
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
+import { configMaps } from '../kube/resources.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
-import { configMaps } from '../kube/resources.ts'
 
 export interface ConfigMapSurroundings {
   readonly inForce: () => HubConfig

@@ -17,13 +17,13 @@ import type { GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ReservedPort } from '../kube/node-ports.ts'
 import type { ApiObject } from '../kube/object.ts'
+import { pods } from '../kube/resources.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Noticing } from '../pipeline/taken-over.ts'
 import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './boot.ts'
-import { pods } from '../kube/resources.ts'
 
 /** How pods of this node were shown; beside the cache, which somebody may throw away. */
 export function verdictsOf(

@@ -22,12 +22,12 @@ import {
 } from '../filter/inputs/pool.ts'
 import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import { nodeBuckets, nodePools, poolNameLabel, topologyKeysAnnotation } from '../kube/node-pool.ts'
+import { nodes, services } from '../kube/resources.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { node as nodeIdentity, shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
-import { nodes, services } from '../kube/resources.ts'
 
 export interface InputSurroundings {
   readonly inForce: () => HubConfig

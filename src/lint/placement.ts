@@ -1,8 +1,8 @@
-import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../kube/node-pool.ts'
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
-import type { Context, PoolFacts } from './context.ts'
 import { givenObject, givenText, listAt, objectAt } from '../kube/json-at.ts'
 import { isEmptyTerm } from '../kube/node-affinity.ts'
+import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../kube/node-pool.ts'
+import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
 
 /** Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes tell. */

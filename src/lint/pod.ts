@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../kube/json.ts'
-import type { Path } from './finding.ts'
 import { at, givenObject, givenText, listAt, objectAt, textAt } from '../kube/json-at.ts'
+import type { Path } from './finding.ts'
 
 /** A pod, or the template that pods are made of, wherever it stands. */
 export interface PodSubject {

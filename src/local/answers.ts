@@ -5,15 +5,15 @@ import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { documentKey, objectKey } from '../store/keys.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
 import { refuseNoVersion, refuseOtherVersions, refuseVersionOfGet } from '../store/asked-version.ts'
+import { documentKey, objectKey } from '../store/keys.ts'
+import { withAge, withStaleness } from '../store/staleness.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
+import { toldOfName } from '../store/told-of-name.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from './source.ts'
 import { storedTable } from './tables.ts'
-import { withAge, withStaleness } from '../store/staleness.ts'
-import { toldOfName } from '../store/told-of-name.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub

@@ -8,13 +8,13 @@ import { expired, StatusError } from '../kube/status.ts'
 import { listOptionsOf, type ListOptions } from '../request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { bookmarkMs, lastBookmarkMs, watchLifetimeMs } from '../request/watch-times.ts'
-import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { answerHeaders } from '../store/answers.ts'
 import { newerThan, refuseNoVersion } from '../store/asked-version.ts'
-import { neverCached } from './answers.ts'
 import { withStaleness } from '../store/staleness.ts'
-import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
+import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
+import { neverCached } from './answers.ts'
 import { endsAfter, rankOf } from './return-order.ts'
+import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {

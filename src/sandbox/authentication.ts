@@ -1,5 +1,5 @@
-import type { TLSSocket } from 'node:tls'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { forbidden, StatusError, unauthorized, type StatusDetails } from '../kube/status.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { namedBySelector } from '../request/request-info.ts'

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseYaml } from 'yaml'
 import { parseApiVersion } from '../kube/gvk.ts'
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { givenText } from '../kube/json-at.ts'
 import {
   badRequest,
   requestEntityTooLarge,
@@ -9,7 +10,6 @@ import {
   unsupportedMediaType,
 } from '../kube/status.ts'
 import { fromProtobuf, ProtobufError } from './protobuf.ts'
-import { givenText } from '../kube/json-at.ts'
 
 /** What kube-apiserver takes in one body. */
 const limit = 3 * 1024 * 1024

@@ -1,6 +1,6 @@
 import type { GVR } from '../kube/gvk.ts'
-import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import { at, givenText, listAt } from '../kube/json-at.ts'
+import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
 /** The resources served at a moment: the built-in ones, and those that definitions of custom resources bring. */

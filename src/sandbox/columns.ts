@@ -1,7 +1,7 @@
 import type { Json } from '../kube/json.ts'
+import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
 import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
 import type { Kind } from './kinds.ts'
-import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
 import { printed, type KubeObject } from './object.ts'
 import { podColumns } from './pod-columns.ts'
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../kube/json.ts'
-import type { Kind } from './kinds.ts'
 import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import type { Kind } from './kinds.ts'
 import { printed, withAt } from './object.ts'
 
 /** What kube-apiserver fills in when an object is created, as far as clients of nodes can tell. */

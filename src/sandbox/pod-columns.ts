@@ -1,6 +1,6 @@
 import type { Json } from '../kube/json.ts'
-import { ageColumn, column, nameColumn, none } from './column.ts'
 import { at, givenText, listAt } from '../kube/json-at.ts'
+import { ageColumn, column, nameColumn, none } from './column.ts'
 import { printed, type KubeObject } from './object.ts'
 
 // As kubernetes pkg/printers/internalversion/printers.go shows a pod.

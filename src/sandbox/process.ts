@@ -1,6 +1,6 @@
+import { isTrue } from '../request/request-info.ts'
 import type { SeenRequest } from './requests.ts'
 import type { ChannelStream } from './websocket.ts'
-import { isTrue } from '../request/request-info.ts'
 
 // Channels of exec and attach (apimachinery pkg/util/remotecommand).
 const [stdin, stdout, stderr, failure, closing] = [0, 1, 2, 3, 255]

@@ -1,9 +1,18 @@
-import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../kube/status.ts'
-import type { ResourceRequest } from '../request/request-info.ts'
 import type { JsonObject } from '../kube/json.ts'
+import { givenText } from '../kube/json-at.ts'
+import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../kube/status.ts'
 import { listOptionsOf, versionNumber } from '../request/list-options.ts'
+import type { ResourceRequest } from '../request/request-info.ts'
 import { sendBody, sendStreamHead } from './answer.ts'
+import { decodeObject, readBody } from './body.ts'
 import type { Api, Call } from './call.ts'
+import { hasStatus } from './kinds.ts'
+import { list } from './listing.ts'
+import { contentTypeOf } from './negotiation.ts'
+import { keyOf } from './object.ts'
+import { applied, checkPatchType, isApply, patched } from './patching.ts'
+import type { WriteOptions } from './registry.ts'
+import { encode, renderList, statusGvk } from './render.ts'
 import {
   bodyOf,
   nameOf,
@@ -12,20 +21,11 @@ import {
   warningsOf,
   type ResourceCall,
 } from './resource-call.ts'
-import { decodeObject, readBody } from './body.ts'
-import { hasStatus } from './kinds.ts'
-import { list } from './listing.ts'
-import { contentTypeOf } from './negotiation.ts'
-import { givenText } from '../kube/json-at.ts'
-import { keyOf } from './object.ts'
-import { applied, checkPatchType, isApply, patched } from './patching.ts'
-import type { WriteOptions } from './registry.ts'
-import type { DeleteOptions } from './write-rules.ts'
-import { encode, renderList, statusGvk } from './render.ts'
 import { answerReview, isReview } from './reviews.ts'
 import { selectionOf } from './selection.ts'
 import { answerSubresource } from './subresources.ts'
 import { awaitStart, watch } from './watching.ts'
+import type { DeleteOptions } from './write-rules.ts'
 
 /** False for a group and version nobody serves: such a path is no resource at all. Throws StatusErrors. */
 export async function answerResource(api: Api, call: Call): Promise<boolean> {

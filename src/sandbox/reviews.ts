@@ -1,16 +1,16 @@
+import { now } from '../base/clock.ts'
 import type { JsonObject } from '../kube/json.ts'
+import { givenText, listAt, objectAt } from '../kube/json-at.ts'
 import { methodNotAllowed, StatusError } from '../kube/status.ts'
 import { sendBody } from './answer.ts'
 import type { Api } from './call.ts'
-import { issuer } from './tokens.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
 import { contentTypeOf } from './negotiation.ts'
-import { givenText, listAt, objectAt } from '../kube/json-at.ts'
 import { timestamp } from './object.ts'
 import { encode } from './render.ts'
 import { bodyOf, representationOf, type ResourceCall } from './resource-call.ts'
+import { issuer } from './tokens.ts'
 import type { User } from './users.ts'
-import { now } from '../base/clock.ts'
 
 /** Whether a resource only answers what it is sent. */
 export const isReview = (kind: Kind): boolean =>

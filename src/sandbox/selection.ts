@@ -1,4 +1,4 @@
-import { badRequest, StatusError } from '../kube/status.ts'
+import { at } from '../kube/json-at.ts'
 import { selectableKind, selectableValue } from '../kube/selectable-fields.ts'
 import {
   MalformedSelector,
@@ -7,8 +7,8 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from '../kube/selectors.ts'
+import { badRequest, StatusError } from '../kube/status.ts'
 import type { Kind } from './kinds.ts'
-import { at } from '../kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'
 

@@ -9,8 +9,8 @@ import {
 } from 'node:crypto'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../kube/json.ts'
-import type { KubeObject } from './object.ts'
 import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import type { KubeObject } from './object.ts'
 import type { User } from './users.ts'
 
 export const issuer = 'https://kubernetes.default.svc'

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { JsonObject } from '../kube/json.ts'
 import { badRequest, methodNotAllowed, notFound, StatusError, type Status } from '../kube/status.ts'
 import { admit, statusOf } from './api.ts'
 import type { Api } from './call.ts'
 import { jsonText } from './encoding.ts'
-import type { JsonObject } from '../kube/json.ts'
+import { runProcess } from './process.ts'
 import type { SeenRequest } from './requests.ts'
 import type { User } from './users.ts'
 import { ChannelStream } from './websocket.ts'
-import { runProcess } from './process.ts'
 
 const upgraded = new Set(['exec', 'attach', 'portforward'])
 

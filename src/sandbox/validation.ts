@@ -1,8 +1,8 @@
 import { qualifiedResource } from '../kube/gvk.ts'
-import { invalid, StatusError, type Status, type StatusCause } from '../kube/status.ts'
 import type { JsonObject } from '../kube/json.ts'
-import type { Kind } from './kinds.ts'
 import { givenText, listAt } from '../kube/json-at.ts'
+import { invalid, StatusError, type Status, type StatusCause } from '../kube/status.ts'
+import type { Kind } from './kinds.ts'
 
 /** 422 for one object, worded as apimachinery pkg/api/errors words it. */
 const invalidObject = (kind: Kind, name: string, causes: readonly StatusCause[]): Status =>

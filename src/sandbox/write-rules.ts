@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../kube/json.ts'
+import { at, givenText, objectAt } from '../kube/json-at.ts'
 import { conflict, StatusError } from '../kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
-import { at, givenText, objectAt } from '../kube/json-at.ts'
 import { withAt, type KubeObject } from './object.ts'
 
 export interface DeleteOptions {

@@ -7,12 +7,12 @@ import {
   nodePoolLabel,
 } from '../../kube/node-pool.ts'
 import { invalid, type Status, type StatusCause } from '../../kube/status.ts'
-import { notFoundWarning, type FoundPool } from './lookup.ts'
 import {
   previousAttributesAnnotation,
   readPrevious,
   writePrevious,
 } from '../previous-attributes.ts'
+import { notFoundWarning, type FoundPool } from './lookup.ts'
 
 /** What a mutating webhook makes of an object. */
 export interface Admitted {

@@ -1,8 +1,8 @@
-import { documents } from '../documents.ts'
-import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
-import { placementOf } from '../placement.ts'
-import type { PodRule } from '../rule.ts'
 import { givenText } from '../../kube/json-at.ts'
+import { documents } from '../documents.ts'
+import { placementOf } from '../placement.ts'
+import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
+import type { PodRule } from '../rule.ts'
 
 const policyOf = (pod: PodSubject): string => givenText(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 

@@ -1,7 +1,7 @@
+import { at, givenText } from '../../kube/json-at.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../kube/node-pool.ts'
 import type { PoolFacts } from '../context.ts'
 import { documents } from '../documents.ts'
-import { at, givenText } from '../../kube/json-at.ts'
 import { isExcluded, placementOf } from '../placement.ts'
 import { inMetadata, inSpec, onHostNetwork } from '../pod.ts'
 import type { PodRule } from '../rule.ts'

@@ -1,7 +1,7 @@
 import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { at, givenText, listAt, objectAt, textAt } from '../../kube/json-at.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import { at, givenText, listAt, objectAt, textAt } from '../../kube/json-at.ts'
 import type { ObjectRule } from '../rule.ts'
 
 /** Flags of the kubelet that ended, and with which release. It does not start with a flag that it does not know. */

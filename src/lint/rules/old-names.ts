@@ -1,9 +1,9 @@
-import { hostNetworkLabel } from '../../kube/node-pool.ts'
 import { isList, isObject, type Json } from '../../kube/json.ts'
+import { at } from '../../kube/json-at.ts'
+import { hostNetworkLabel } from '../../kube/node-pool.ts'
 import { isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import { at } from '../../kube/json-at.ts'
 import { inMetadata } from '../pod.ts'
 import type { ObjectRule, PodRule } from '../rule.ts'
 

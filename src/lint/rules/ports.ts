@@ -1,5 +1,5 @@
-import { documents } from '../documents.ts'
 import { at } from '../../kube/json-at.ts'
+import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
 

@@ -1,6 +1,6 @@
+import { at } from '../../kube/json-at.ts'
 import { identityOf, isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
-import { at } from '../../kube/json-at.ts'
 import type { ObjectRule } from '../rule.ts'
 
 export const unchangeable: ObjectRule = {

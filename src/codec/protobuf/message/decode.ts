@@ -1,5 +1,5 @@
-import type { Field, MessageSchema } from '../../schema/schema.ts'
 import type { Json, JsonObject } from '../../../kube/json.ts'
+import type { Field, MessageSchema } from '../../schema/schema.ts'
 import { ProtobufError } from './error.ts'
 import { readFields, readPacked, type WireField } from './reader.ts'
 import { formatTime } from './time.ts'

@@ -1,5 +1,5 @@
-import type { Field, MessageSchema } from '../../schema/schema.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../../kube/json.ts'
+import type { Field, MessageSchema } from '../../schema/schema.ts'
 import { ProtobufError } from './error.ts'
 import { parseTime } from './time.ts'
 import type { BackwardWriter } from './writer.ts'
