@@ -3,6 +3,7 @@ import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policie
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { at, textAt } from '../../src/kube/json-at.ts'
+import { warningsOf } from '../../src/lint/warnings.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/cluster/until.ts'
@@ -56,6 +57,12 @@ void t.test(
     await uninstall(admin, configurations)
     await install(admin, webhooksAsPolicies(actors, { podHostNetwork: true }))
     await t.test('policies in their place', (t) => tryAll(t, plane, 'policies'))
+    const [own, others] = [true, false].map((podHostNetwork) =>
+      webhooksAsPolicies(actors, { podHostNetwork }),
+    )
+    await uninstall(admin, own ?? [])
+    await install(admin, others ?? [])
+    await t.test('policies warn in the words of lint', (t) => warns(t, plane))
 
     await t.test(
       'without any definition of pools, nodes register and are changed all the same',
@@ -125,6 +132,98 @@ async function tryAll(t: Test, plane: ControlPlane, carrier: Carrier): Promise<v
       { seconds: 30 },
     ).catch(() => undefined)
     t.strictSame(differences(wanted, answer), [], each.what)
+  }
+}
+
+/** What policies say is what lint says, where they say anything; nothing is refused by it. */
+async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
+  const context = {
+    pools: new Map([['host', { hostNetwork: true }]]),
+    namespaces: new Map(),
+  }
+  const container = { name: 'a', image: 'a' }
+  const ports = [{ containerPort: 8080 }]
+  const inHost = { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } }
+  const exclude = 'apps.openyurt.io/exclude-host-network-pool'
+  const old = { key: 'nodepool.openyurt.io/host-network', operator: 'NotIn', values: ['true'] }
+  const terms = (...nodeSelectorTerms: Json[]) => ({
+    affinity: {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    },
+  })
+  const cases: [string, JsonObject, JsonObject, string[]][] = [
+    ['nothing', {}, {}, []],
+    ['a host-network pool', inHost, {}, ['no-pod-network']],
+    ['it, and its network', { ...inHost, hostNetwork: true }, {}, ['undeclared-port']],
+    [
+      'it, with names of the cluster',
+      {
+        ...inHost,
+        hostNetwork: true,
+        dnsPolicy: 'ClusterFirstWithHostNet',
+        containers: [{ ...container, ports }],
+      },
+      {},
+      ['cluster-dns-on-host-network-pool'],
+    ],
+    ['it, and is excluded', inHost, { [exclude]: 'true' }, ['never-scheduled']],
+    ['another spelling', {}, { [exclude]: 'True' }, ['exclude-annotation']],
+    ['that it is not excluded', {}, { [exclude]: 'false' }, ['exclude-annotation']],
+    [
+      'both',
+      { hostNetwork: true, dnsPolicy: 'Default', containers: [{ ...container, ports }] },
+      { [exclude]: 'true' },
+      ['exclude-annotation'],
+    ],
+    ['an old label', terms({ matchExpressions: [old] }), {}, ['old-label']],
+    [
+      'a term that matches nothing',
+      terms({}, { matchExpressions: [{ key: 'a', operator: 'Exists' }] }),
+      {},
+      ['affinity-matches-nothing'],
+    ],
+  ]
+  for (const [what, spec, annotations, rules] of cases) {
+    const full = { containers: [container], ...spec }
+    const labels = { app: 'a' }
+    const template = { metadata: { labels, annotations }, spec: full }
+    for (const [path, object] of [
+      ['/api/v1/namespaces/default/pods', { metadata: { name: 'w', annotations }, spec: full }],
+      [
+        '/apis/apps/v1/namespaces/default/deployments',
+        {
+          kind: 'Deployment',
+          metadata: { name: 'w' },
+          spec: { selector: { matchLabels: labels }, template },
+        },
+      ],
+      [
+        '/apis/batch/v1/namespaces/default/cronjobs',
+        {
+          kind: 'CronJob',
+          metadata: { name: 'w' },
+          spec: {
+            schedule: '0 0 * * *',
+            jobTemplate: {
+              spec: { template: { ...template, spec: { ...full, restartPolicy: 'Never' } } },
+            },
+          },
+        },
+      ],
+    ] as const) {
+      const lint = warningsOf(object as unknown as JsonObject, context)
+      const answer = await until(`${what}: ${path}`, async () => {
+        const dry = await admin.post(`${path}?dryRun=All`, object)
+        const named = dry.warnings.map((text) => /\(([a-z-]+)\)$/.exec(text)?.[1])
+        return named.join() === rules.join() && dry
+      })
+      t.equal(answer.status, 201)
+      for (const text of answer.warnings)
+        t.ok(
+          lint.some((each) => text.endsWith(`: ${each}`)),
+          `${what}: ${path.split('/').at(-1)}: ${text}`,
+        )
+    }
   }
 }
 

@@ -68,6 +68,12 @@ export const workloadConditions: readonly MatchCondition[] = [
   },
 ]
 
+/** Pods, and templates of pods, that somebody has written. */
+export const podGuidanceConditions: readonly MatchCondition[] = [
+  ...workloadConditions,
+  { name: 'is-no-mirror-pod', expression: isNoMirror },
+]
+
 /** Pods that may be put on the network of their pool. */
 export const propagatedPodConditions: readonly MatchCondition[] = [
   { name: 'is-no-mirror-pod', expression: isNoMirror },

@@ -14,13 +14,14 @@ import type { Actors } from './node.ts'
 import { isHostNetwork, nodeUpdates, poolWrites } from './policies.ts'
 import { mutating, validating, type Matched } from './policy.ts'
 import { propagationAsPolicies } from './propagation-policy.ts'
+import { warningsAsPolicies } from './warning-policies.ts'
 
 const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
  * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy (Kubernetes 1.36). What the cluster knows besides a
- * request is its NodePools, each of which a policy is asked about; which nodes are in a pool is what the pool's status says. Nobody is
- * warned.
+ * request is its NodePools, each of which a policy is asked about; which nodes are in a pool is what the pool's status says. Of what lint
+ * finds, that is warned of which takes nothing else.
  */
 export const webhooksAsPolicies = (
   actors: Actors,
@@ -30,6 +31,7 @@ export const webhooksAsPolicies = (
   ...nodePolicies(actors),
   ...podPolicies,
   ...(podHostNetwork ? propagationAsPolicies : []),
+  ...warningsAsPolicies(podHostNetwork),
 ]
 
 // One patch each. A JSONPatch's value is of any type, lists and maps in CEL are of one: hence `dyn`.

@@ -11,7 +11,7 @@ export interface Matched {
 export interface PolicyText {
   /** After `nodehub-`; unlike any other policy's. */
   readonly name: string
-  readonly matched: Matched
+  readonly matched: Matched | readonly Matched[]
   readonly conditions?: readonly MatchCondition[]
   /** Names for expressions, in order: later ones may use those before. */
   readonly variables?: readonly (readonly [name: string, expression: string])[]
@@ -22,15 +22,27 @@ export interface PolicyText {
 export interface Validation {
   readonly expression: string
   readonly message: string
+  /** The message put together in CEL, where that succeeds. */
+  readonly messageExpression?: string
   readonly reason?: 'Forbidden' | 'Invalid'
 }
 
 const apiVersion = 'admissionregistration.k8s.io/v1'
 
-/** A ValidatingAdmissionPolicy and its binding. */
+/** A ValidatingAdmissionPolicy that refuses, and its binding. */
 export const validating = (
   text: PolicyText,
   validations: readonly Validation[],
+): readonly object[] => judging(text, validations, 'Deny')
+
+/** One that warns, and refuses nothing. */
+export const warning = (text: PolicyText, validations: readonly Validation[]): readonly object[] =>
+  judging(text, validations, 'Warn')
+
+const judging = (
+  text: PolicyText,
+  validations: readonly Validation[],
+  action: 'Deny' | 'Warn',
 ): readonly object[] => [
   {
     apiVersion,
@@ -38,7 +50,7 @@ export const validating = (
     metadata: { name: `nodehub-${text.name}` },
     spec: { ...specOf(text), validations },
   },
-  binding('ValidatingAdmissionPolicyBinding', text, { validationActions: ['Deny'] }),
+  binding('ValidatingAdmissionPolicyBinding', text, { validationActions: [action] }),
 ]
 
 /** A MutatingAdmissionPolicy and its binding. Each expression is a list of JSONPatch operations. */
@@ -63,22 +75,20 @@ export const mutating = (text: PolicyText, patches: readonly string[]): readonly
  * What becomes of a request where the policy itself fails, as for webhooks. An API server that knows no definition of NodePools would refuse
  * each status of each kubelet.
  */
-const failurePolicyOf = ({ group }: Matched): 'Fail' | 'Ignore' =>
-  group === 'apps.openyurt.io' ? 'Fail' : 'Ignore'
+const failurePolicyOf = (all: readonly Matched[]): 'Fail' | 'Ignore' =>
+  all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
 
 const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyText) => ({
-  failurePolicy: failurePolicyOf(matched),
+  failurePolicy: failurePolicyOf([matched].flat()),
   ...(withPools && { paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' } }),
   matchConstraints: {
     matchPolicy: 'Equivalent',
-    resourceRules: [
-      {
-        apiGroups: [matched.group],
-        apiVersions: [matched.version],
-        operations: matched.operations,
-        resources: matched.resources,
-      },
-    ],
+    resourceRules: [matched].flat().map(({ group, version, operations, resources }) => ({
+      apiGroups: [group],
+      apiVersions: [version],
+      operations,
+      resources,
+    })),
   },
   ...(conditions.length > 0 && { matchConditions: conditions }),
   ...(variables.length > 0 && {

@@ -8,7 +8,7 @@ import { inMetadata } from '../pod.ts'
 import type { ObjectRule, PodRule } from '../rule.ts'
 
 /** Labels of the proposals that no release of OpenYurt sets on a node. */
-const oldLabels = ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode']
+export const oldLabels = ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode']
 
 export const oldLabel: ObjectRule = {
   about: 'object',

@@ -1,0 +1,157 @@
+import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import { oldLabels } from '../../lint/rules/old-names.ts'
+import { all, any, isOneOf, quoted } from './cel.ts'
+import { podGuidanceConditions } from './conditions.ts'
+import { isHostNetwork } from './policies.ts'
+import { warning, type Matched, type Validation } from './policy.ts'
+
+const written = { version: 'v1', operations: ['CREATE', 'UPDATE'] } as const
+
+const matched: readonly Matched[] = [
+  { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
+  { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
+  { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
+]
+
+/** The pod, or the template that pods are made of. One policy is about objects of many kinds: hence `dyn`. */
+const whole = 'dyn(object)'
+const pod = `has(${whole}.spec.jobTemplate) ? ${whole}.spec.jobTemplate.spec.template : has(${whole}.spec.template) ? ${whole}.spec.template : ${whole}`
+
+const spec = 'variables.pod.?spec'
+const onHostNetwork = `${spec}.?hostNetwork.orValue(false)`
+
+const variables = [
+  ['pod', pod],
+  [
+    'exclude',
+    `variables.pod.?metadata.?annotations[?${quoted(excludeAnnotation)}].orValue("without")`,
+  ],
+  [
+    'terms',
+    `${spec}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])`,
+  ],
+  ['pool', `${spec}.?nodeSelector[?${quoted(nodePoolLabel)}].orValue("")`],
+] as const
+
+const expressions = 't.?matchExpressions.orValue([])'
+
+/** A rule of lint by the words that it has there. `holds`: where there is nothing to say. */
+const said = (rule: string, holds: string, message: string): Validation => ({
+  expression: holds,
+  message: `${message} (${rule})`,
+})
+
+/** The same, in words that CEL puts together. */
+const saidOf = (rule: string, holds: string, ...parts: readonly string[]): Validation => ({
+  expression: holds,
+  message: rule,
+  messageExpression: [...parts, quoted(` (${rule})`)].join(' + '),
+})
+
+const declares = (containers: string): string =>
+  `${containers}.exists(c, c.?ports.orValue([]).size() > 0)`
+
+const rules: readonly Validation[] = [
+  saidOf(
+    'exclude-annotation',
+    isOneOf('variables.exclude', ['without', 'true', 'false']),
+    quoted('"'),
+    'string(variables.exclude)',
+    quoted('" has no effect: the annotation must be exactly "true"'),
+  ),
+  said(
+    'exclude-annotation',
+    'variables.exclude != "false"',
+    'only "true" has an effect: leave the annotation out',
+  ),
+  said(
+    'exclude-annotation',
+    any('variables.exclude != "true"', `!${onHostNetwork}`),
+    'the pod is on the host network and needs no pod network: the annotation keeps it off nodes on which it would run',
+  ),
+  said(
+    'undeclared-port',
+    any(
+      `!${onHostNetwork}`,
+      declares(`${spec}.?containers.orValue([])`),
+      declares(
+        `${spec}.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue("") == "Always")`,
+      ),
+    ),
+    'no container declares a port: if one listens, declare it as containerPort, so that no second pod is put on a node where it is taken',
+  ),
+  said(
+    'affinity-matches-nothing',
+    `variables.terms.all(t, ${any(`${expressions}.size() > 0`, 't.?matchFields.orValue([]).size() > 0')})`,
+    'this term matches no node: take it out',
+  ),
+  ...oldLabels.map((label) =>
+    said(
+      'old-label',
+      all(
+        `!(${quoted(label)} in ${spec}.?nodeSelector.orValue({}))`,
+        `!variables.terms.exists(t, ${expressions}.exists(e, e.key == ${quoted(label)}))`,
+      ),
+      `${label} is without effect: the label is ${hostNetworkLabel}, with the value "true"`,
+    ),
+  ),
+]
+
+/** Of pods that ask for a host-network pool by their node selector: which that is stands in `params`. */
+const rulesOfPool: readonly Validation[] = [
+  saidOf(
+    'no-pod-network',
+    any(onHostNetwork, 'variables.exclude == "true"'),
+    quoted('the pod can run in '),
+    'params.metadata.name',
+    quoted(' alone, where there is no pod network: set hostNetwork: true'),
+  ),
+  saidOf(
+    'never-scheduled',
+    'variables.exclude != "true"',
+    quoted('the pod can run in '),
+    'params.metadata.name',
+    quoted(' alone, and the annotation keeps it off: it stays Pending'),
+  ),
+  saidOf(
+    'cluster-dns-on-host-network-pool',
+    any(
+      'variables.exclude == "true"',
+      `${spec}.?dnsPolicy.orValue("") != "ClusterFirstWithHostNet"`,
+    ),
+    quoted('the pod runs in '),
+    'params.metadata.name',
+    quoted(
+      ', a host-network pool, where dnsPolicy ClusterFirstWithHostNet resolves no name: use Default',
+    ),
+  ),
+]
+
+/**
+ * Warnings to who writes pods, or what pods are made of, as policies: those rules of lint that can be said of a pod alone, or of it and of the
+ * host-network pool that its node selector names. `podHostNetwork`: pods of that pool are given its network, and nothing is said of it.
+ */
+export const warningsAsPolicies = (podHostNetwork: boolean): readonly object[] => [
+  ...warning(
+    { name: 'pod-guidance', matched, conditions: podGuidanceConditions, variables },
+    rules,
+  ),
+  ...warning(
+    {
+      name: 'pod-guidance-of-pool',
+      matched,
+      withPools: true,
+      conditions: [
+        ...podGuidanceConditions,
+        { name: 'is-host-network-pool', expression: `${isHostNetwork} == true` },
+      ],
+      variables: [...variables],
+    },
+    rulesOfPool
+      .filter(({ message }) => !podHostNetwork || message !== 'no-pod-network')
+      .map((rule) => ({
+        ...rule,
+        expression: any('variables.pool != params.metadata.name', rule.expression),
+      })),
+  ),
+]
