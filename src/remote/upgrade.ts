@@ -1,4 +1,4 @@
-import { Agent as PlainAgent, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { Agent as AnyAgent, ClientRequest, IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,6 +7,7 @@ import util from 'node:util'
 import type HttpProxy from 'http-proxy'
 import { onAbort } from '../base/abort.ts'
 import { elapsed, unlessClosed } from '../base/clock.ts'
+import { Agent as PlainAgent } from '../base/node-http.ts'
 import type { Connections } from '../client/connections.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
@@ -109,7 +110,7 @@ async function connect(
 }
 
 /** An agent that gives out one connection, which has been made already. */
-function handing(socket: Socket, origin: string): PlainAgent {
+function handing(socket: Socket, origin: string): AnyAgent {
   const agent = origin.startsWith('https:')
     ? new TlsAgent({ keepAlive: false })
     : new PlainAgent({ keepAlive: false })

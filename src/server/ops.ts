@@ -1,5 +1,5 @@
-import { createServer } from 'node:http'
 import { after } from '../base/clock.ts'
+import { createServer } from '../base/node-http.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLoopback, strangeTo } from '../request/own-host.ts'
 import { ConnectionLimit } from './connection-limit.ts'

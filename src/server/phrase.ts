@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../base/node-http.ts'
 
 /** Reason phrases in which Go's net/http, and so an API server, differs from Node. */
 const ofGo: Readonly<Record<number, string>> = {
