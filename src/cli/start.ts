@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { followConfig } from '../config/config-follower.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
+import { keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
@@ -42,6 +44,7 @@ ${elsewhere}`,
     })
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
+    keepCompiledCode(join(result.config.rootDir, 'compiled'))
     const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
     const exit = (code: ExitCode): never => process.exit(code)
     // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still holds open.

@@ -1,0 +1,66 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { plainNode } from '../kit/cluster/plain-node.ts'
+
+const kept = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'cli', 'compiled-code.ts'))
+
+/** What a process that keeps its code in `folder` says of where that is; '' where it keeps none. */
+function keptBy(directory: string, folder: string): string {
+  const program = join(directory, 'program.mjs')
+  writeFileSync(
+    program,
+    `import { getCompileCacheDir } from 'node:module'
+     import { keepCompiledCode } from ${JSON.stringify(kept.href)}
+     keepCompiledCode(${JSON.stringify(folder)})
+     await import('./code.mjs')
+     process.stdout.write(getCompileCacheDir() ?? '')`,
+  )
+  writeFileSync(join(directory, 'code.mjs'), 'export const some = () => 1')
+  const [command, args] = plainNode(program)
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+}
+
+void t.test('compiled code is kept when a process ends, closed to others', async (t) => {
+  const directory = t.testdir()
+  const folder = join(directory, 'state', 'compiled')
+  const inUse = keptBy(directory, folder)
+  t.strictSame(
+    readdirSync(folder).map((name) => join(folder, name)),
+    [inUse],
+  )
+  t.equal(readdirSync(inUse).length, 1)
+  t.equal(statSync(folder).mode & 0o777, 0o700)
+})
+
+void t.test('what another release of Node has left goes', async (t) => {
+  const directory = t.testdir({ compiled: { 'v1.0.0-x64-1': { code: 'old' } } })
+  const folder = join(directory, 'compiled')
+  chmodSync(folder, 0o700)
+  const inUse = keptBy(directory, folder)
+  t.strictSame(
+    readdirSync(folder).map((name) => join(folder, name)),
+    [inUse],
+  )
+})
+
+void t.test('no code is taken from where others may write', async (t) => {
+  const directory = t.testdir()
+  const folder = join(directory, 'compiled')
+  mkdirSync(folder)
+  chmodSync(folder, 0o777)
+  t.equal(keptBy(directory, folder), '')
+  t.strictSame(readdirSync(folder), [])
+})
+
+void t.test('where nothing can be kept the code runs all the same', async (t) => {
+  const directory = t.testdir({ file: '' })
+  for (const folder of [join(directory, 'file', 'compiled'), '/proc/nowhere/compiled']) {
+    t.equal(keptBy(directory, folder), '')
+    t.notOk(existsSync(folder))
+  }
+})
