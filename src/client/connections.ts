@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { Client, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { after, afterAwake } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
@@ -8,6 +8,7 @@ import { CredentialSet } from './credential-set.ts'
 import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
 import { plainOptions, type Protocol, type Request } from './server-connections.ts'
 import { usualPace, type Pace } from './pace.ts'
+import { undici } from './undici.ts'
 
 class NoAnswerInTime extends Error {
   readonly code = 'ERR_NO_ANSWER'
@@ -112,7 +113,7 @@ export class Connections implements AsyncDisposable {
    */
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
-    const client = new Client(origin, {
+    const client = new undici.Client(origin, {
       ...plainOptions,
       // For a socket that is left behind: the patience below is what counts, and this one counts all time.
       connect: dialer(credentials, 'http/1.1', 2 * withinMs),
@@ -123,13 +124,11 @@ export class Connections implements AsyncDisposable {
       () => void client.destroy(new NoAnswerInTime(origin, withinMs)),
     )
     try {
-      const { statusCode, body } = await client.request({
+      return await statusOf(client, {
         method: 'GET',
         path,
         headers: authorization === undefined ? {} : { authorization },
       })
-      await body.dump()
-      return statusCode
     } finally {
       await client.destroy()
     }
@@ -148,6 +147,24 @@ export class Connections implements AsyncDisposable {
     await Promise.all([this.#node, this.#caller, ...this.#retired].map((set) => set.destroy()))
   }
 }
+
+/** Of an answer that has come to its end, or has been broken off behind its head. */
+const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Promise<number> =>
+  new Promise((resolve, reject) => {
+    let status: number | undefined
+    client.dispatch(request, {
+      onRequestStart: () => undefined,
+      onResponseStart: (_controller, code) => {
+        if (code >= 200) status = code
+      },
+      onResponseData: () => undefined,
+      onResponseEnd: () => resolve(status ?? 0),
+      onResponseError: (_controller, cause) => {
+        if (status === undefined) reject(cause)
+        else resolve(status)
+      },
+    })
+  })
 
 /** What a caller's connection needs to trust the upstream, and nothing that would speak for the node. */
 const withoutIdentity = ({ ca, serverName }: Credentials): Credentials => ({

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { buildConnector } from 'undici'
+import type { buildConnector } from 'undici'
 import type { Credentials } from '../config/credentials.ts'
+import { undici } from './undici.ts'
 
 /** TCP's own probes, below the time after which NATs forget an idle connection (a minute and up). */
 export const keepAliveProbeMs = 30_000
@@ -34,7 +35,7 @@ export function dialer(
   offer: Offer,
   timeoutMs: number = connectMs,
 ): buildConnector.connector {
-  const connect = buildConnector({
+  const connect = undici.buildConnector({
     ...tlsOf(credentials),
     allowH2: offer !== 'http/1.1',
     preferH2: true,

@@ -1,11 +1,12 @@
 import type { TLSSocket } from 'node:tls'
-import { Pool, type buildConnector, type Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher, Pool } from 'undici'
 import { jitter, turn } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import { dialer } from './dial.ts'
 import { EndableRequest } from './endable-request.ts'
 import type { Pace } from './pace.ts'
 import { Sessions } from './sessions.ts'
+import { undici } from './undici.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
@@ -33,7 +34,7 @@ export class ServerConnections {
   #spare: TLSSocket | undefined
 
   constructor(origin: string, credentials: Credentials, pace: Pace) {
-    this.#pool = new Pool(origin, {
+    this.#pool = new undici.Pool(origin, {
       ...plainOptions,
       keepAliveTimeout: pace.idleMs,
       keepAliveMaxTimeout: pace.idleMs,
