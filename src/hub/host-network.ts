@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../base/clock.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
@@ -58,23 +59,33 @@ function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | und
   return found
 }
 
+/** More pods than a node has. */
+const mostLookedAt = 1_000
+
 /**
  * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are kept: with the first of them verdicts
  * begin to be kept, and filters act.
  */
-export const noticingOf =
-  ({ nodeName }: HubConfig, verdicts: KeptVerdicts): Noticing =>
-  ({ component, info }) => {
+export function noticingOf({ nodeName }: HubConfig, verdicts: KeptVerdicts): Noticing {
+  /** At which version each was found not to be propagated: a list mostly shows what was shown before. */
+  const lookedAt = new LRUCache<string, string>({ max: mostLookedAt })
+  return ({ component, info }) => {
     if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
     if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
     return (gvk, encoding, object) => {
+      const { uid, resourceVersion } = object
+      if (uid !== '' && lookedAt.get(uid) === resourceVersion) return false
       const pod = cursorOf(encoding, gvk, object)
-      if (!isPropagated(pod, nodeName)) return false
+      if (!isPropagated(pod, nodeName)) {
+        lookedAt.set(uid, resourceVersion)
+        return false
+      }
       // Whoever comes again waits for it.
-      verdicts.settle([[object.uid, 'propagated']])?.catch(() => undefined)
+      verdicts.settle([[uid, 'propagated']])?.catch(() => undefined)
       return true
     }
   }
+}
 
 /** What cannot be read is others' to find. The status, which mostly decides, is less to go through than what was asked for. */
 function isPropagated(pod: Cursor, nodeName: string): boolean {
