@@ -2,16 +2,14 @@ import type { Logger } from 'pino'
 import { allFilters } from '../../filters/index.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import type { Asked, Chain, FilterChain } from '../filter/chain.ts'
-import type { ChainState } from '../filter/chain-state.ts'
+import type { Chain, FilterChain } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters, type AddedComponents } from '../filter/filters.ts'
 import type { NetworkVerdicts } from '../filter/host-network/verdicts.ts'
 import { nothingKnown, type InputName, type Inputs } from '../filter/inputs.ts'
-import { qualifiedResource, type GVR } from '../kube/gvk.ts'
+import { qualifiedResource } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { OwedHooks } from '../pipeline/filtered-watch.ts'
-import type { ResourceVerb } from '../request/request-info.ts'
 import { FailureLog } from './failure-log.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
@@ -43,18 +41,12 @@ export class EnabledFilters implements FilterChain, Disposable {
     this.#failures[Symbol.dispose]()
   }
 
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined {
-    return this.#filters.chainFor(component, gvr, verb, asked)
+  chainFor(...asked: Parameters<FilterChain['chainFor']>): Chain | undefined {
+    return this.#filters.chainFor(...asked)
   }
 
-  chainOf(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    state: ChainState,
-    asked?: Asked,
-  ): Chain | undefined {
-    return this.#filters.chainOf(component, gvr, verb, state, asked)
+  chainOf(...asked: Parameters<FilterChain['chainOf']>): Chain | undefined {
+    return this.#filters.chainOf(...asked)
   }
 
   onChange(act: () => void): Disposable {
