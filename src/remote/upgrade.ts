@@ -9,8 +9,9 @@ import { onAbort } from '../base/abort.ts'
 import { elapsed, unlessClosed } from '../base/clock.ts'
 import { Agent as PlainAgent } from '../base/node-http.ts'
 import type { Connections } from '../client/connections.ts'
+import { closingHead } from '../exchange/closing-head.ts'
 import type { Exchange, UpgradeReply } from '../exchange/exchange.ts'
-import type { HeaderList } from '../exchange/headers.ts'
+import { HeaderList } from '../exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { Unreachable } from './forward.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
@@ -160,16 +161,10 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
     request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
-      tellers.get(socket)?.(response.statusCode ?? 0)
-      const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`]
-      for (let i = 0; i < response.rawHeaders.length; i += 2) {
-        const name = response.rawHeaders[i] ?? ''
-        // The body has lost its chunks on the way here; its end is the end of the connection.
-        if (/^(transfer-encoding|connection|keep-alive)$/i.test(name)) continue
-        lines.push(`${name}: ${response.rawHeaders[i + 1]}`)
-      }
-      lines.push('Connection: close', '', '')
-      socket.write(lines.join('\r\n'), 'latin1')
+      const { statusCode = 0, statusMessage = '' } = response
+      tellers.get(socket)?.(statusCode)
+      const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
+      socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
       response.pipe(socket)
       socket.once('finish', () => unlessClosed(socket, lingerMs, () => socket.destroy()))
       response.once('close', () => {
@@ -178,6 +173,9 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
     })
   })
 }
+
+/** The body has lost its chunks on the way here; its end is the end of the connection. */
+const ofFraming = new Set(['transfer-encoding', 'connection', 'keep-alive'])
 
 /**
  * Shows a client that the answer broke off. The end of the connection is the end of the body here, so that only a reset says that some is

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { unlessClosed } from '../base/clock.ts'
+import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
@@ -217,12 +218,8 @@ async function answerUpgrade(
     return
   }
   if (reply.kind === 'bytes') throw new Error('a stream of bytes cannot answer an upgrade')
-  const lines = [`HTTP/1.1 ${reply.status} ${reasonPhrase(reply.status)}`]
-  for (let i = 0; i < reply.headers.raw.length; i += 2) {
-    lines.push(`${reply.headers.raw[i]}: ${reply.headers.raw[i + 1]}`)
-  }
-  lines.push('Connection: close', '', '')
-  socket.write(lines.join('\r\n'), 'latin1')
+  const { status, headers } = reply
+  socket.write(closingHead(status, reasonPhrase(status), headers), 'latin1')
   endWith(socket, request.method === 'HEAD' ? '' : reply.body)
   // Nobody reads what the client still sends, but its end is seen only after that.
   socket.resume()
