@@ -27,6 +27,7 @@ import {
 } from './filtered-watch.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { judgingParts } from './partial-look.ts'
+import { unreadWatch } from './unread-watch.ts'
 
 /**
  * A watch as its filters leave it. One that goes on from what its client was shown under another state of the filters begins with what looks
@@ -57,9 +58,10 @@ export async function resumedWatch(
   if (isTracked && debt.length === 0) await shown.show(audience, stateOf(chain), from)
   const ending = new AbortController()
   follow(exchange.signal, ending)
-  const reply = await next({ ...exchange, signal: ending.signal })
+  const unread = await next({ ...exchange, signal: ending.signal })
   const onChange = (act: () => void): Disposable => filters.onChange(act)
-  if (reply.kind === 'bytes' && !chain) return endedByFilters(reply, onChange, chainNow)
+  if (unread.kind === 'bytes' && !chain) return endedByFilters(unread, onChange, chainNow)
+  const reply = unread.kind === 'bytes' ? unreadWatch(unread, form) : unread
   if (reply.kind !== 'watch') return reply
   const watch = new FilteredWatch({
     reply,

@@ -22,15 +22,18 @@ import type { ResourceRequest, ResourceVerb } from '../request/request-info.ts'
 /** What is longer passes as it came: API servers take objects of 3 MiB, etcd of 1.5. */
 const mostBytes = 16 * 1024 * 1024
 
-/** Verbs whose answers show one object, or those that were deleted together. */
+/** Verbs whose answers show one object, or several. */
 const verbs: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>([
   'get',
+  'list',
   'create',
   'update',
   'patch',
   'delete',
   'deletecollection',
 ])
+
+const ofSeveral: ReadonlySet<string> = new Set<ResourceVerb>(['list', 'deletecollection'])
 
 /** Subresources whose answers show the object itself. */
 const ofObject: ReadonlySet<string | undefined> = new Set([
@@ -45,8 +48,8 @@ export const mayShowObject = ({ verb, subresource }: ResourceRequest): boolean =
   verbs.has(verb) && ofObject.has(subresource)
 
 /**
- * The object in an answer that was not recorded, as those to most writes are not, or the list of those that were deleted together; the
- * answer as it came where there is none in it. Throws a `BrokenAnswer`.
+ * The object, or the list of them, in an answer that was not recorded, as those to most writes are not, nor what is indented for people or
+ * asked for in another's name; the answer as it came where there is none in it. Throws a `BrokenAnswer`.
  */
 export async function unreadObject(
   reply: BytesReply,
@@ -68,7 +71,7 @@ export async function unreadObject(
       ? { ...reply, kind: 'body', body: joined(arriving.seen()) }
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {
-    if (exchange.info.verb === 'deletecollection') {
+    if (ofSeveral.has(exchange.info.verb)) {
       return listIn(body, form, asItCame) ?? asItCame
     }
     const read = readObject(form.encoding, form.shape, body)

@@ -91,6 +91,26 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`what nobody records is filtered like the rest: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    for (const name of ['a', 'hidden']) cloud.sandbox.create(services, service(name, '10.96.0.9'))
+    const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
+    const client = hub.as('kube-proxy', { encoding })
+    const listed = await client.list(`${allServices}?pretty=true`)
+    t.strictSame(listed.names, ['default/a'])
+    t.equal(at(objectOf(listed.answer), 'items', 0, 'spec', 'externalName'), 'marked')
+    const { resourceVersion } = listed
+    const watch = await client.watch(`${allServices}?pretty=true`, { resourceVersion })
+    cloud.sandbox.update(services, service('hidden', '10.96.0.10'))
+    cloud.sandbox.update(services, service('a', '10.96.0.10'))
+    const shown = await watch.take(2)
+    // What it was before is not known: it does no harm to who has never seen it.
+    t.match(shown[0], { type: 'DELETED', object: { metadata: { name: 'hidden' } } })
+    t.match(shown[1], { type: 'MODIFIED', object: { spec: { externalName: 'marked' } } })
+  })
+}
+
 void t.test('what is deleted is shown as it was where a filter cannot settle it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(services, service('a', '10.96.0.9'))
