@@ -44,7 +44,8 @@ const mostEras = 4
 
 /**
  * Under which states of its chain each audience was shown its collection, and from which version on: from that, and from the version that a
- * client goes on from, it follows what the client holds. Kept in `file`, on the disk before anything is shown under a state; without a file,
+ * client goes on from, it follows what the client holds. Two clients of one audience at the same version cannot be told apart: where the first
+ * was told of a change of state, or listed after it, the second counts as told, too, until it is further. Kept in `file`, on the disk before anything is shown under a state; without a file,
  * for this process. Disposing waits until all is written.
  */
 export class Shown implements AsyncDisposable {
