@@ -141,14 +141,27 @@ void t.test(
   },
 )
 
-void t.test('F16: failing over to an API server that lags takes nobody back', async (t) => {
+const threePods = (cloud: CloudServer): void => cloud.addPods('a', 'b', 'c')
+
+/** A cloud, once it is filled, and a second API server of it that lags by so many versions and is asked after it, or before. */
+async function oneBehind(
+  t: Teardown,
+  versions: number,
+  fill: (cloud: CloudServer) => void,
+  { asked }: { asked: 'first' | 'last' } = { asked: 'last' },
+) {
   const cloud = await startCloud(t, { freshnessMs: 20 })
-  cloud.addPods('a', 'b', 'c')
-  const behind = await cloud.sandbox.lag(2)
+  fill(cloud)
+  const behind = await cloud.sandbox.lag(versions)
   t.teardown(() => behind[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
+  const upstreams = asked === 'last' ? [cloud, behind] : [behind, cloud]
+  const hub = await startTestHub(t, { upstreams, flags: ['--lb-mode=priority'] })
   await hub.online()
-  const kubelet = hub.as('kubelet')
+  return { cloud, hub, kubelet: hub.as('kubelet') }
+}
+
+void t.test('F16: failing over to an API server that lags takes nobody back', async (t) => {
+  const { cloud, kubelet } = await oneBehind(t, 2, threePods)
   t.equal((await kubelet.list(anyPods)).names.length, 3)
   await cloud.unplug()
   const late = await kubelet.list(anyPods)
@@ -173,13 +186,7 @@ const anyWatchList =
   '/api/v1/pods?allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0'
 
 void t.test('F16: a WatchList of any age takes nobody back either', async (t) => {
-  const cloud = await startCloud(t, { freshnessMs: 20 })
-  cloud.addPods('a', 'b', 'c')
-  const behind = await cloud.sandbox.lag(2)
-  t.teardown(() => behind[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
+  const { cloud, kubelet } = await oneBehind(t, 2, threePods)
   t.equal((await kubelet.list(anyPods)).names.length, 3)
   await cloud.unplug()
   const shown = await kubelet.send(`${anyWatchList}&watch=true&timeoutSeconds=1`)
@@ -187,14 +194,10 @@ void t.test('F16: a WatchList of any age takes nobody back either', async (t) =>
 })
 
 void t.test('F16: a get of any age takes nobody back either', async (t) => {
-  const cloud = await startCloud(t, { freshnessMs: 20 })
-  cloud.addPods('a')
-  cloud.touch(pods, 'a', 'default')
-  const behind = await cloud.sandbox.lag(1)
-  t.teardown(() => behind[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
+  const { cloud, kubelet } = await oneBehind(t, 1, (cloud) => {
+    cloud.addPods('a')
+    cloud.touch(pods, 'a', 'default')
+  })
   const { version } = cloud.sandbox
   await kubelet.list(anyPods)
   await cloud.unplug()
@@ -204,13 +207,7 @@ void t.test('F16: a get of any age takes nobody back either', async (t) => {
 })
 
 void t.test('F16: where one lags, the next is asked', async (t) => {
-  const cloud = await startCloud(t, { freshnessMs: 20 })
-  cloud.addPods('a', 'b', 'c')
-  const behind = await cloud.sandbox.lag(2)
-  t.teardown(() => behind[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [behind, cloud], flags: ['--lb-mode=priority'] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
+  const { cloud, hub, kubelet } = await oneBehind(t, 2, threePods, { asked: 'first' })
   const { version } = cloud.sandbox
   t.equal((await kubelet.list('/api/v1/pods')).resourceVersion, version)
   const atLeast = `/api/v1/pods?resourceVersion=${version}`
