@@ -154,6 +154,12 @@ async function patch(api: Api, call: ResourceCall): Promise<void> {
   const body = await readBody(request)
   const options = writeOptionsOf(call)
   const old = api.registry.find(kind, info.namespace, name)
+  const change = (wanted: JsonObject): void => {
+    const { namespace } = info
+    const of = ownSubresource(call)
+    const { object } = api.registry.update(kind, namespace, name, wanted, options, of)
+    sendObject(call, object, 200, representation)
+  }
   if (isApply(type)) {
     const manager = info.query.get('fieldManager') ?? ''
     const wanted = { metadata: {}, ...applied(kind, old, body, manager) }
@@ -163,28 +169,11 @@ async function patch(api: Api, call: ResourceCall): Promise<void> {
       sendObject(call, object, 201, representation)
       return
     }
-    const { object } = api.registry.update(
-      kind,
-      info.namespace,
-      name,
-      wanted,
-      options,
-      ownSubresource(call),
-    )
-    sendObject(call, object, 200, representation)
+    change(wanted)
     return
   }
   const current = old ?? api.registry.get(kind, info.namespace, name)
-  const wanted = patched(kind, current, body, type)
-  const { object } = api.registry.update(
-    kind,
-    info.namespace,
-    name,
-    wanted,
-    options,
-    ownSubresource(call),
-  )
-  sendObject(call, object, 200, representation)
+  change(patched(kind, current, body, type))
 }
 
 /** Kinds of which a delete shows the object, not a Status. */
