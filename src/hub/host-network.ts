@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../base/clock.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
@@ -68,7 +67,7 @@ const mostLookedAt = 1_000
  */
 export function noticingOf({ nodeName }: HubConfig, verdicts: KeptVerdicts): Noticing {
   /** At which version each was found not to be propagated: a list mostly shows what was shown before. */
-  const lookedAt = new LRUCache<string, string>({ max: mostLookedAt })
+  const lookedAt = new Map<string, string>()
   return ({ component, info }) => {
     if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
     if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
@@ -77,6 +76,7 @@ export function noticingOf({ nodeName }: HubConfig, verdicts: KeptVerdicts): Not
       if (uid !== '' && lookedAt.get(uid) === resourceVersion) return false
       const pod = cursorOf(encoding, gvk, object)
       if (!isPropagated(pod, nodeName)) {
+        if (lookedAt.size >= mostLookedAt && !lookedAt.has(uid)) lookedAt.clear()
         lookedAt.set(uid, resourceVersion)
         return false
       }
