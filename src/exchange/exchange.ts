@@ -1,4 +1,5 @@
 import type { Duplex, Readable } from 'node:stream'
+import type { Signal } from '../base/abort.ts'
 import type { ListStream } from '../codec/list.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { GVK } from '../kube/gvk.ts'
@@ -43,7 +44,7 @@ export interface Incoming {
   /** Whether the client asks to change the protocol of its connection (WebSocket, SPDY). */
   readonly upgrade: boolean
   /** Aborts when the client has gone: whatever works for it stops. */
-  readonly signal: AbortSignal
+  readonly signal: Signal
 }
 
 /** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */

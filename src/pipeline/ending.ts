@@ -1,11 +1,11 @@
-import { follow } from '../base/abort.ts'
+import { follow, LightAbort } from '../base/abort.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import type { StatusError } from '../kube/status.ts'
 
 /** Lets a layer end a request whose client still waits. */
 export class Ending {
   readonly #exchange: Exchange
-  readonly #abort = new AbortController()
+  readonly #abort = new LightAbort()
   readonly #ended = Promise.withResolvers<never>()
 
   constructor(exchange: Exchange) {

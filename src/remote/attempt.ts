@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { onAbort } from '../base/abort.ts'
+import { onAbort, type Signal } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../exchange/exchange.ts'
@@ -72,7 +72,7 @@ export function attempt(
   outgoing: Outgoing,
   upstream: Upstream,
   connections: Connections,
-  giveUp?: AbortSignal,
+  giveUp?: Signal,
 ): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
     const { exchange, credential, url, headers } = outgoing
@@ -132,7 +132,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   constructor(
     { exchange, repeatable }: Outgoing,
     upstream: Upstream,
-    giveUp: AbortSignal | undefined,
+    giveUp: Signal | undefined,
     resolve: (reply: UpstreamReply) => void,
     reject: (cause: NoAnswer) => void,
   ) {
@@ -142,8 +142,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#watch = isWatch(exchange.info)
     this.#resolve = resolve
     this.#reject = reject
-    const stop = (signal: AbortSignal): Disposable =>
-      onAbort(signal, () => this.#stop(signal.reason))
+    const stop = (signal: Signal): Disposable => onAbort(signal, () => this.#stop(signal.reason))
     this.#patience = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
     this.#links = [stop(exchange.signal), stop(upstream.tenure)]
     // One of them may have aborted before.

@@ -1,3 +1,4 @@
+import { LightAbort } from '../base/abort.ts'
 import { after, elapsed } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import type { BytesReply, Exchange } from '../exchange/exchange.ts'
@@ -147,7 +148,7 @@ async function patiently(
   connections: Connections,
   repeatable: boolean,
 ): Promise<UpstreamReply> {
-  const giveUp = new AbortController()
+  const giveUp = new LightAbort()
   const silent = (): void => giveUp.abort(new Silence(upstream.origin))
   using _others = upstream.onSilence(silent)
   using _silence = eachSilence(upstream.silent ? 0 : silenceMs, async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { LightAbort, type Signal } from '../base/abort.ts'
 import { unlessClosed } from '../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming } from '../exchange/exchange.ts'
@@ -126,7 +127,7 @@ function answerRequest(
   response: ServerResponse,
   service: Served,
 ): Promise<void> {
-  const gone = new AbortController()
+  const gone = new LightAbort()
   const serving = service.connections.serving(request.socket)
   const end = (): void => {
     underWay.delete(here)
@@ -207,7 +208,7 @@ async function answerUpgrade(
   { handler }: Served,
   activity: Activity,
 ): Promise<void> {
-  const gone = new AbortController()
+  const gone = new LightAbort()
   socket.once('close', () => gone.abort(clientGone))
   socket.on('error', () => socket.destroy())
   const reply = await handler(incoming(request, true, gone.signal))
@@ -225,7 +226,7 @@ async function answerUpgrade(
   socket.resume()
 }
 
-function incoming(request: IncomingMessage, upgrade: boolean, signal: AbortSignal): Incoming {
+function incoming(request: IncomingMessage, upgrade: boolean, signal: Signal): Incoming {
   return {
     id: requestId(),
     method: request.method ?? 'GET',

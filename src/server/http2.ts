@@ -6,6 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
+import { LightAbort } from '../base/abort.ts'
 import { elapsed, every, unlessClosed } from '../base/clock.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
@@ -129,7 +130,7 @@ export class Http2Connections implements Closing {
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
       return refuseStream(stream, badRequest('the request could not be understood'))
     }
-    const gone = new AbortController()
+    const gone = new LightAbort()
     stream.once('close', () => gone.abort(clientGone))
     stream.once('finish', () => {
       gone.abort(clientGone)

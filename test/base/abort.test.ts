@@ -1,6 +1,6 @@
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import t from 'tap'
-import { follow, onAbort } from '../../src/base/abort.ts'
+import { follow, LightAbort, onAbort } from '../../src/base/abort.ts'
 
 void t.test('a child aborts with its parent, for the same reason', async (t) => {
   const parent = new AbortController()
@@ -51,3 +51,45 @@ void t.test(
     t.equal(calls, 2)
   },
 )
+
+void t.test('what aborts without an event tells as an AbortController does', async (t) => {
+  const light = new LightAbort()
+  const { signal } = light
+  const told: string[] = []
+  onAbort(signal, () => told.push('first'))
+  const second = onAbort(signal, () => told.push('second'))
+  onAbort(signal, () => second[Symbol.dispose]())
+  onAbort(signal, () => told.push('third'))[Symbol.dispose]()
+  const child = new AbortController()
+  follow(signal, child)
+  signal.throwIfAborted()
+  t.equal(signal.aborted, false)
+  light.abort('over')
+  light.abort('again')
+  t.strictSame(told, ['first', 'second'])
+  t.equal(signal.aborted, true)
+  t.equal(signal.reason, 'over')
+  t.equal(child.signal.reason, 'over')
+  t.throws(() => signal.throwIfAborted(), 'over')
+  onAbort(signal, () => told.push('late'))
+  t.equal(told.at(-1), 'late')
+})
+
+void t.test('an act that fails keeps no other from being done', async (t) => {
+  const light = new LightAbort()
+  const failed = once(process, 'uncaughtException')
+  let done = false
+  onAbort(light.signal, () => {
+    throw new Error('an act failed')
+  })
+  onAbort(light.signal, () => {
+    done = true
+  })
+  const guards = process.listeners('uncaughtException').slice(0, -1)
+  for (const guard of guards) process.off('uncaughtException', guard)
+  light.abort('over')
+  const [cause] = (await failed) as [Error]
+  for (const guard of guards) process.on('uncaughtException', guard)
+  t.equal(cause.message, 'an act failed')
+  t.equal(done, true)
+})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Signal } from '../../src/base/abort.ts'
 import { onAbort } from '../../src/base/abort.ts'
 import { FollowedCollection, type Standing } from '../../src/cache/followed.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
@@ -75,7 +76,7 @@ const bookmark = (resourceVersion: string): WatchEvent => ({
 })
 
 /** A watch that stays open until it is given up. */
-async function* open(signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
+async function* open(signal: Signal): AsyncGenerator<readonly WatchEvent[]> {
   yield []
   const { promise, resolve } = Promise.withResolvers<void>()
   using _left = onAbort(signal, resolve)

@@ -1,3 +1,4 @@
+import type { Signal } from '../../src/base/abort.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
 import { componentOf } from '../../src/request/component.ts'
@@ -8,7 +9,7 @@ import { parseRequestInfo } from '../../src/request/request-info.ts'
 export interface Described {
   readonly method?: string
   readonly headers?: Record<string, string>
-  readonly signal?: AbortSignal
+  readonly signal?: Signal
   readonly upgrade?: boolean
 }
 

@@ -1,3 +1,4 @@
+import type { Signal } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { listen, type ListenerOptions, type ProxyListener } from '../../src/server/listener.ts'
@@ -65,7 +66,7 @@ export const get = (path = '/', ...fields: string[]): string =>
 export const upgrading = get('/', 'Connection: Upgrade', 'Upgrade: SPDY/3.1')
 
 /** Resolves with the reason when `signal` aborts. */
-export const aborted = (signal: AbortSignal): Promise<unknown> =>
+export const aborted = (signal: Signal): Promise<unknown> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(signal.reason)
     else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })

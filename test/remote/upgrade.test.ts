@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { Secret } from '../../src/base/secret.ts'
 import { upgrader } from '../../src/remote/upgrade.ts'
+import { aborted } from '../kit/listener.ts'
 import { fillSocket } from '../kit/wire/fill.ts'
 import { rawUpstream, refusingOrigin, type RawUpstream } from '../kit/wire/upstream.ts'
 import { valuesOf, type Teardown, type Wire } from '../kit/wire/wire.ts'
@@ -124,7 +125,7 @@ void t.test('a refusal goes back as it came: code, fields in order and case, bod
     t.equal(answer.body, '{"a":"b"}')
     await client.ended
     const signal = hub.exchanges.at(-1)?.signal ?? AbortSignal.abort()
-    if (!signal.aborted) await once(signal, 'abort')
+    await aborted(signal)
     t.notOk(client.socket.writableEnded, 'its connection goes though the client keeps its end')
   }
 })

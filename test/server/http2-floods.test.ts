@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type TLSSocket } from 'node:tls'
 import t from 'tap'
+import type { Signal } from '../../src/base/abort.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { limits } from '../../src/server/limits.ts'
@@ -31,7 +32,7 @@ for (const [name, nth, answered] of floods) {
   void t.test(
     `a flood over HTTP/2 ends its connection, and is nobody else's: ${name}`,
     async (t) => {
-      const open = new Set<AbortSignal>()
+      const open = new Set<Signal>()
       let asked = 0
       const listener = await listenSecurely({
         host: '127.0.0.1',

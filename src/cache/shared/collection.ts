@@ -1,3 +1,4 @@
+import type { Signal } from '../../base/abort.ts'
 import { mapBatches } from '../../base/batches.ts'
 import { after, elapsed, sleep } from '../../base/clock.ts'
 import { objectKind } from '../../codec/list.ts'
@@ -49,7 +50,7 @@ export interface WantsToRead {
   readonly reader: string
   readonly bookmarks: boolean
   readonly lastsMs: number
-  readonly signal: AbortSignal
+  readonly signal: Signal
 }
 
 /** How long a watch that was lost while the hub is online may be missing before new readers are not left to it. */

@@ -1,4 +1,4 @@
-import { onAbort } from '../../base/abort.ts'
+import { onAbort, type Signal } from '../../base/abort.ts'
 import { after, elapsed, every, jitter } from '../../base/clock.ts'
 import { selectEvent, type Selection } from '../../codec/selection.ts'
 import { shortestWatchMs, type ObjectEvent, type WatchEvent } from '../../codec/watch.ts'
@@ -41,7 +41,7 @@ export interface ReaderParts {
   readonly encoding: Encoding
   readonly bookmarks: boolean
   readonly lastsMs: number
-  readonly signal: AbortSignal
+  readonly signal: Signal
   /** Aborts when the log is gone on with by nobody. */
   readonly over: AbortSignal
 }
