@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { asBuffer, joined } from '../base/bytes.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { requestEntityTooLarge, StatusError } from '../kube/status.ts'
@@ -8,22 +9,26 @@ const contentBytes = 64 * 1024
 
 /** Reads the bodies of token requests, by which their answers are kept and found again. */
 export function withContent(next: Handler<Exchange>): Handler<Exchange> {
-  return async (exchange) => {
+  return (exchange) => {
     const { body, headers, info } = exchange
     if (!isTokenRequest(info) || !body || exchange.upgrade) return next(exchange)
     const length = Number(headers.get('content-length') ?? Infinity)
     if (!(length <= contentBytes)) return next(exchange)
-    const parts: Buffer[] = []
-    let bytes = 0
-    for await (const part of body) {
-      const chunk = asBuffer(part as Uint8Array)
-      bytes += chunk.byteLength
-      // In HTTP/2 a body may be longer than it was announced.
-      if (bytes > contentBytes) {
-        throw new StatusError(requestEntityTooLarge(`limit is ${contentBytes}`))
-      }
-      parts.push(chunk)
-    }
-    return next({ ...exchange, content: joined(parts) })
+    return contentOf(body).then((content) => next({ ...exchange, content }))
   }
+}
+
+async function contentOf(body: Readable): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of body) {
+    const chunk = asBuffer(part as Uint8Array)
+    bytes += chunk.byteLength
+    // In HTTP/2 a body may be longer than it was announced.
+    if (bytes > contentBytes) {
+      throw new StatusError(requestEntityTooLarge(`limit is ${contentBytes}`))
+    }
+    parts.push(chunk)
+  }
+  return joined(parts)
 }

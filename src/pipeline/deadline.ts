@@ -17,10 +17,9 @@ const stopped = new Error('the hub is stopping')
  * its time is over, 503 when the hub stops. Nothing but watches is timed out here.
  */
 export function withDeadline(stopping: AbortSignal) {
-  return (next: Handler<Exchange>): Handler<Exchange> =>
-    async (exchange) => {
+  return (next: Handler<Exchange>): Handler<Exchange> => {
+    const untilDeadline: Handler<Exchange> = async (exchange) => {
       const { info } = exchange
-      if (!isWatch(info)) return next(exchange)
       const seconds = Number(info.query.get('timeoutSeconds'))
       const ending = new AbortController()
       const links = [
@@ -42,4 +41,6 @@ export function withDeadline(stopping: AbortSignal) {
         throw error
       }
     }
+    return (exchange) => (isWatch(exchange.info) ? untilDeadline : next)(exchange)
+  }
 }

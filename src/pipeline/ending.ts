@@ -6,24 +6,27 @@ import type { StatusError } from '../kube/status.ts'
 export class Ending {
   readonly #exchange: Exchange
   readonly #abort = new LightAbort()
-  readonly #ended = Promise.withResolvers<never>()
+  readonly #answer = Promise.withResolvers<Reply>()
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange
     follow(exchange.signal, this.#abort)
-    // An answer that has begun is broken off by the signal alone, and nobody waits for this.
-    this.#ended.promise.catch(() => undefined)
   }
 
   /** Hands the exchange on with a signal that aborts when the client has gone, and when `end` is called. */
   serve(next: Handler<Exchange>): Promise<Reply> {
-    const reply = next({ ...this.#exchange, signal: this.#abort.signal })
-    return Promise.race([this.#ended.promise, reply])
+    const { promise, resolve, reject } = this.#answer
+    try {
+      next({ ...this.#exchange, signal: this.#abort.signal }).then(resolve, reject)
+    } catch (cause) {
+      reject(cause)
+    }
+    return promise
   }
 
   /** Answers with the Status of `reason`, or breaks the answer off if it has begun. */
   end(reason: StatusError): void {
-    this.#ended.reject(reason)
+    this.#answer.reject(reason)
     this.#abort.abort(reason)
   }
 }

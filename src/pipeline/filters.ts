@@ -28,9 +28,9 @@ export function withFilters(parts: FilterParts) {
       const { info } = exchange
       if (!info.isResource) return next(exchange)
       const { filters } = parts
-      const chain = isRead(info)
-        ? await usableChain(filters, exchange, info)
-        : chainNow(filters, exchange, info)
+      const now = chainNow(filters, exchange, info)
+      const mustWait = isRead(info) && now !== undefined && now.unknown.length > 0
+      const chain = mustWait ? await usableChain(filters, exchange, info) : now
       if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
       const reply = await next(exchange)
@@ -61,8 +61,6 @@ async function usableChain(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Chain | undefined> {
-  const chain = chainNow(filters, exchange, info)
-  if (!chain || chain.unknown.length === 0) return chain
   const isOver = Promise.withResolvers<void>()
   {
     using _left = onAbort(exchange.signal, isOver.resolve)

@@ -10,7 +10,7 @@ export type Learn = (exchange: Exchange) => Promise<void> | undefined
 export const withInputs =
   (learn: Learn) =>
   (next: Handler<Exchange>): Handler<Exchange> =>
-  async (exchange) => {
-    await learn(exchange)
-    return next(exchange)
+  (exchange) => {
+    const learning = learn(exchange)
+    return learning ? learning.then(() => next(exchange)) : next(exchange)
   }

@@ -6,10 +6,12 @@ import { isLongRunning, isWatch } from '../request/request-info.ts'
  * them with the next hub; a lasting answer goes on for the grace period, while all else is handed over.
  */
 export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
-  return async (exchange) => {
-    const reply = await next(exchange)
+  return (exchange) => {
     const { info } = exchange
-    const lasts = reply.kind === 'bytes' && isLongRunning(info) && !isWatch(info)
-    return lasts ? { ...reply, lasting: true } : reply
+    const mayLast = isLongRunning(info) && !isWatch(info)
+    return mayLast ? next(exchange).then(lasting) : next(exchange)
   }
 }
+
+const lasting = (reply: WireReply): WireReply =>
+  reply.kind === 'bytes' ? { ...reply, lasting: true } : reply

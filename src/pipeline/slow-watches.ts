@@ -41,10 +41,11 @@ export class SlowWatches {
   /** A layer that counts what waits for clients. */
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    async (exchange) => {
-      const reply = await next(exchange)
-      if (reply.kind !== 'bytes' || isShort(exchange)) return reply
-      return { ...reply, source: this.#bounded(reply.source) }
+    (exchange) => {
+      if (isShort(exchange)) return next(exchange)
+      return next(exchange).then((reply) =>
+        reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
+      )
     }
 
   #bounded(source: ByteSource): ByteSource {

@@ -18,10 +18,9 @@ export type Noticing = (exchange: Exchange) => Notices | undefined
 export const withTakenOver =
   (noticing: Noticing) =>
   (next: Handler<Exchange>): Handler<Exchange> =>
-  async (exchange) => {
+  (exchange) => {
     const notices = noticing(exchange)
-    const reply = await next(exchange)
-    return notices ? watchedFor(reply, notices) : reply
+    return notices ? next(exchange).then((reply) => watchedFor(reply, notices)) : next(exchange)
   }
 
 function watchedFor(reply: Reply, notices: Notices): Reply {
