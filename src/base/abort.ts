@@ -12,7 +12,7 @@ export interface Signal {
  * listener: with two of them a short request paid more for its end than for its answer.
  */
 export class LightAbort implements Signal {
-  readonly #acts = new Set<() => void>()
+  readonly #acts: ((() => void) | undefined)[] = []
   #aborted = false
   #reason: unknown
 
@@ -35,14 +35,14 @@ export class LightAbort implements Signal {
     this.#reason = reason
     for (const act of this.#acts) {
       try {
-        act()
+        act?.()
       } catch (cause) {
         queueMicrotask(() => {
           throw cause
         })
       }
     }
-    this.#acts.clear()
+    this.#acts.length = 0
   }
 
   throwIfAborted(): void {
@@ -50,11 +50,15 @@ export class LightAbort implements Signal {
   }
 
   addEventListener(_type: 'abort', act: () => void): void {
-    if (!this.#aborted) this.#acts.add(act)
+    if (!this.#aborted) this.#acts.push(act)
   }
 
   removeEventListener(_type: 'abort', act: () => void): void {
-    this.#acts.delete(act)
+    const at = this.#acts.indexOf(act)
+    if (at < 0) return
+    // While the acts are done, none is to move to the place of another.
+    if (this.#aborted) this.#acts[at] = undefined
+    else this.#acts.splice(at, 1)
   }
 }
 

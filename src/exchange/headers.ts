@@ -20,7 +20,13 @@ export class HeaderList {
 
   /** Every value, in order; `name` in lower case. */
   all(name: string): string[] {
-    return this.raw.filter((_, i) => i % 2 === 1 && this.raw[i - 1]?.toLowerCase() === name)
+    const values: string[] = []
+    for (let i = 0; i < this.raw.length; i += 2) {
+      const candidate = this.raw[i] ?? ''
+      if (candidate.length === name.length && candidate.toLowerCase() === name)
+        values.push(this.raw[i + 1] ?? '')
+    }
+    return values
   }
 
   /** Without the fields that `drop` names, given lower-case names. */

@@ -27,7 +27,8 @@ export interface Outlet {
   flush(): void
   /** The whole body. */
   end(body: Uint8Array): void
-  readonly sink: Sink & { started(): boolean }
+  /** For a body in parts; to be called once. */
+  sink(): Sink & { started(): boolean }
 }
 
 /** Lets the service answer one request that is no upgrade; marks `activity` where the answer lasts. Rejects where the service fails. */
@@ -44,9 +45,10 @@ export async function answer(
   outlet.head(reply.status, reply.headers)
   if (reply.kind === 'body') return outlet.end(reply.body)
   if (reply.lasting) activity.lasts()
-  const giveUp = reply.source(outlet.sink)
+  const sink = outlet.sink()
+  const giveUp = reply.source(sink)
   // A watch may have nothing to say for minutes, yet its client waits for the head.
-  if (!outlet.sink.started()) outlet.flush()
+  if (!sink.started()) outlet.flush()
   onAbort(signal, giveUp)
 }
 

@@ -13,7 +13,10 @@ export interface Activity extends Disposable {
 }
 
 interface Connection {
+  readonly name: string
   readonly socket: Socket
+  /** Where it stands; `undefined` once it has been closed. */
+  among: Map<string, Connection> | undefined
   underWay: number
   /** How many of these last. */
   lasting: number
@@ -31,6 +34,8 @@ export class ConnectionLimit {
   readonly #unused = new Map<string, Connection>()
   readonly #idle = new Map<string, Connection>()
   readonly #served = new Map<string, Connection>()
+  /** By the socket that requests come from. */
+  readonly #known = new WeakMap<Socket, Connection>()
   #onChange: () => void = () => undefined
 
   constructor(server: Server, most: number, onCut: OnCut) {
@@ -49,24 +54,19 @@ export class ConnectionLimit {
         ...latestOfMost(this.#served, socket),
       ]
       if (!leaving) return void socket.destroy()
-      this.#leave(leaving[0])
+      this.#move(leaving[1], undefined)
       leaving[1].socket.destroy()
     }
     const name = nameOf(socket)
-    this.#unused.set(name, { socket, underWay: 0, lasting: 0 })
-    socket.once('close', () => this.#leave(name))
-  }
-
-  #leave(name: string): void {
-    for (const connections of [this.#unused, this.#idle, this.#served]) connections.delete(name)
-    this.#onChange()
+    const entering = { name, socket, among: this.#unused, underWay: 0, lasting: 0 }
+    this.#unused.set(name, entering)
+    socket.once('close', () => this.#move(entering, undefined))
   }
 
   /** To be called when a request begins, with the connection or the TLS socket inside it: until disposed it is not idle. */
   serving(socket: Socket): Activity {
-    const name = nameOf(socket)
-    const connection = this.#served.get(name) ?? this.#idle.get(name) ?? this.#unused.get(name)
-    if (connection?.underWay === 0) this.#move(name, connection, this.#served)
+    const connection = this.#of(socket)
+    if (connection?.underWay === 0) this.#move(connection, this.#served)
     if (connection) connection.underWay++
     let over = false
     let lasting = 0
@@ -81,9 +81,9 @@ export class ConnectionLimit {
         if (over || !connection) return
         over = true
         connection.lasting -= lasting
-        if (--connection.underWay === 0 && this.#served.has(name))
-          this.#move(name, connection, this.#idle)
-        this.#onChange()
+        connection.underWay--
+        if (connection.underWay === 0 && connection.among) this.#move(connection, this.#idle)
+        else this.#onChange()
       },
     }
   }
@@ -108,9 +108,21 @@ export class ConnectionLimit {
     for (const { socket } of this.#unused.values()) socket.destroy()
   }
 
-  #move(name: string, connection: Connection, to: Map<string, Connection>): void {
-    this.#leave(name)
-    to.set(name, connection)
+  /** `undefined` once it has been closed. */
+  #of(socket: Socket): Connection | undefined {
+    const known = this.#known.get(socket)
+    if (known) return known.among && known
+    const name = nameOf(socket)
+    const found = this.#served.get(name) ?? this.#idle.get(name) ?? this.#unused.get(name)
+    if (found) this.#known.set(socket, found)
+    return found
+  }
+
+  #move(connection: Connection, to: Map<string, Connection> | undefined): void {
+    connection.among?.delete(connection.name)
+    connection.among = to
+    to?.set(connection.name, connection)
+    this.#onChange()
   }
 }
 

@@ -26,8 +26,10 @@ export class HttpConnections {
   }
 
   #asked({ socket }: IncomingMessage, response: ServerResponse): void {
-    const underWay = this.#open.get(socket) ?? new Set()
-    this.#open.set(socket, underWay.add(response))
+    const known = this.#open.get(socket)
+    const underWay = known ?? new Set()
+    if (!known) this.#open.set(socket, underWay)
+    underWay.add(response)
     if (this.#draining) this.#ending.add(socket)
     if (this.#ending.has(socket)) response.shouldKeepAlive = false
     response.once('close', () => {

@@ -142,7 +142,7 @@ function answerRequest(
     request.socket.destroy()
     return Promise.resolve()
   }
-  response.once('finish', () => skipRest(request))
+  if (hasBody(request) || offersUpgrade(request)) response.once('finish', () => skipRest(request))
   response.sendDate = false
   const outlet = outletOf(request, response, service.onBroken)
   return answer(incoming(request, false, gone.signal), outlet, service, serving)
@@ -158,11 +158,12 @@ function outletOf(
       void response.writeHead(status, reasonPhrase(status), [...headers.raw]),
     flush: () => response.flushHeaders(),
     end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
-    sink: streamSink(response, {
-      trailers: (raw) => response.addTrailers(pairs(raw)),
-      breakOff: (cause) => void response.destroy(cause),
-      onBroken,
-    }),
+    sink: () =>
+      streamSink(response, {
+        trailers: (raw) => response.addTrailers(pairs(raw)),
+        breakOff: (cause) => void response.destroy(cause),
+        onBroken,
+      }),
   }
 }
 

@@ -176,12 +176,13 @@ function outletOf(
       } as Parameters<ServerHttp2Stream['respond']>[1]),
     flush: () => undefined,
     end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
-    sink: streamSink(stream, {
-      trailers: (raw) => (trailers = grouped(raw)),
-      breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-      onBroken,
-      onTaken,
-    }),
+    sink: () =>
+      streamSink(stream, {
+        trailers: (raw) => (trailers = grouped(raw)),
+        breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+        onBroken,
+        onTaken,
+      }),
   }
 }
 

@@ -41,6 +41,7 @@ const hostCharacters = /^[\w!$%&'()*+,\-.:;=[\]~]*$/
  * host as the Host field; any other target is returned as it is, and will be refused as a path.
  */
 export function pathOf({ url = '/', headers }: IncomingMessage): string {
+  if (url.startsWith('/')) return url
   const match = /^https?:\/\/([^/?#]*)(\/.*)$/i.exec(url)
   const [, authority, path] = match ?? []
   if (authority === undefined || path === undefined) return url

@@ -16,9 +16,11 @@ const connections = new WeakMap<Duplex, Set<UnderWay>>()
 
 /** The requests under way on one connection. There are several where a client pipelines; they are answered in turn. */
 export function underWayOn(socket: Duplex): Set<UnderWay> {
-  const known = connections.get(socket) ?? new Set()
-  connections.set(socket, known)
-  return known
+  const known = connections.get(socket)
+  if (known) return known
+  const none = new Set<UnderWay>()
+  connections.set(socket, none)
+  return none
 }
 
 /** Whether a parse error lies in this request's body, and its answer has not begun and may have a body of its own. */
