@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { GVR } from '../kube/gvk.ts'
 import { ownComponent } from '../request/component.ts'
-import { namedBySelector, type ResourceVerb } from '../request/request-info.ts'
+import type { ResourceVerb } from '../request/request-info.ts'
 import {
   FilterList,
   type Asked,
@@ -12,18 +12,16 @@ import {
   type MadeFilter,
 } from './chain.ts'
 import { areSame, chainState, inputsIn, unknownOf, type ChainState } from './chain-state.ts'
-import type { Filter, FilterDefinition, FilterRule, SettlingFilter } from './filter.ts'
+import type { Filter, FilterDefinition, SettlingFilter } from './filter.ts'
 import { nothingKnown, type InputName, type Inputs } from './inputs.ts'
 import { Remembered } from './remembered.ts'
+import { Standing, type AddedComponents } from './standing.ts'
 
 /** Enough for what a node sees of its cluster, at a few kilobytes an object. */
 const rememberedBytes = 16 * 1024 * 1024
 
 /** Chains of other times that are asked for again: one for each state that clients were left in. */
 const mostFormer = 64
-
-/** What components are added to those of a filter's rules, by its name. */
-export type AddedComponents = ReadonlyMap<string, ReadonlySet<string>>
 
 /** A filter as it was made last, and of what. */
 interface Making {
@@ -48,6 +46,7 @@ export class Filters implements FilterChain {
   #definitions: readonly FilterDefinition[]
   #inputs: Inputs
   #added: AddedComponents = new Map()
+  #rules: Standing
   #makings = new Map<string, Making>()
   /** By the names of those that stand. */
   #chains = new Map<string, Chain>()
@@ -56,6 +55,7 @@ export class Filters implements FilterChain {
     this.#telling = telling
     this.#definitions = definitions
     this.#inputs = inputs
+    this.#rules = new Standing(definitions, this.#added)
     this.#make()
   }
 
@@ -104,7 +104,8 @@ export class Filters implements FilterChain {
 
   /** What the filters that stand for these need to know. */
   needs(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): ReadonlySet<InputName> {
-    return new Set(this.#standing(component, gvr, verb, asked).flatMap(({ needs }) => needs))
+    const standing = this.#standing(component, gvr, verb, asked)
+    return standing.length === 0 ? nothing : new Set(standing.flatMap(({ needs }) => needs))
   }
 
   onChange(act: () => void): Disposable {
@@ -141,6 +142,7 @@ export class Filters implements FilterChain {
   }
 
   #renew(): void {
+    this.#rules = new Standing(this.#definitions, this.#added)
     this.#make()
     for (const listener of this.#listeners) listener()
   }
@@ -199,16 +201,7 @@ export class Filters implements FilterChain {
     asked: Asked | undefined,
   ): readonly FilterDefinition[] {
     // The hub's own requests are about what is, not about what is shown.
-    if (component === ownComponent) return []
-    return this.#definitions.filter(({ name, rules }) => {
-      const isAdded = this.#added.get(name)?.has(component) === true
-      return rules.some(
-        (rule) =>
-          (isAdded || rule.components.includes(component)) &&
-          covers(rule, gvr, verb) &&
-          mayShow(asked, rule),
-      )
-    })
+    return component === ownComponent ? [] : this.#rules.for(component, gvr, verb, asked)
   }
 
   #chainOf(standing: readonly FilterDefinition[]): Chain {
@@ -227,20 +220,11 @@ export class Filters implements FilterChain {
   }
 }
 
+const nothing: ReadonlySet<InputName> = new Set()
+
 /** What a filter is given: nothing but what it needs. */
 const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<Inputs> =>
   Object.fromEntries(needs.map((need) => [need, inputs[need]]))
-
-const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>
-  rule.group === gvr.group && rule.resources.includes(gvr.resource) && rule.verbs.includes(verb)
-
-/** Whether the answer may have the object that the rule is about. */
-function mayShow(asked: Asked | undefined, { only }: FilterRule): boolean {
-  if (!asked || !only) return true
-  if (asked.namespace !== undefined && asked.namespace !== only.namespace) return false
-  const name = asked.name ?? namedBySelector(asked)
-  return name === undefined || name === only.name
-}
 
 const namesOf = (definitions: readonly FilterDefinition[]): string =>
   JSON.stringify(definitions.map(({ name }) => name))
