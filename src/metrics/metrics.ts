@@ -62,9 +62,9 @@ const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 /** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
 export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetrics {
-  const registry = ownRegistry()
+  const shelf = ownShelf()
   const bounds = labelBounds(components)
-  const named = metricsIn(metricTable, registry, bounds)
+  const named = metricsIn(metricTable, shelf, bounds)
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const traffic = new TrafficTable()
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
@@ -75,7 +75,7 @@ export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetr
     onRead: (update) => updates.push(update),
     exposition: async () => {
       for (const update of updates) update()
-      return { contentType: registry.contentType, body: await registry.metrics() }
+      return expositionOf(shelf)
     },
   }
 }
@@ -86,8 +86,8 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 
 /** Metrics of one replica of the cluster's side, in a registry of their own. */
 export function createClusterMetrics(): ClusterMetrics {
-  const registry = ownRegistry()
-  const named = metricsIn(clusterMetricTable, registry, labelBounds([]))
+  const shelf = ownShelf()
+  const named = metricsIn(clusterMetricTable, shelf, labelBounds([]))
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const updates: (() => void)[] = []
   return {
@@ -95,27 +95,38 @@ export function createClusterMetrics(): ClusterMetrics {
     onRead: (update) => updates.push(update),
     exposition: async () => {
       for (const update of updates) update()
-      return { contentType: registry.contentType, body: await registry.metrics() }
+      return expositionOf(shelf)
     },
   }
 }
 
-function ownRegistry(): Registry {
+/** Metrics, and what of them is added up elsewhere until they are read. */
+interface Shelf {
+  readonly registry: Registry
+  readonly tellCounts: (() => void)[]
+}
+
+async function expositionOf({ registry, tellCounts }: Shelf) {
+  for (const tell of tellCounts) tell()
+  return { contentType: registry.contentType, body: await registry.metrics() }
+}
+
+function ownShelf(): Shelf {
   const registry = new Registry()
   // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
-  return registry
+  return { registry, tellCounts: [] }
 }
 
 const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
   table: Table,
-  registry: Registry,
+  shelf: Shelf,
   bounds: Bounds,
 ): MetricsOf<Table> =>
   Object.fromEntries(
     Object.entries<MetricRow>(table).map(([key, row]) => [
       key,
-      metricOf(row, registry, seriesWith(row.labels, bounds)),
+      metricOf(row, shelf, seriesWith(row.labels, bounds)),
     ]),
   ) as unknown as MetricsOf<Table>
 
@@ -138,9 +149,11 @@ function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
 /** What the three types of metric are called with, once labels that are not there are left out. */
 type Call = (first?: Labels | number, second?: number) => void
 
+const unlabelled: Labels = {}
+
 function metricOf(
   row: MetricRow,
-  registry: Registry,
+  { registry, tellCounts }: Shelf,
   series: (labels: Labels) => Labels,
 ): Record<string, Call> {
   const { name, help } = row
@@ -148,11 +161,19 @@ function metricOf(
   const call =
     (act: (labels: Labels, value: number) => void): Call =>
     (first, second) =>
-      typeof first === 'object' ? act(series(first), second ?? 1) : act({}, first ?? 1)
+      typeof first === 'object' ? act(series(first), second ?? 1) : act(unlabelled, first ?? 1)
   switch (row.type) {
     case 'counter': {
       const counter = new Counter(shape)
-      return { add: call((labels, amount) => counter.inc(labels, amount)) }
+      // Counters look for the series anew each time; here the labels are the same object for the same series.
+      const counts = new Map<Labels, number>()
+      tellCounts.push(() => {
+        for (const [labels, amount] of counts) counter.inc(labels, amount)
+        counts.clear()
+      })
+      return {
+        add: call((labels, amount) => counts.set(labels, (counts.get(labels) ?? 0) + amount)),
+      }
     }
     case 'gauge': {
       const gauge = new Gauge(shape)
