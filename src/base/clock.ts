@@ -8,6 +8,8 @@ export const now = (): number => Date.now()
  * The latest of `times` that has come: what lies ahead was told by a clock that was set back since. Where all lie ahead, the latest of them.
  */
 export function latest(...times: readonly number[]): number {
+  const [only] = times
+  if (only !== undefined && times.length === 1) return only
   const present = now()
   const come = times.filter((time) => time <= present)
   return Math.max(...(come.length > 0 ? come : times))

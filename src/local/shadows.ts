@@ -107,6 +107,7 @@ export class Shadows {
   }
 
   #of(of: Shadowed, { uid }: ApiObject): Shadow | undefined {
+    if (this.#shadows.size === 0) return undefined
     const shadow = this.#shadows.get(keyOf(of))
     // Another object of the same name has a status of its own.
     return shadow?.uid === uid ? shadow : undefined

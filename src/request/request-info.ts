@@ -107,9 +107,12 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
 /** The segments between slashes, without escapes; a slash at the end stands before nothing. `undefined` where one has two readings. */
 function split(path: string): string[] | undefined {
   if (!path.startsWith('/')) throw new MalformedPath('the target of the request is not a path')
-  if (/%(?![0-9a-f]{2})/i.test(path)) throw new MalformedPath('the path has a bad escape')
   const segments = path.slice(1).split('/')
   if (segments.at(-1) === '') segments.pop()
+  if (!path.includes('%') && !path.includes('\0')) {
+    return segments.some((segment) => segment === '.' || segment === '..') ? undefined : segments
+  }
+  if (/%(?![0-9a-f]{2})/i.test(path)) throw new MalformedPath('the path has a bad escape')
   const plain: string[] = []
   for (const segment of segments) {
     const decoded = segment.includes('%') ? decode(segment) : segment

@@ -55,8 +55,23 @@ function without(bytes: Buffer, end: number): Buffer {
 export function withKind(gvk: GVK, bytes: Buffer): Buffer[] {
   if (saysItsKind(bytes)) return [bytes]
   const rest = bytes.subarray(skipSpace(bytes, 1))
-  const kind = `{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersionOf(gvk))}`
-  return [Buffer.from(rest[0] === 0x7d ? kind : `${kind},`), rest]
+  return [rest[0] === 0x7d ? saidOf(gvk, '') : saidOf(gvk, ','), rest]
+}
+
+/** The same few kinds are said over and over. */
+const said = new Map<string, Buffer>()
+const mostSaid = 256
+
+/** The beginning of an object of this kind, up to `end`. */
+function saidOf(gvk: GVK, end: '' | ','): Buffer {
+  const apiVersion = apiVersionOf(gvk)
+  const key = `${gvk.kind}\0${apiVersion}${end}`
+  const known = said.get(key)
+  if (known) return known
+  const bytes = Buffer.from(`{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersion)}${end}`)
+  if (said.size >= mostSaid) said.clear()
+  said.set(key, bytes)
+  return bytes
 }
 
 const metadataFirst = Buffer.from('{"metadata":')

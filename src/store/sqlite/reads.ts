@@ -315,7 +315,8 @@ export class Reads {
   }
 
   #scope(key: ScopeKey): number | undefined {
-    const text = JSON.stringify(key)
+    // Of what stands in a path or a header nothing has a NUL, and how long the identity is says where it ends.
+    const text = `${key[0].length}\0${key.join('\0')}`
     const known = this.#scopes.get(text)
     if (known !== undefined) return known
     const row = this.#sql.scope.get(...key)
