@@ -15,6 +15,7 @@ export class Arriving {
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly isPacked: boolean
   readonly #reply: BytesReply
+  readonly #arrived: Chunks
   readonly #raw: AsyncGenerator<readonly Uint8Array[]>
   #seen: (readonly Uint8Array[])[] = []
   #keeps = true
@@ -22,7 +23,8 @@ export class Arriving {
 
   constructor(reply: BytesReply, onUnpacked: OnUnpacked) {
     this.#reply = reply
-    this.#raw = new Chunks(reply.source)[Symbol.asyncIterator]()
+    this.#arrived = new Chunks(reply.source)
+    this.#raw = this.#arrived[Symbol.asyncIterator]()
     this.isPacked = isGzip(reply.headers)
     this.chunks = this.isPacked ? unpacked(this.#noting(), onUnpacked) : this.#noting()
   }
@@ -53,6 +55,11 @@ export class Arriving {
 
   /** All that the body says; `undefined` where that is more than `most` bytes, from when on it can only be replayed. */
   async whole(most: number): Promise<Buffer | undefined> {
+    const present = this.isPacked ? undefined : this.#arrived.takeWhole()
+    if (present) {
+      if (this.#keeps) this.#seen.push(present)
+      return lengthOf(present) > most ? undefined : joined(present)
+    }
     const parts: Uint8Array[] = []
     let bytes = 0
     for (let next = await this.chunks.next(); next.done !== true; next = await this.chunks.next()) {

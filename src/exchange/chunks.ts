@@ -43,6 +43,11 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     })
   }
 
+  /** All that has arrived, where that is all there is: it need not be waited for, and is not yielded any more. */
+  takeWhole(): readonly Uint8Array[] | undefined {
+    return this.#over && this.#cause === undefined ? this.#take() : undefined
+  }
+
   #finish(): void {
     this.#over = true
     this.#wake?.()

@@ -61,10 +61,10 @@ const hopByHop = new Set([
  * for the API server whatever Connection says: left out, what the API server says of anybody would be taken for what it says of a token.
  */
 export function endToEnd(headers: HeaderList): HeaderList {
+  const connection = headers.all('connection')
+  if (connection.length === 0) return headers.without((name) => hopByHop.has(name))
   const named = new Set(
-    headers
-      .all('connection')
-      .flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
+    connection.flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
   )
   named.delete('authorization')
   return headers.without((name) => hopByHop.has(name) || named.has(name))

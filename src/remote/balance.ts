@@ -37,6 +37,7 @@ export function balancer(mode: BalanceMode): Balancer {
   return (asker, all) => {
     const key = keyOf(asker)
     const preferred = prefer(key, all)
+    if (preferred.length === 1 && preferred[0]?.standing === 'ready') return preferred
     const standing = (wanted: Standing) => preferred.filter((one) => one.standing === wanted)
     const ready = standing('ready')
     const waits = (one: Candidate): boolean => share(`${key} ${one.origin}`) >= one.warmth

@@ -159,7 +159,7 @@ async function patiently(
       exchange,
       credential: exchange.credential,
       url: exchange.url,
-      headers: outgoingHeaders(exchange, upstream.origin, connections),
+      headers: outgoingHeaders(exchange, upstream.host, connections),
       repeatable,
     },
     upstream,

@@ -8,7 +8,7 @@ import { endToEnd, type HeaderList } from '../exchange/headers.ts'
  */
 export function outgoingHeaders(
   { headers, credential }: Exchange,
-  origin: string,
+  host: string,
   connections: Connections,
 ): HeaderList {
   const byNode = credential === 'node'
@@ -20,7 +20,7 @@ export function outgoingHeaders(
       name.startsWith('x-forwarded-') ||
       (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
   )
-  const withHost = passed.with('Host', new URL(origin).host)
+  const withHost = passed.with('Host', host)
   const authorization = byNode ? connections.authorization('node') : undefined
   return authorization === undefined ? withHost : withHost.with('Authorization', authorization)
 }

@@ -56,7 +56,7 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
           upstreamSocket.destroy()
           tell(0)
         })
-        const headers = outgoingHeaders(exchange, upstream.origin, connections)
+        const headers = outgoingHeaders(exchange, upstream.host, connections)
         proxy.ws(asRequest(exchange, socket, headers), socket, head, {
           target: upstream.origin,
           agent: handing(upstreamSocket, upstream.origin),

@@ -46,6 +46,7 @@ export interface UpstreamHooks {
  */
 export class Upstream implements Candidate {
   readonly origin: string
+  #host: string | undefined
   readonly #probe: Probe
   #rules: HealthRules
   readonly #hooks: UpstreamHooks
@@ -79,6 +80,11 @@ export class Upstream implements Candidate {
 
   get verdict(): Verdict {
     return this.#judgement.verdict
+  }
+
+  /** The name or address in its origin, with a port that is not the scheme's own: what a Host field says. */
+  get host(): string {
+    return (this.#host ??= new URL(this.origin).host)
   }
 
   /** Aborts when the upstream is no longer there: what hangs on a half-dead link ends. */

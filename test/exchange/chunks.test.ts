@@ -117,3 +117,21 @@ void t.test('a source that ends within its call is read as well', async (t) => {
   for await (const group of chunks) seen.push(...text(group))
   t.strictSame(seen, ['a'])
 })
+
+void t.test('what is all there is need not be waited for, and is not given twice', async (t) => {
+  const { chunks, sink, givenUp } = open()
+  sink.write(Buffer.from('a'))
+  t.equal(chunks.takeWhole(), undefined, 'there may be more')
+  sink.write(Buffer.from('b'))
+  sink.end()
+  t.strictSame(text(chunks.takeWhole() ?? []), ['a', 'b'])
+  for await (const _ of chunks) t.fail('given twice')
+  t.equal(givenUp(), 0)
+})
+
+void t.test('what a source gave before it failed is not all there is', async (t) => {
+  const { chunks, sink } = open()
+  sink.write(Buffer.from('a'))
+  sink.fail(new Error('broken'))
+  t.equal(chunks.takeWhole(), undefined)
+})

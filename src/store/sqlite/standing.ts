@@ -118,12 +118,15 @@ function candidateOf(
 
 /** When the cloud last said that the object is in this state. */
 export function confirmationOf({ single, holdings }: Standing, { stored }: Candidate): number {
-  const same = [single, ...holdings.map(({ member }) => member)].flatMap((candidate) =>
-    candidate?.stored.resourceVersion === stored.resourceVersion &&
-    candidate.stored.uid === stored.uid
-      ? candidate.confirmedAt
-      : [],
-  )
+  const same: number[] = []
+  const add = (candidate: Candidate | undefined): void => {
+    const isSame =
+      candidate?.stored.resourceVersion === stored.resourceVersion &&
+      candidate.stored.uid === stored.uid
+    if (isSame) same.push(candidate.confirmedAt)
+  }
+  add(single)
+  for (const { member } of holdings) add(member)
   return latest(...same)
 }
 
