@@ -25,6 +25,8 @@ export const http1Options: ServerOptions = {
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   highWaterMark: limits.answerBytes,
+  // Most requests have no body, and nobody listens to the stream of one that has none.
+  optimizeEmptyRequests: true,
   // `faultOf` checks it, and answers as Go does.
   requireHostHeader: false,
   // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
