@@ -32,6 +32,21 @@ void t.test('a request is counted under its labels', async (t) => {
   ])
 })
 
+void t.test('what was told once is not told again, and counts go on from it', async (t) => {
+  const metrics = createMetrics()
+  const count = async () => {
+    const [sample = ''] = await samples(metrics, 'nodehub_requests_total')
+    return Number(sample.split(' ').at(-1))
+  }
+  metrics.requests.add(request)
+  t.equal(await count(), 1)
+  t.equal(await count(), 1)
+  metrics.requests.add(request)
+  metrics.onRead(() => metrics.requests.add(request))
+  t.equal(await count(), 3, 'with what is counted for being read')
+  t.equal(await count(), 4)
+})
+
 void t.test('what a client makes up ends in one series', async (t) => {
   const metrics = createMetrics({ components: ['our-agent'] })
   for (let i = 0; i < 50; i++) {

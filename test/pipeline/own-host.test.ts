@@ -49,3 +49,13 @@ void t.test('no web page is served on loopback, not even one of this host', asyn
 void t.test('elsewhere names are the operator’s to give', async (t) => {
   t.equal(await code({ Host: 'hub.example' }, '192.0.2.7'), 200)
 })
+
+void t.test('what was served once makes nothing else familiar', async (t) => {
+  t.equal(await code({ Host: 'hub.example' }, '192.0.2.7'), 200)
+  t.equal(await code({ Host: 'hub.example' }), 403, 'the same name on loopback')
+  t.equal(await code({}), 200)
+  t.equal(await code({ Host: 'undefined' }), 403)
+  for (let i = 0; i < 2; i++) t.equal(await code({ Host: 'edge-1' }), 200)
+  t.equal(await code({ Host: 'edge-1', Origin: 'http://edge-1' }), 403)
+  for (let i = 0; i < 100; i++) t.equal(await code({ Host: `127.0.0.1:${i + 1}` }), 200)
+})
