@@ -44,7 +44,7 @@ const watchedMs = 150_000
 const settleMs = 500
 
 /** Where pods change all the time, going through them may take this part of it: nearly every change is of a status, and refers to nothing new. */
-const lookingPart = 0.01
+const lookingPart = 0.02
 
 const atOnce = 2
 const firstRetryMs = 10_000
@@ -81,7 +81,8 @@ export class Refresher implements Disposable {
   #seen: string | undefined
   /** When the next of those that were not due will be. */
   #soonest = Infinity
-  #tookMs = 0
+  /** How long it took to go through the pods, the last time and the time before. */
+  #tookMs: readonly [number, number] = [0, 0]
 
   constructor(parts: RefreshParts) {
     this.#parts = parts
@@ -95,7 +96,8 @@ export class Refresher implements Disposable {
 
   /** Something was written to the store: perhaps a pod has come. Cheap, and may be called as often as that happens. */
   stir(): void {
-    const wait = Math.max(settleMs, this.#tookMs / lookingPart)
+    // Once something else may have had the processor.
+    const wait = Math.max(settleMs, Math.min(...this.#tookMs) / lookingPart)
     if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
     if (this.#parts.podsVersion() === this.#seen) return
     this.#in(jitter(wait / 2, wait))
@@ -196,7 +198,7 @@ export class Refresher implements Disposable {
   #due(): Wanted[] {
     const began = elapsed()
     const wanted = wantedOf(this.#parts.knowledge(), this.#parts.nodeName)
-    this.#tookMs = elapsed() - began
+    this.#tookMs = [elapsed() - began, this.#tookMs[0]]
     for (const key of this.#standings.keys()) {
       if (!wanted.has(key)) this.#standings.delete(key)
     }
