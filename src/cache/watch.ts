@@ -9,6 +9,7 @@ import type { ApiObject } from '../kube/object.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
+import { storedList, widerSource } from '../store/source.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
@@ -61,7 +62,7 @@ export class RecordedWatch {
     const { arriving, forms, hooks, exchange } = this.#parts
     try {
       const opening = forms.some(({ shape }) => shape !== 'object') ? await this.#opening() : []
-      await using keeper = this.#keeper()
+      await using keeper = await this.#keeper()
       const begun = this.#cut(opening)
       if (begun.length > 0) yield await keeper.keep(begun)
       for await (const group of arriving.chunks) {
@@ -94,17 +95,42 @@ export class RecordedWatch {
     return chunks.flatMap((chunk) => this.#cutter.push(chunk))
   }
 
-  #keeper(): Keeper {
+  async #keeper(): Promise<Keeper> {
     if (!this.#isWanted) return unrecorded
     const { info, store, hooks, asked, key, tellsPrevious } = this.#parts
-    const parts = { store, hooks, asked: asked(this.#form), key: key(this.#form), tellsPrevious }
+    const form = this.#form
+    const parts = { store, hooks, asked: asked(form), key: key(form), tellsPrevious }
     const { query } = info
     const isWatchList = isTrue(query.get('sendInitialEvents'))
     // Nobody would say where its initial events end.
     if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
     if (isWatchList) return new InitialEvents(parts, () => this.gvk)
-    return new Changes(parts, resourceVersion(query.get('resourceVersion') ?? undefined))
+    const from = resourceVersion(query.get('resourceVersion') ?? undefined)
+    await partOfWider(parts.key, form, from, store).catch(hooks.onStoreFailure)
+    return new Changes(parts, from)
   }
+}
+
+/**
+ * Who was answered offline from a wider collection, and now watches what of it was asked for, is told what the wider one is not: its part is
+ * kept by itself from here on, or the next answer offline would be older than what this watch has told.
+ */
+async function partOfWider(
+  key: CollectionKey,
+  form: Form,
+  from: ResourceVersion | undefined,
+  store: ObjectStore,
+): Promise<void> {
+  if (from === undefined || store.version(key) !== undefined) return
+  const wider = widerSource(key, form, store)
+  const kept = resourceVersion(wider?.resourceVersion)
+  if (!wider || kept === undefined || compareVersions(from, kept) > 0) return
+  const stored = storedList(wider, store)
+  if (!stored) return
+  await using replacement = store.replace(key)
+  for (const objects of stored.batches) await replacement.add({ objects })
+  const { gvk, resourceVersion: version, extra } = stored
+  await replacement.commit({ gvk, resourceVersion: version, extra })
 }
 
 /** Records events; resolves to the same events, where `tellsPrevious` with what the store held before each. */

@@ -12,7 +12,7 @@ import { withAge, withStaleness } from '../store/staleness.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
 import { toldOfName } from '../store/told-of-name.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
-import { sourceOf, storedList } from './source.ts'
+import { sourceOf, storedList } from '../store/source.ts'
 import { storedTable } from './tables.ts'
 
 /**

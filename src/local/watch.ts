@@ -14,7 +14,13 @@ import { withStaleness } from '../store/staleness.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../store/store.ts'
 import { neverCached } from './answers.ts'
 import { endsAfter, rankOf } from './return-order.ts'
-import { sourceOf, storedChanges, storedList, type SelectedChanges, type Source } from './source.ts'
+import {
+  sourceOf,
+  storedChanges,
+  storedList,
+  type SelectedChanges,
+  type Source,
+} from '../store/source.ts'
 
 /** When a watch ends unless its client ends it. */
 export interface WatchEnd {

@@ -6,7 +6,7 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import { objectKey } from '../store/keys.ts'
 import { toldOfName } from '../store/told-of-name.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
-import { sourceOf } from '../local/source.ts'
+import { sourceOf } from '../store/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import {
   discard,

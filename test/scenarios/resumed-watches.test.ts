@@ -142,6 +142,28 @@ void t.test('F7: with selectors of its own a watch goes on from a wider one', as
   t.strictSame(shown(selected), shown(ofC))
 })
 
+void t.test('what a watch has told of a part of what was listed is never taken back', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'c')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await hub.as('kubelet').list(podsOfNode)
+  await cloud.unplug()
+  await hub.offline()
+  const part = `${podsOfNode}&labelSelector=app%3Dc`
+  const { resourceVersion } = await hub.as('kubelet').list(part)
+  await cloud.plug()
+  await hub.online()
+  const watch = await hub.as('kubelet').watch(part, { resourceVersion })
+  cloud.touch(pods, 'c', 'default')
+  const [told] = await watch.take(1)
+  await cloud.unplug()
+  await hub.offline()
+  const again = await hub.as('kubelet').list(part)
+  t.strictSame(again.names, ['default/c'])
+  t.equal(again.resourceVersion, versionOf(told!))
+})
+
 void t.test(
   'F7: what a list brought is no history, what it confirmed leaves none out',
   async (t) => {

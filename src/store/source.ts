@@ -8,15 +8,15 @@ import { covers } from '../kube/selectors.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { namesObjects, type Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { collectionKey } from '../store/keys.ts'
+import { collectionKey } from './keys.ts'
 import type {
   CollectionKey,
   KnownCollection,
   ObjectStore,
   StoredChanges,
   StoredList,
-} from '../store/store.ts'
-import { wholeOrNothing } from '../store/whole-or-nothing.ts'
+} from './store.ts'
+import { wholeOrNothing } from './whole-or-nothing.ts'
 
 /** What a list or watch is answered from: the collection it asks for, or a wider one and what of it was asked for. */
 export interface Source {
@@ -49,7 +49,12 @@ export function sourceOf(
   return undefined
 }
 
-function widerSource(asked: CollectionKey, form: Form, store: ObjectStore): Source | undefined {
+/** The newest stored collection of the same caller that surely holds all that is asked for, and what of it that is. */
+export function widerSource(
+  asked: CollectionKey,
+  form: Form,
+  store: ObjectStore,
+): Source | undefined {
   if (!namesObjects(form)) return undefined
   const selection = selectionOf(asked.gvr, asked, form)
   if (!selection) return undefined
