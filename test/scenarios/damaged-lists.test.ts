@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Client } from '../kit/client.ts'
 import { podsOfNode, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 
@@ -29,16 +30,22 @@ async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub>
   return hub
 }
 
+/**
+ * Of the first answer that is whole. Where the damage is found while an answer is on its way, that breaks off, and so may the next ones until
+ * the store has it written down.
+ */
+async function firstStatus(client: Client, path: string): Promise<number> {
+  for (;;) {
+    const answer = await client.get(path).catch(() => undefined)
+    if (answer) return answer.status
+  }
+}
+
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a kubelet is never shown its pods without a damaged one: ${encoding}`, async (t) => {
     const hub = await damaged(t, encoding)
     const kubelet = hub.as('kubelet', { encoding })
-    // Where it is found while the list is on its way, the list breaks off.
-    await kubelet.get(podsOfNode).then(
-      ({ status }) => t.not(status, 200),
-      () => t.pass('broken off'),
-    )
-    t.equal((await kubelet.get(podsOfNode)).status, 503)
+    t.equal(await firstStatus(kubelet, podsOfNode), 503)
     const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
     t.equal((await kubelet.get(`${podsOfNode}&${query}`)).status, 503)
     t.equal(await hub.metric('nodehub_store_damaged_total'), 1)
@@ -80,10 +87,6 @@ void t.test('what is shared shows no kubelet its pods without a damaged one eith
   const part = `${podsOfNode}&labelSelector=app`
   const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
   for (const path of [all, part, `${part}&${query}&timeoutSeconds=1`]) {
-    await kubelet.get(path).then(
-      ({ status }) => t.not(status, 200, path),
-      () => t.pass('broken off'),
-    )
-    t.equal((await kubelet.get(path)).status, 503, path)
+    t.equal(await firstStatus(kubelet, path), 503, path)
   }
 })
