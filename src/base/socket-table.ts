@@ -14,9 +14,12 @@ export const listening = '0A'
 
 /** The sockets in a table as `/proc/net/tcp` and `/proc/net/tcp6` have them (proc_net(5)). */
 export function* socketsIn(table: string): Generator<SocketLine> {
-  for (const line of table.split('\n').slice(1)) {
-    const [, local = '', remote = '', state = '', , , , uid, , inode] = line.trim().split(/\s+/)
-    if (inode !== undefined) yield { local, remote, state, uid: Number(uid), inode }
+  for (const line of table.split('\n')) {
+    const columns = line.trim().split(/\s+/)
+    const [slot = '', local = '', remote = '', state = '', , , , uid, , inode] = columns
+    // The heads of the columns stand above.
+    const isSocket = /^\d+:$/.test(slot) && inode !== undefined
+    if (isSocket) yield { local, remote, state, uid: Number(uid), inode }
   }
 }
 
