@@ -1,4 +1,4 @@
-import { after, elapsed, jitter, now } from '../base/clock.ts'
+import { after, elapsed, jitter, now, turn } from '../base/clock.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
@@ -45,6 +45,9 @@ const settleMs = 500
 
 /** Where pods change all the time, going through them may take this part of it: nearly every change is of a status, and refers to nothing new. */
 const lookingPart = 0.02
+
+/** For how long pods are gone through before whatever else waits has its turn. */
+const sliceMs = 5
 
 const atOnce = 2
 const firstRetryMs = 10_000
@@ -137,7 +140,7 @@ export class Refresher implements Disposable {
       // A claim tells of a volume, a volume of its attachment and secrets: three steps, and one to see that there is no more.
       for (let step = 0; step < 4; step++) {
         this.#seen = this.#parts.podsVersion()
-        const due = this.#due()
+        const due = await this.#due()
         if (due.length === 0) break
         const turns = due.values()
         await Promise.all(Array.from({ length: atOnce }, () => this.#inTurn(turns)))
@@ -195,10 +198,10 @@ export class Refresher implements Disposable {
   }
 
   /** Those to be asked now. Forgets what no pod refers to any more. */
-  #due(): Wanted[] {
-    const began = elapsed()
-    const wanted = wantedOf(this.#parts.knowledge(), this.#parts.nodeName)
-    this.#tookMs = [elapsed() - began, this.#tookMs[0]]
+  async #due(): Promise<Wanted[]> {
+    const { knowledge, nodeName } = this.#parts
+    const { wanted, tookMs } = await wantedOf(knowledge(), nodeName, () => this.#closed)
+    this.#tookMs = [tookMs, this.#tookMs[0]]
     for (const key of this.#standings.keys()) {
       if (!wanted.has(key)) this.#standings.delete(key)
     }
@@ -317,9 +320,18 @@ const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted =
   every: documentsEvery,
 })
 
-/** All that is to be kept fresh; nothing before a kubelet has asked for its pods. */
-function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, Wanted> {
+/**
+ * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it took to find, others' turns not counted.
+ * Stops early where it is over.
+ */
+async function wantedOf(
+  knowledge: Knowledge,
+  nodeName: string,
+  isOver: () => boolean,
+): Promise<{ readonly wanted: ReadonlyMap<string, Wanted>; readonly tookMs: number }> {
   const wanted = new Map<string, Wanted>()
+  let tookMs = 0
+  let began = elapsed()
   const accept = knowledge.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: NeededObject): void => {
     const unasked = needed.need === 'if-asked' && needed.found === undefined
@@ -328,7 +340,7 @@ function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, Wanted> {
     if (wanted.size < mostQuestions) wanted.set(keyOf(needed), asWanted(needed, accept))
   }
   const listed = knowledge.collection(podsOf(nodeName))
-  if (!listed) return wanted
+  if (!listed) return { wanted, tookMs }
   for (const document of knowledge.documents().filter(isSmall)) {
     const asked = asWantedDocument(document)
     wanted.set(asked.key, asked)
@@ -336,12 +348,20 @@ function wantedOf(knowledge: Knowledge, nodeName: string): Map<string, Wanted> {
   add(look(csiNodeOf(nodeName), knowledge))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
   try {
-    for (const object of listed.objects) neededBy(object, listed, knowledge, nodeName).forEach(add)
+    for (const object of listed.objects) {
+      neededBy(object, listed, knowledge, nodeName).forEach(add)
+      const slice = elapsed() - began
+      if (slice < sliceMs) continue
+      tookMs += slice
+      await turn()
+      began = elapsed()
+      if (isOver()) break
+    }
   } catch (cause) {
     // The verdict says so; the next answer of the cloud heals it.
     if (!(cause instanceof StoreFailure)) throw cause
   }
-  return wanted
+  return { wanted, tookMs: tookMs + elapsed() - began }
 }
 
 /** Nothing for a pod that does not start again, or that cannot be understood: the verdict says so. */
