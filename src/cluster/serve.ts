@@ -1,14 +1,12 @@
-import type { Readable } from 'node:stream'
-import { asBuffer, joined } from '../base/bytes.ts'
 import { after, every } from '../base/clock.ts'
 import type { BodyReply, Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
+import { wholeRequestBody } from '../exchange/request-body.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import {
   badRequest,
   internalError,
   methodNotAllowed,
-  requestEntityTooLarge,
   resourceNotFound,
   StatusError,
   timeout,
@@ -110,24 +108,12 @@ const probed = (unready: string | undefined): BodyReply =>
   reply(unready === undefined ? 200 : 503, 'text/plain; charset=utf-8', unready ?? 'ok')
 
 async function jsonIn({ body }: Incoming): Promise<Json> {
-  const text = body ? await wholeBody(body) : ''
+  const text = body ? (await wholeRequestBody(body, mostBytes)).toString() : ''
   try {
     return JSON.parse(text) as Json
   } catch (cause) {
     throw new StatusError(badRequest('the body is not JSON'), { cause })
   }
-}
-
-async function wholeBody(body: Readable): Promise<string> {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of body) {
-    const chunk = asBuffer(part as Uint8Array)
-    bytes += chunk.byteLength
-    if (bytes > mostBytes) throw new StatusError(requestEntityTooLarge(`limit is ${mostBytes}`))
-    parts.push(chunk)
-  }
-  return joined(parts).toString()
 }
 
 async function within<T>(ms: number, act: () => Promise<T>): Promise<T> {

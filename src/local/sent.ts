@@ -1,15 +1,10 @@
-import { asBuffer, joined } from '../base/bytes.ts'
 import { readObject } from '../codec/object.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { wholeRequestBody } from '../exchange/request-body.ts'
 import type { GVK } from '../kube/gvk.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import {
-  badRequest,
-  requestEntityTooLarge,
-  StatusError,
-  unsupportedMediaType,
-} from '../kube/status.ts'
+import { badRequest, StatusError, unsupportedMediaType } from '../kube/status.ts'
 
 /** The largest body of a write that is answered here: the API server's own limit. */
 const bodyBytes = 3 * 1024 * 1024
@@ -43,15 +38,5 @@ export async function sent(exchange: Exchange): Promise<Sent> {
 /** The whole body of a request. Throws 413 where it is too large. */
 export async function bodyOf({ body, content }: Exchange): Promise<Buffer> {
   if (content) return content
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of body ?? []) {
-    const chunk = asBuffer(part as Uint8Array)
-    bytes += chunk.byteLength
-    if (bytes > bodyBytes) {
-      throw new StatusError(requestEntityTooLarge(`limit is ${bodyBytes}`))
-    }
-    parts.push(chunk)
-  }
-  return joined(parts)
+  return body ? wholeRequestBody(body, bodyBytes) : Buffer.alloc(0)
 }
