@@ -9,6 +9,7 @@ import type { ApiObject } from '../kube/object.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
+import { copied } from '../store/copied.ts'
 import { storedList, widerSource } from '../store/source.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
@@ -126,11 +127,7 @@ async function partOfWider(
   const kept = resourceVersion(wider?.resourceVersion)
   if (!wider || kept === undefined || compareVersions(from, kept) > 0) return
   const stored = storedList(wider, store)
-  if (!stored) return
-  await using replacement = store.replace(key)
-  for (const objects of stored.batches) await replacement.add({ objects })
-  const { gvk, resourceVersion: version, extra } = stored
-  await replacement.commit({ gvk, resourceVersion: version, extra })
+  if (stored) await copied(store, key, stored)
 }
 
 /** Records events; resolves to the same events, where `tellsPrevious` with what the store held before each. */

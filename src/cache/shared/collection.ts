@@ -11,6 +11,7 @@ import { resourceVersion, type ResourceVersion } from '../../kube/resource-versi
 import type { Form } from '../../request/form.ts'
 import { shared } from '../../request/identity.ts'
 import { answerHeaders } from '../../store/answers.ts'
+import { copied } from '../../store/copied.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
 import { wholeOrNothing } from '../../store/whole-or-nothing.ts'
 import { Demand } from './demand.ts'
@@ -171,11 +172,7 @@ export class SharedCollection implements AsyncDisposable {
   async #seed(like: CollectionKey): Promise<void> {
     const { store } = this.#parts
     const stored = store.list(like)
-    if (!stored) return
-    await using replacement = store.replace(this.key)
-    for (const objects of stored.batches) await replacement.add({ objects })
-    const { gvk, resourceVersion: version, extra } = stored
-    await replacement.commit({ gvk, resourceVersion: version, extra })
+    if (stored) await copied(store, this.key, stored)
   }
 
   #watched(is: boolean): void {

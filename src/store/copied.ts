@@ -1,0 +1,12 @@
+import type { CollectionKey, ObjectStore, StoredList } from './store.ts'
+
+/** Replaces the collection of `key` by what is stored of another, at that one's version. */
+export async function copied(
+  store: ObjectStore,
+  key: CollectionKey,
+  { gvk, resourceVersion, extra, batches }: StoredList,
+): Promise<void> {
+  await using replacement = store.replace(key)
+  for (const objects of batches) await replacement.add({ objects })
+  await replacement.commit({ gvk, resourceVersion, extra })
+}
