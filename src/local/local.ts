@@ -1,5 +1,6 @@
 import type { Exchange, Reply } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
+import { isProven } from '../exchange/proven.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -20,7 +21,7 @@ export interface LocalFacts {
 
 /** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
-  if (exchange.claim?.holds() === false) throw new StatusError(unauthorized())
+  if (!isProven(exchange)) throw new StatusError(unauthorized())
   // Only the cloud can say whether a caller may impersonate another; the node's own requests never do.
   if (exchange.credential === 'caller' && impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange

@@ -1,7 +1,7 @@
 import type { Exchange } from '../exchange/exchange.ts'
+import { provenIdentity } from '../exchange/proven.ts'
 import type { Audience } from '../filter/shown.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
-import { nobody } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
@@ -9,15 +9,13 @@ import { selectorsOf } from '../store/keys.ts'
  * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody speaks for whom it has not proved to be.
  * Metadata and rows of a Table are no more of an object to whoever is shown them, and are judged alike.
  */
-export function audienceOf(
-  { identity, claim, component, forms }: Exchange,
-  info: ResourceRequest,
-): Audience | undefined {
+export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience | undefined {
+  const { component, forms } = exchange
   const [form] = forms
   if (!form || info.name !== undefined) return undefined
   try {
     return {
-      identity: claim?.holds() === false ? nobody : identity,
+      identity: provenIdentity(exchange),
       component,
       gvr: info.gvr,
       namespace: info.namespace,

@@ -2,6 +2,7 @@ import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
+import { isProven, provenIdentity } from '../exchange/proven.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import { objectKey } from '../store/keys.ts'
 import { toldOfName } from '../store/told-of-name.ts'
@@ -16,7 +17,6 @@ import {
   type ForwardOptions,
 } from '../remote/forward.ts'
 import type { Upgrade } from '../remote/upgrade.ts'
-import { nobody } from '../request/identity.ts'
 import { isTokenRequest } from '../request/request-info.ts'
 import { firstVerdict } from './first-verdict.ts'
 import { mostRecent, mostRecentState, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
@@ -138,4 +138,4 @@ const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVer
 
 /** A filter reads answers through the recorder for every caller; what a caller who has not proved its identity was shown is recorded for nobody. */
 const inWhoseName = (exchange: Exchange): Exchange =>
-  exchange.claim?.holds() === false ? { ...exchange, identity: nobody } : exchange
+  isProven(exchange) ? exchange : { ...exchange, identity: provenIdentity(exchange) }

@@ -1,6 +1,7 @@
 import { selectionOf } from '../../codec/selection.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { OnBehalf } from '../../exchange/own-request.ts'
+import { isProven } from '../../exchange/proven.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import {
   compareVersions,
@@ -68,8 +69,9 @@ const nothing = { labelSelector: '', fieldSelector: '' }
 const isSame = (a: GVR, b: GVR): boolean =>
   a.resource === b.resource && a.group === b.group && a.version === b.version
 
-function whoAsks({ identity, credential, headers, claim }: Exchange): OnBehalf | undefined {
-  if (claim?.holds() === false) return undefined
+function whoAsks(exchange: Exchange): OnBehalf | undefined {
+  if (!isProven(exchange)) return undefined
+  const { identity, credential, headers, claim } = exchange
   if (credential === 'node') return { identity, credential }
   const authorization = headers.get('authorization')
   if (authorization === undefined) return undefined
