@@ -93,6 +93,41 @@ void t.test(
 )
 
 void t.test(
+  'a write without a body that was sent is never sent again, though an API server answers probes',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await slowToHear(t, cloud)
+    const kubelet = hub.as('kubelet')
+    await fill(kubelet)
+    // A body that was read could not be sent again in any case: these have none.
+    for (const [method, path] of [
+      ['DELETE', aPod],
+      ['DELETE', podsOfNode],
+      ['POST', '/api/v1/namespaces/default/configmaps'],
+      ['PUT', aPod],
+      ['PATCH', aPod],
+    ] as const) {
+      using _reset = cloud.sandbox.faults.reset((request) => request.method === method)
+      const before = cloud.sandbox.requests.filter((request) => request.method === method).length
+      const broken = await kubelet.send(path, { method })
+      t.match(
+        objectOf(broken),
+        { code: 503, reason: 'ServiceUnavailable', message: /whether it has acted is not known/ },
+        `${method} ${path}`,
+      )
+      t.notOk(broken.headers['retry-after'], 'client-go would send it again')
+      t.equal(
+        cloud.sandbox.requests.filter((request) => request.method === method).length,
+        before + 1,
+        `${method} ${path} is sent once`,
+      )
+    }
+    t.equal(await hub.metric('nodehub_diverted_total'), 0)
+  },
+)
+
+void t.test(
   'a read that breaks off in the middle is answered from the cache, where it asked for no more',
   async (t) => {
     const cloud = await startCloud(t)
