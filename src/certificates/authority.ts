@@ -186,7 +186,7 @@ function addressBytes(address: string): Buffer {
 }
 
 function ipv6Bytes(address: string): Buffer {
-  const plain = address.replace(/%.*$/, '')
+  const [plain = ''] = address.split('%')
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)
   const tail = dotted?.[2]?.split('.').map(Number)
   const text = tail

@@ -29,9 +29,19 @@ export function shownBy({ headers, upgrade }: Incoming): Shown | undefined {
 }
 
 function bearerToken(authorization: string): string | undefined {
-  const [scheme = '', token = ''] = authorization.replace(/^[\t ]+|[\t ]+$/g, '').split(' ', 3)
+  const [scheme = '', token = ''] = withoutOuterBlanks(authorization).split(' ', 3)
   return scheme.toLowerCase() === 'bearer' && isToken(token) ? token : undefined
 }
+
+/** By index: an expression for the blanks at the end tries again from each blank before it, which takes the square of their number. */
+function withoutOuterBlanks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
 /** RFC 6750's characters, in a length that a head can hold. */
 const isToken = (text: string): boolean =>

@@ -30,7 +30,7 @@ function settingIn(content: string, key: string, section: RegExp): string | unde
   let inside = false
   let found: string | undefined
   for (const line of content.split('\n').map((each) => each.trim())) {
-    if (line.startsWith('[')) inside = section.test(line.replace(/\s*#.*$/, ''))
+    if (line.startsWith('[')) inside = section.test(line.split('#')[0]?.trimEnd() ?? '')
     if (!inside || !line.startsWith(key)) continue
     found = /^\w+\s*=\s*["']([^"']+)["']/.exec(line)?.[1] ?? found
   }

@@ -53,7 +53,7 @@ export function readSource(text: string): Source {
     const [error] = document.errors
     const read = error ? { wrong: error.message, offset: error.pos[0] } : valueOf(document)
     if ('wrong' in read) {
-      const message = read.wrong.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? ''
+      const message = read.wrong.split('\n')[0]?.split(/ at line \d/)[0] ?? ''
       mistakes.push({ ...positionOf(read.offset), message })
     } else if (isObject(read.value)) {
       const at = (path: Path): Position => positionOf(offsetAt(document, path))

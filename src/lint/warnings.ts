@@ -27,8 +27,7 @@ export function warningsOf(
 
 function cut(text: string): string {
   if (Buffer.byteLength(text) <= longest) return text
-  return `${Buffer.from(text)
-    .subarray(0, longest - 3)
-    .toString()
-    .replace(/\uFFFD+$/, '')}…`
+  // As a part of a stream: a character that is cut in two is left out.
+  const whole = new TextDecoder('utf-8', { ignoreBOM: true })
+  return `${whole.decode(Buffer.from(text).subarray(0, longest - 3), { stream: true })}…`
 }

@@ -73,7 +73,7 @@ function containersOf(spec: JsonObject, host: boolean): JsonObject {
 
 function container(given: Json, host: boolean): Json {
   const image = givenText(given, 'image') ?? ''
-  const tag = /:([^/]*)$/.exec(image)?.[1]
+  const [, tag] = image.slice(image.lastIndexOf('/') + 1).split(':', 2)
   const filled = under(
     {
       resources: {},

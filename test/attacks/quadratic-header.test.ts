@@ -1,0 +1,40 @@
+/**
+ * A head of 60 KiB costs the hub what four heads of 15 KiB cost, whatever stands in it: a caller who shows nothing would otherwise stop
+ * the process, the kubelet's requests in it, with one field.
+ */
+import t from 'tap'
+import { startCloud } from '../kit/cloud.ts'
+import { startTestHub } from '../kit/hub.ts'
+import { isSuperLinear } from '../kit/work.ts'
+
+/** A field of a request whose text grows with `length`, between a beginning and an end that keep it from being what is looked for. */
+const between =
+  (name: string, start: string, unit: string, end: string) =>
+  (length: number): Record<string, string> => ({
+    [name]: `${start}${unit.repeat(length / unit.length)}${end}`,
+  })
+
+const fields = {
+  'blanks within Authorization': between('Authorization', 'x', ' ', 'y'),
+  'tabs within Authorization': between('Authorization', 'x', '\t', 'y'),
+  'a token without end': between('Authorization', 'Bearer x', '=', 'y'),
+  'empty media types': between('Accept', 'x', ',', 'y'),
+  'parameters of a media type': between('Accept', 'x', ';q=0', 'y'),
+  'blanks within a coding': between('Accept-Encoding', 'gzip;', ' ;q=0', 'y'),
+  'names in Connection': between('Connection', 'x', ' ,', 'y'),
+  'protocols of a WebSocket': between('Sec-WebSocket-Protocol', 'x', ' ,', 'y'),
+  'a program without a name': between('User-Agent', 'kubectl-', '1.', 'y/z'),
+  'a host of colons': between('Host', 'x', ':1', 'y'),
+}
+
+void t.test('a long head costs what its length costs', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const client = hub.as('stranger')
+  const ask = (headers: Record<string, string>) => client.send('/api/v1/pods', { headers })
+  for (const [what, field] of Object.entries(fields)) {
+    await ask(field(100))
+    t.notOk(await isSuperLinear(ask, field(15_000), field(60_000)), what)
+  }
+})
