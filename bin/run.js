@@ -62,6 +62,7 @@ const jobs = {
   'bench-start': () => run(node, [join(root, 'bench', 'start.ts'), ...args]),
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
   cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
+  attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
   build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
 }
 if (!Object.hasOwn(jobs, job)) {
