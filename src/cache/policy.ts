@@ -29,7 +29,16 @@ const writesKept = new Set([
 /** Resources that only the cloud may answer for: a stored certificate signing request is of no use to a kubelet that waits for its certificate. */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
-const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/|$)/
+/** Without escapes, of which a caller could write many for the same path. */
+const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
+
+/**
+ * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both selectors
+ * together. An answer to more passes unrecorded; the API server's own names and paths are shorter.
+ */
+const longestPath = 512
+const longestName = 512
+const longestSelectors = 4_096
 
 /** What can be kept of the answer to `exchange`; `undefined`: nothing. */
 export function recordable(exchange: Exchange): Recordable | undefined {
@@ -50,7 +59,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   ) {
     return undefined
   }
-  if (neverKept.has(qualifiedResource(info.gvr))) return undefined
+  if (neverKept.has(qualifiedResource(info.gvr)) || isTooLong(info)) return undefined
   switch (info.verb) {
     case 'get':
       return { kind: 'object', info }
@@ -58,7 +67,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
     case 'watch':
       // A name in the path of a watch that has a field selector, too, is no part of a collection's key.
       if (info.name !== undefined) return undefined
-      return selectorsAreWellFormed(info) ? { kind: info.verb, info } : undefined
+      return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
     case 'create':
     case 'update': {
       const isKept = writesKept.has(`${info.verb} ${qualifiedResource(info.gvr)}`)
@@ -78,18 +87,23 @@ const isIndented = ({ info, headers }: Exchange): boolean =>
   /;\s*pretty/i.test(headers.get('accept') ?? '') ||
   /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
 
-/** Documents are kept for these parameters only: with others a caller could fill the store. */
+/** Documents are asked for with these parameters, which are no part of their keys; others may change what is answered. */
 const documentParameters = new Set(['timeout', 'hash'])
 
 const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>
   ambiguous !== true &&
+  path.length <= longestPath &&
   documentPaths.test(path) &&
   [...query.keys()].every((name) => documentParameters.has(name))
 
-function selectorsAreWellFormed(info: ResourceRequest): boolean {
+const isTooLong = ({ name = '', namespace = '' }: ResourceRequest): boolean =>
+  name.length > longestName || namespace.length > longestName
+
+/** False where they are malformed, or too long. */
+function selectorsCanBeKept(info: ResourceRequest): boolean {
   try {
-    selectorsOf(info)
-    return true
+    const { labelSelector, fieldSelector } = selectorsOf(info)
+    return labelSelector.length + fieldSelector.length <= longestSelectors
   } catch (error) {
     if (error instanceof MalformedSelector) return false
     throw error

@@ -171,10 +171,8 @@ export class Recorder {
     if ('rest' in whole) return whole.rest
     const contentType = reply.headers.get('content-type') ?? ''
     const { body, asItCame } = whole
-    await this.#keep(
-      'document',
-      this.#store.putDocument(documentKey(exchange), { contentType, body }),
-    )
+    const key = documentKey(exchange, contentType)
+    if (key) await this.#keep('document', this.#store.putDocument(key, { contentType, body }))
     return asItCame
   }
 

@@ -7,9 +7,9 @@ import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
 import { refuseNoVersion, refuseOtherVersions, refuseVersionOfGet } from '../store/asked-version.ts'
-import { documentKey, objectKey } from '../store/keys.ts'
+import { documentKeys, objectKey } from '../store/keys.ts'
 import { withAge, withStaleness } from '../store/staleness.ts'
-import type { ObjectStore, StoredObject } from '../store/store.ts'
+import type { KnownDocument, ObjectStore, StoredObject } from '../store/store.ts'
 import { toldOfName } from '../store/told-of-name.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
 import { sourceOf, storedList } from '../store/source.ts'
@@ -101,9 +101,10 @@ export function localList(
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
-/** Discovery and the like, as they were last given to the same caller in the same form. */
+/** Discovery and the like, as they were last given to the same caller, in the representation it wants most of those that it was given. */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
-  const found = store.document(documentKey(exchange))
+  let found: KnownDocument | undefined
+  for (const key of documentKeys(exchange)) if ((found = store.document(key))) break
   if (!found) throw neverCached()
   return {
     kind: 'body',

@@ -43,6 +43,10 @@ export function parseAccept(accept: string | undefined): AcceptClause[] {
     .sort((a, b) => b.quality - a.quality || b.specificity - a.specificity || a.order - b.order)
 }
 
+/** Versions of meta.k8s.io, and what rows of a Table may carry: API servers know no others, and a key of the store holds no other. */
+const metaVersions = new Set(['v1', 'v1beta1'])
+const includedKinds = new Set(['None', 'Metadata', 'Object'])
+
 const encodingOfType: Record<string, Encoding> = {
   'application/json': 'json',
   'application/*': 'json',
@@ -82,8 +86,8 @@ function formOf(
   const as = parameters.get('as')
   if (as === undefined) return objectForm(encoding)
   const version = parameters.get('v') ?? 'v1'
-  if (parameters.get('g') !== 'meta.k8s.io') return undefined
-  if (as === 'Table' && encoding === 'json') {
+  if (parameters.get('g') !== 'meta.k8s.io' || !metaVersions.has(version)) return undefined
+  if (as === 'Table' && encoding === 'json' && includedKinds.has(included)) {
     return { encoding, shape: 'table', key: `${encoding};table;${version};${included}` as FormKey }
   }
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {

@@ -1,6 +1,8 @@
 import type { TokenSpec } from '../codec/token-request.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { mediaType } from '../kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../kube/selectors.ts'
+import { documentTypeOf, documentTypesOf } from '../request/document-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { keptTokens, tokenName } from './token-name.ts'
@@ -70,14 +72,21 @@ export function tokenKey(
   }
 }
 
-/** The key of a document. Clients write a time-out into its URL, which changes nothing of it. */
-export function documentKey(exchange: Exchange): DocumentKey {
-  const query = new URLSearchParams(exchange.info.query)
-  query.delete('timeout')
-  const text = query.toString()
-  return {
-    identity: exchange.identity,
-    url: text === '' ? exchange.info.path : `${exchange.info.path}?${text}`,
-    accept: exchange.headers.get('accept') ?? '',
-  }
+/** Documents that API servers write in JSON, whatever their client takes. */
+const writtenInJson = new Set(['/version', '/openapi/v3'])
+
+/**
+ * The keys of a document in each representation that the client takes, most wanted first. The query is
+ * no part of them: clients write a time-out into it, which changes nothing of the document, and the hash
+ * of the document they expect (OpenAPI), which is theirs to choose.
+ */
+export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
+  const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
+  return documentTypesOf(accept).map((type) => ({ identity, url: info.path, accept: type }))
+}
+
+/** The key of the document that an API server gave; `undefined` where it is in none that the client takes and the hub knows. */
+export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
+  const type = documentTypeOf(contentType)
+  return documentKeys(exchange).find(({ accept }) => accept === type)
 }

@@ -41,8 +41,9 @@ export interface KnownCollection {
 /** A document that is no API object: discovery, OpenAPI, version. */
 export interface DocumentKey {
   readonly identity: Identity
-  /** Path and query as they were sent. */
+  /** A path, without a query. */
   readonly url: string
+  /** The representation, as `documentTypesOf` spells it. */
   readonly accept: string
 }
 

@@ -14,6 +14,8 @@ void t.test('a component is what a program calls itself before its version', asy
     ['my agent/1', 'my'],
     ['/v1', ''],
     ['', ''],
+    ['n'.repeat(128), 'n'.repeat(128)],
+    [`${'n'.repeat(129)}/v1`, ''],
     [undefined, ''],
   ]
   for (const [agent, expected] of table) t.equal(componentOf(agent), expected)

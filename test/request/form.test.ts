@@ -52,6 +52,13 @@ void t.test('how much of the object a table carries is part of its form', async 
   t.strictSame(forms('application/json', 'includeObject=Object'), ['json'])
 })
 
+void t.test('a caller cannot make up forms by what an API server does not read', async (t) => {
+  const table = 'application/json;as=Table;g=meta.k8s.io'
+  t.strictSame(forms(`${table};v=v7,${table};v=v1`), ['json;table;v1;Metadata'])
+  t.strictSame(forms(`${table};v=v1`, 'includeObject=Whatever'), [])
+  t.strictSame(forms('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7'), [])
+})
+
 void t.test('rows without their objects do not say of what they are', async (t) => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   const says = (accept: string, query = '') =>

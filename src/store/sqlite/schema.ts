@@ -16,6 +16,8 @@ import type { DatabaseSync } from 'node:sqlite'
  * one of its `ring_gaps` (see `Rings`); its events are numbered from `ring_first` up to before `ring_next`, each number once. The newest are
  * in `ring_tail`, whose row each event writes anyway, until there are enough for a page of their own; `told` has all.
  *
+ * `document` has each document once in each representation: `url` is its path, `accept` the media type of the answer.
+ *
  * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is needed (see `Eviction`).
  */
 const migrations = [
@@ -127,6 +129,25 @@ const migrations = [
   `,
   `
   ALTER TABLE collection ADD COLUMN checksum INTEGER;
+  `,
+  `
+  CREATE TABLE document_by_type (
+    identity TEXT NOT NULL, url TEXT NOT NULL, accept TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    confirmed_at INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (identity, url, accept)
+  ) STRICT;
+  INSERT INTO document_by_type
+    SELECT identity, substr(url, 1, instr(url || '?', '?') - 1),
+      replace(replace(content_type, ' ', ''), '@v1', '.v1'),
+      content_type, checksum, body, confirmed_at
+    FROM document WHERE true ORDER BY confirmed_at
+    ON CONFLICT DO UPDATE SET content_type = excluded.content_type, checksum = excluded.checksum,
+      body = excluded.body, confirmed_at = excluded.confirmed_at;
+  DROP TABLE document;
+  ALTER TABLE document_by_type RENAME TO document;
   `,
 ]
 

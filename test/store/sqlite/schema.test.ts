@@ -94,7 +94,20 @@ const first = `
   PRAGMA user_version = 1;
 `
 
-/** A file of the first release: a list of two pods, a record of one, a document, a collection that had missed a write. */
+/** Documents as the first release kept them: under the query and the Accept header with which they were asked for. */
+const documents: readonly (readonly [url: string, accept: string, type: string, body: string])[] = [
+  ['/api', '', 'application/json', 'of one program'],
+  ['/api', 'application/json, */*', 'application/json', 'of another'],
+  ['/openapi/v3/api/v1?hash=A', '*/*', 'application/json', 'a schema'],
+  [
+    '/openapi/v2',
+    'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    'in protobuf',
+  ],
+]
+
+/** A file of the first release: a list of two pods, a record of one, documents, a collection that had missed a write. */
 function firstRelease(directory: string): void {
   mkdirSync(join(directory, 'cache'), { recursive: true })
   using db = database(directory)
@@ -116,14 +129,9 @@ function firstRelease(directory: string): void {
   }
   db.exec(`INSERT INTO single VALUES
     (1, 'default', 's', 3, 'uid of s', '11', 7, '', 'v1', 'Pod')`)
-  db.prepare('INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)').run(
-    node,
-    '/api',
-    '',
-    'text/plain',
-    crc32('api'),
-    Buffer.from('api'),
-  )
+  const document = db.prepare('INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)')
+  for (const [url, accept, type, body] of documents)
+    document.run(node, url, accept, type, crc32(body), Buffer.from(body))
 }
 
 void t.test('what the first release kept is kept, and told on from there', async (t) => {
@@ -137,7 +145,16 @@ void t.test('what the first release kept is kept, and told on from there', async
     t.equal(got(store, keyOf('s')), 's at 11')
     t.match(store.get(keyOf('a')), { confirmedAt: 1000 })
     t.match(store.get(keyOf('s')), { confirmedAt: 0 }, 'which was not kept')
-    t.equal(store.document({ identity: node, url: '/api', accept: '' })?.contentType, 'text/plain')
+    const json = 'application/json'
+    const document = (url: string, accept: string): string | undefined => {
+      const found = store.document({ identity: node, url, accept })
+      return found && Buffer.from(found.body).toString()
+    }
+    t.match(document('/api', json), /^of /)
+    t.equal(document('/openapi/v3/api/v1', json), 'a schema')
+    const protobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+    t.equal(document('/openapi/v2', protobuf), 'in protobuf')
+    t.equal(store.documents(node, 9).length, 3, 'each once')
     t.equal(store.list(collection({ labelSelector: 'app=x' })), undefined)
     t.equal(told(store, collection(), 7), 'expired')
     t.strictSame(told(store, collection(), 8), [])
