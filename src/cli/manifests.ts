@@ -4,7 +4,15 @@ import { ownVersion } from '../base/own-version.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { options } from '../config/options.ts'
 import { nearest } from '../config/suggestion.ts'
-import { atLeastOne, listOf, objectName, port, resource, serverAddress } from '../config/value.ts'
+import {
+  atLeastOne,
+  cidr,
+  listOf,
+  objectName,
+  port,
+  resource,
+  serverAddress,
+} from '../config/value.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubelet-kubeconfig.ts'
 import { staticPod } from '../join/static-pod.ts'
 import type { GVR } from '../kube/gvk.ts'
@@ -39,6 +47,9 @@ const flags = {
   admission: { type: 'string', default: 'webhooks' },
   'pod-host-network': { type: 'boolean' },
   'controller-user': { type: 'string' },
+  'api-server-cidrs': { type: 'string' },
+  'ops-cidrs': { type: 'string' },
+  'client-ca-config-map': { type: 'string' },
 } as const
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
@@ -86,6 +97,14 @@ export const manifests: Command = {
   --controller-user USER,...
         For cluster: as whom nodehub cluster runs besides its service account, where it runs
         elsewhere.
+  --api-server-cidrs CIDR,...
+        For cluster: from where API servers reach the webhooks. Default: the NetworkPolicy admits
+        every address to them.
+  --ops-cidrs CIDR,...
+        For cluster: from where Prometheus reaches health and metrics. Default: from anywhere.
+  --client-ca-config-map NAME
+        For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates
+        that API servers show. Default: they need none.
 `,
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
@@ -154,6 +173,9 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['namespace', objectName],
     ['proxy-secure-port', port],
     ['pool-scope-resources', listOf(resource)],
+    ['api-server-cidrs', atLeastOne(listOf(cidr))],
+    ['ops-cidrs', atLeastOne(listOf(cidr))],
+    ['client-ca-config-map', objectName],
   ] as const
   for (const [name, type] of checks) {
     const text = values[name]
@@ -196,6 +218,11 @@ function manifest(part: Part, values: FlagValues): string {
         admission: values.admission === 'policies' ? 'policies' : 'webhooks',
         podHostNetwork: values['pod-host-network'] !== undefined,
         controllers: values['controller-user']?.split(',') ?? [],
+        apiServerCidrs: cidrsOf(values['api-server-cidrs']),
+        opsCidrs: cidrsOf(values['ops-cidrs']),
+        ...(values['client-ca-config-map'] !== undefined && {
+          clientCa: values['client-ca-config-map'],
+        }),
       })
         .map(yaml)
         .join('---\n')
@@ -217,6 +244,12 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
 
 const yaml = (document: object): string =>
   stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
+
+/** The blocks of a flag, which has been checked. */
+function cidrsOf(text = ''): readonly string[] {
+  const parsed = listOf(cidr).parse(text)
+  return 'value' in parsed ? parsed.value : []
+}
 
 /** The resources of the flag, which has been checked. */
 function sharedBesides(text = ''): readonly GVR[] {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { onAbort } from '../base/abort.ts'
 import { sleep } from '../base/clock.ts'
+import { followCredentials, loadCredentials } from '../client/credential-follower.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { textAt } from '../kube/json-at.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
@@ -90,11 +91,15 @@ export async function startCluster(
     address: config.webhooks.address,
     port: config.webhooks.port,
     certificate: () => serving.pair(),
+    ...(config.webhooks.clientCa !== undefined && {
+      clientCa: parts.use(followClientCa(config.webhooks.clientCa, failed('certificates'))).current,
+    }),
     lookup: liveLookup(api, pools),
     actors: await actorsFor(api, config),
     propagate: config.webhooks.podHostNetwork,
     unready: () => (pools.synced ? undefined : 'NodePools have not been listed yet'),
     onFailed: failed('admission'),
+    onRefused: (reason) => metrics.reviewsRefused.add({ reason }),
   })
   parts.defer(() => webhooks.close(config.shutdownGracePeriodMs))
 
@@ -205,6 +210,26 @@ async function besideNobody(
   // A conversion by itself does nothing to pools that nobody converts.
   const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(described)
   if (lines.length > 0) throw new BesideYurtManager(lines)
+}
+
+/** How often the authorities of API servers' certificates are looked at. */
+const clientCaMs = 5_000
+
+/** The authorities in a file, as they are now; while it cannot be used, as they were before. */
+function followClientCa(file: string, onUnusable: (cause: unknown) => void) {
+  const where = { kind: 'files', ca: file } as const
+  let inForce = loadCredentials(where)
+  const follower = followCredentials(
+    where,
+    inForce,
+    clientCaMs,
+    (credentials) => (inForce = credentials),
+    onUnusable,
+  )
+  return {
+    current: () => inForce.ca,
+    [Symbol.dispose]: () => follower[Symbol.dispose](),
+  }
 }
 
 /** Who may do what to nodes: the API server says who we are to it. */

@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { after, every } from '../base/clock.ts'
 import type { BodyReply, Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
-import { wholeRequestBody } from '../exchange/request-body.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import {
   badRequest,
@@ -10,12 +10,14 @@ import {
   resourceNotFound,
   StatusError,
   timeout,
+  unauthorized,
   type Status,
 } from '../kube/status.ts'
-import { listenSecurely, type Listener } from '../server/listener.ts'
+import { listenSecurely, type Listener, type ServingCredentials } from '../server/listener.ts'
 import { isAdmissionPath, reviewed, type AdmissionRules } from './admission/review.ts'
 import { convertedReview } from './crd/conversion-review.ts'
 import { conversionPath } from './crd/definition.ts'
+import { ReviewBodies, type Shed } from './review-bodies.ts'
 
 /** A serving certificate with its chain, and its key, PEM. */
 export interface ServingPair {
@@ -29,17 +31,31 @@ export interface WebhookOptions extends AdmissionRules {
   readonly port: number
   /** Asked about every second: connections made after it says something else are shown that. */
   readonly certificate: () => ServingPair
+  /**
+   * PEM; looked at as often. Where it is given, AdmissionReviews are taken only from clients that show a certificate of it. API servers show
+   * one for admission, if they are set up to, and never for conversion (apiextensions-apiserver pkg/apiserver/conversion).
+   */
+  readonly clientCa?: () => string | undefined
   /** Why requests should go to another replica, if they should: what `/readyz` says. */
   readonly unready?: () => string | undefined
   /** Called where a review could not be answered for a reason of our own, or a connection broke. */
   readonly onFailed?: (cause: unknown) => void
+  /** Called for each review that is refused before its body has been read whole. */
+  readonly onRefused?: (why: Refused) => void
 }
 
-/** API servers keep a connection or a few each; so do probes. */
+/** Why a review is refused: there is no room for its body, it does not arrive, or its client shows no certificate. */
+export type Refused = Shed | 'unauthenticated'
+
+/** API servers ask over HTTP/1.1, on a connection for each review at a time. */
 const mostConnections = 1_000
 
-/** An object is 1.5 MB at most in etcd, and an update is sent with what it was before; a list to be converted is cut up by nobody. */
-const mostBytes = 8 * 1024 * 1024
+/**
+ * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the Deployment has 512 MiB. Conversions are
+ * counted apart: a certificate is never asked for them, and they are not to keep out what shows one.
+ */
+const admissionBytes = 12 * 1024 * 1024
+const conversionBytes = 8 * 1024 * 1024
 
 /** The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by nobody. */
 const longestMs = 30_000
@@ -47,39 +63,53 @@ const longestMs = 30_000
 const rotationMs = 1_000
 
 /**
- * Serves AdmissionReviews, ConversionReviews, `/healthz`, `/livez` and `/readyz` over TLS. Whoever can connect is answered, as API servers show
- * no certificate unless they are set up to: an answer says nothing that is not in the question or in the pools.
+ * Serves AdmissionReviews, ConversionReviews, `/healthz`, `/livez` and `/readyz` over TLS. Without `clientCa` every client that can connect
+ * is answered: an answer says nothing that is not in the question or in the pools. Probes never need a certificate.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<Listener> {
-  const { address, port, certificate, onFailed = () => undefined } = options
-  let shown = certificate()
+  const { address, port, onFailed = () => undefined, onRefused = () => undefined } = options
+  let shown = credentialsOf(options)
+  const admissions = new ReviewBodies(admissionBytes, onRefused)
+  const conversions = new ReviewBodies(conversionBytes, onRefused)
   const listener = await listenSecurely({
     host: address,
     port,
     maxConnections: mostConnections,
-    credentials: credentialsOf(shown),
+    credentials: shown,
     onBroken: onFailed,
-    handler: (incoming) => answer(incoming, options),
+    handler: (incoming) => answer(incoming, { ...options, onRefused, admissions, conversions }),
   })
   const rotation = every(rotationMs, () => {
-    const now = certificate()
-    if (now.cert === shown.cert && now.key === shown.key) return
+    const now = credentialsOf(options)
+    if (isDeepStrictEqual(now, shown)) return
     shown = now
-    listener.replaceCredentials(credentialsOf(now))
+    listener.replaceCredentials(now)
   })
   return {
     ...listener,
     close: async (graceMs) => {
       rotation[Symbol.dispose]()
       await listener.close(graceMs)
+      for (const bodies of [admissions, conversions]) bodies[Symbol.dispose]()
     },
   }
 }
 
-const credentialsOf = ({ cert, key }: ServingPair) => ({ certificate: cert, key })
+function credentialsOf({ certificate, clientCa }: WebhookOptions): ServingCredentials {
+  const { cert, key } = certificate()
+  const ca = clientCa?.()
+  return { certificate: cert, key, ...(ca !== undefined && { clientCa: ca }) }
+}
+
+/** What requests are answered by. */
+interface Answering extends WebhookOptions {
+  readonly admissions: ReviewBodies
+  readonly conversions: ReviewBodies
+  readonly onRefused: (why: Refused) => void
+}
 
 /** Whatever goes wrong is an answer: a Status, which an API server logs before it goes by the webhook's policy. */
-async function answer(incoming: Incoming, options: WebhookOptions): Promise<BodyReply> {
+async function answer(incoming: Incoming, options: Answering): Promise<BodyReply> {
   try {
     return await within(longestMs, () => routed(incoming, options))
   } catch (cause) {
@@ -90,7 +120,7 @@ async function answer(incoming: Incoming, options: WebhookOptions): Promise<Body
   }
 }
 
-async function routed(incoming: Incoming, options: WebhookOptions): Promise<BodyReply> {
+async function routed(incoming: Incoming, options: Answering): Promise<BodyReply> {
   const path = incoming.url.split('?')[0] ?? ''
   const isProbe = path === '/healthz' || path === '/livez' || path === '/readyz'
   const isReview = isAdmissionPath(path) || path === conversionPath
@@ -99,18 +129,24 @@ async function routed(incoming: Incoming, options: WebhookOptions): Promise<Body
   if (incoming.upgrade || !allowed.includes(incoming.method))
     throw new StatusError(methodNotAllowed())
   if (isProbe) return probed(path === '/readyz' ? options.unready?.() : undefined)
-  const review = await jsonIn(incoming)
-  if (path === conversionPath) return json(200, convertedReview(review))
-  return json(200, await reviewed(path, review, options))
+  if (path === conversionPath) {
+    using body = await options.conversions.read(incoming)
+    return json(200, convertedReview(jsonIn(body.content)))
+  }
+  if (options.clientCa !== undefined && incoming.peer.tls?.certificate === undefined) {
+    options.onRefused('unauthenticated')
+    throw new StatusError(unauthorized())
+  }
+  using body = await options.admissions.read(incoming)
+  return json(200, await reviewed(path, jsonIn(body.content), options))
 }
 
 const probed = (unready: string | undefined): BodyReply =>
   reply(unready === undefined ? 200 : 503, 'text/plain; charset=utf-8', unready ?? 'ok')
 
-async function jsonIn({ body }: Incoming): Promise<Json> {
-  const text = body ? (await wholeRequestBody(body, mostBytes)).toString() : ''
+function jsonIn(body: Buffer): Json {
   try {
-    return JSON.parse(text) as Json
+    return JSON.parse(body.toString()) as Json
   } catch (cause) {
     throw new StatusError(badRequest('the body is not JSON'), { cause })
   }

@@ -39,6 +39,8 @@ export interface ClusterConfig extends ClusterAsking {
     readonly port: number
     readonly service: string
     readonly serving: ClusterServing
+    /** The file with the authorities for API servers' client certificates. */
+    readonly clientCa: string | undefined
     /** Pods of host-network pools are given hostNetwork. */
     readonly podHostNetwork: boolean
   }
@@ -88,6 +90,11 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
           sources.readFile,
         ),
       )
+    const clientCa = values['client-ca']
+    if (clientCa !== undefined && mistakes.length === 0)
+      attempt(mistakes, '--client-ca', () =>
+        readCredentials({ kind: 'files', ca: clientCa }, sources.readFile),
+      )
     return {
       ...asking,
       webhooks: {
@@ -95,6 +102,7 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
         port: values['webhook-port'],
         service: values['webhook-service'],
         serving,
+        clientCa,
         podHostNetwork: values['pod-host-network'],
       },
       election: {

@@ -80,6 +80,13 @@ export const clusterOptions = {
     default: undefined,
     file: true,
   }),
+  'client-ca': option({
+    type: is.optional(is.text('FILE')),
+    group: 'Webhooks',
+    help: 'Certificates that vouch for API servers, in PEM, read again when they change: then an AdmissionReview without a client certificate of theirs is refused with 401. Default: API servers need none.',
+    default: undefined,
+    file: true,
+  }),
   'certificate-secret': option({
     type: is.objectName,
     group: 'Webhooks',

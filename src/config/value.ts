@@ -68,6 +68,18 @@ export const address: ValueType<string> = {
   parse: (text) => (isIP(text) > 0 ? { value: text } : wrong('is not an IP address')),
 }
 
+/** A block of IPv4 or IPv6 addresses. */
+export const cidr: ValueType<string> = {
+  placeholder: 'CIDR',
+  parse(text) {
+    const [, address = '', bits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
+    const version = isIP(address)
+    return version > 0 && Number(bits) <= (version === 4 ? 32 : 128)
+      ? { value: text }
+      : wrong('is not a block of addresses like 10.0.0.0/24')
+  },
+}
+
 /** One of the words; `aliases` maps other spellings to them. */
 export function oneOf<const T extends string>(
   words: readonly T[],

@@ -1,18 +1,44 @@
+import type { Readable } from 'node:stream'
 import { asBuffer, joined } from '../base/bytes.ts'
+import { onAbort, type Signal } from '../base/abort.ts'
 import { requestEntityTooLarge, StatusError } from '../kube/status.ts'
 
-/** All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was announced: in HTTP/2 it may be another. */
+interface Reading {
+  /** Its reason is what the reading fails with; what has arrived by then is let go of. */
+  readonly signal?: Signal
+  /** Called with each part as it arrives. */
+  readonly onPart?: () => void
+}
+
+/**
+ * All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was announced: in HTTP/2 it may be another.
+ * The stream is left to the listener where this throws: it drops the rest, and can still send an answer.
+ */
 export async function wholeRequestBody(
-  body: AsyncIterable<unknown>,
+  body: Readable,
   most: number,
+  { signal, onPart = () => undefined }: Reading = {},
 ): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
-  for await (const part of body) {
-    const chunk = asBuffer(part as Uint8Array)
+  const whole = Promise.withResolvers<void>()
+  const take = (part: Uint8Array): void => {
+    const chunk = asBuffer(part)
     bytes += chunk.byteLength
-    if (bytes > most) throw new StatusError(requestEntityTooLarge(`limit is ${most}`))
+    if (bytes > most)
+      return whole.reject(new StatusError(requestEntityTooLarge(`limit is ${most}`)))
     parts.push(chunk)
+    onPart()
   }
-  return joined(parts)
+  const cut = (): void => whole.reject(new Error('the request ended before its body'))
+  using _aborted = signal && onAbort(signal, () => whole.reject(signal.reason as Error))
+  body.on('data', take).once('end', whole.resolve).once('error', whole.reject).once('close', cut)
+  try {
+    await whole.promise
+    return joined(parts)
+  } finally {
+    body.off('data', take).off('end', whole.resolve).off('close', cut)
+    body.off('error', whole.reject)
+    body.pause()
+  }
 }

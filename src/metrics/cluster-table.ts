@@ -62,6 +62,12 @@ export const clusterMetricTable = {
     help: 'How often the caBundle of a configuration was put right, by its kind.',
     labels: ['kind'],
   },
+  reviewsRefused: {
+    name: 'nodehub_cluster_reviews_refused_total',
+    type: 'counter',
+    help: 'Reviews that were refused before their body was there, by reason: full, slow-body, unauthenticated.',
+    labels: ['reason'],
+  },
   certificateEnd: {
     name: 'nodehub_cluster_certificate_end_seconds',
     type: 'gauge',

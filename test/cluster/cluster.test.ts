@@ -36,6 +36,7 @@ const configFor = (
     port: 0,
     service: 'nodehub-cluster',
     serving: { kind: 'secret', name: 'nodehub-cluster-certificates' },
+    clientCa: undefined,
     podHostNetwork: false,
   },
   election: { name: 'nodehub-cluster', leaseMs: 15_000, renewMs: 10_000, retryMs: 200 },

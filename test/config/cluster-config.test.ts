@@ -68,6 +68,9 @@ void t.test('every mistake is named at once', async (t) => {
     '--serving-ca: it goes with --serving-cert',
     /--renew-deadline must be less than --lease-duration/,
   ])
+  t.match(readClusterConfig(from(['--kubeconfig=/k', '--client-ca=/k'])), {
+    mistakes: ['--client-ca: the CA of /k is not a certificate in PEM'],
+  })
   t.match(readCheckConfig(from([])), {
     mistakes: ['--kubeconfig is required where this is no pod with a service account'],
   })

@@ -10,6 +10,12 @@ export interface Installation {
   readonly admission: 'webhooks' | 'policies'
   /** Whether pods of host-network pools are put on the host network when they are created. */
   readonly podHostNetwork: boolean
+  /** From where API servers come, in CIDR notation; none: from anywhere. */
+  readonly apiServerCidrs?: readonly string[]
+  /** From where Prometheus comes; none: from anywhere. Network policies admit a node's kubelet to its own pods in any case. */
+  readonly opsCidrs?: readonly string[]
+  /** The ConfigMap whose `ca.crt` vouches for API servers; absent: reviews need no client certificate. */
+  readonly clientCa?: string
 }
 
 /** Where the webhooks listen in a pod, and where health and metrics are told; the defaults of `nodehub cluster`. */

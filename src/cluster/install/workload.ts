@@ -33,14 +33,9 @@ export const workload = (installation: Installation): readonly object[] => {
       spec: {
         podSelector: selector,
         policyTypes: ['Ingress'],
-        // From anywhere: an API server is a process on some host, and no selector names it.
         ingress: [
-          {
-            ports: [
-              { protocol: 'TCP', port: ports.webhooks },
-              { protocol: 'TCP', port: ports.ops },
-            ],
-          },
+          admitted(ports.webhooks, installation.apiServerCidrs),
+          admitted(ports.ops, installation.opsCidrs),
         ],
       },
     },
@@ -58,6 +53,15 @@ export const workload = (installation: Installation): readonly object[] => {
     },
   ]
 }
+
+/** By address alone: an API server is a process on some host, and no selector names it. */
+const admitted = (port: number, cidrs: readonly string[] = []) => ({
+  ...(cidrs.length > 0 && { from: cidrs.map((cidr) => ({ ipBlock: { cidr } })) }),
+  ports: [{ protocol: 'TCP', port }],
+})
+
+/** Where the ConfigMap with the authorities of API servers is mounted. */
+const clientCaFolder = '/etc/nodehub/client-ca'
 
 const podSpec = (installation: Installation) => ({
   serviceAccountName: installation.name,
@@ -114,14 +118,21 @@ const podSpec = (installation: Installation) => ({
         readOnlyRootFilesystem: true,
         capabilities: { drop: ['ALL'] },
       },
+      ...(installation.clientCa !== undefined && {
+        volumeMounts: [{ name: 'client-ca', mountPath: clientCaFolder, readOnly: true }],
+      }),
     },
   ],
+  ...(installation.clientCa !== undefined && {
+    volumes: [{ name: 'client-ca', configMap: { name: installation.clientCa } }],
+  }),
 })
 
-const argsOf = ({ name, podHostNetwork }: Installation): string[] => [
+const argsOf = ({ name, podHostNetwork, clientCa }: Installation): string[] => [
   'cluster',
   `--webhook-service=${name}`,
   ...(podHostNetwork ? ['--pod-host-network'] : []),
+  ...(clientCa === undefined ? [] : [`--client-ca=${clientCaFolder}/ca.crt`]),
 ]
 
 const probe = (path: string) => ({

@@ -1,0 +1,210 @@
+import { LightAbort, onAbort } from '../base/abort.ts'
+import { every } from '../base/clock.ts'
+import type { Incoming } from '../exchange/exchange.ts'
+import { wholeRequestBody } from '../exchange/request-body.ts'
+import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
+
+/** An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API server cuts no list to be converted. */
+const largestBody = 8 * 1024 * 1024
+
+/** The least that a body counts, as it takes memory besides its bytes. */
+const leastBytes = 128 * 1024
+
+/** How many requests may wait for their turn; what is beyond is refused at once. */
+const mostWaiting = 256
+
+/** Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does not blame its clients. */
+const lookMs = 250
+
+/** For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API servers wait 5 s for admission. */
+const waitingLooks = 8
+const silentLooks = 8
+
+/** For how many looks a body may be on its way where none waits (10 s), and after how many it makes room for one that does (1 s). */
+const mostLooks = 40
+const patientLooks = 4
+
+/** Why a body was not read, or not to its end. */
+export type Shed = 'full' | 'slow-body'
+
+/** A whole body. Its bytes count until it is disposed of. */
+export interface ReviewBody extends Disposable {
+  readonly content: Buffer
+}
+
+/** A body that counts. */
+interface Counted {
+  readonly address: string
+  readonly bytes: number
+  readonly end: LightAbort
+  isWhole: boolean
+  looks: number
+  silent: number
+}
+
+interface Waiting {
+  readonly address: string
+  readonly bytes: number
+  readonly turn: PromiseWithResolvers<Counted>
+  looks: number
+}
+
+/**
+ * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was announced. Where there is no room, it waits a
+ * little, and the address that holds least has the next turn. A body that is still on its way after a second then makes room, of the address
+ * that holds most: bodies of API servers arrive at once. So clients that announce bodies and do not send them end with 429 or 504,
+ * and keep out nobody at another address.
+ */
+export class ReviewBodies implements Disposable {
+  readonly #most: number
+  readonly #onShed: (why: Shed) => void
+  readonly #counted = new Set<Counted>()
+  readonly #waiting = new Set<Waiting>()
+  #bytes = 0
+  #looking: Disposable | undefined
+
+  /** All bodies that are read or reviewed may have `most` bytes together, which is at least the largest body. */
+  constructor(most: number, onShed: (why: Shed) => void) {
+    this.#most = Math.max(most, largestBody)
+    this.#onShed = onShed
+  }
+
+  /** Throws 413, 429 or 504, or fails with the request where its client has gone. */
+  async read({ body, headers, peer, signal }: Incoming): Promise<ReviewBody> {
+    if (!body) return { content: Buffer.alloc(0), [Symbol.dispose]: () => undefined }
+    const announced = Number(headers.get('content-length') ?? largestBody)
+    if (!(announced <= largestBody))
+      throw new StatusError(requestEntityTooLarge(`limit is ${largestBody}`))
+    const waiting = this.#queue(peer.address, Math.max(announced, leastBytes))
+    using gone = onAbort(signal, () => this.#refuse(waiting, signal.reason as Error))
+    const counted = await waiting.turn.promise
+    gone[Symbol.dispose]()
+    using _ended = onAbort(signal, () => counted.end.abort(signal.reason))
+    try {
+      const content = await wholeRequestBody(body, counted.bytes, {
+        signal: counted.end,
+        onPart: () => (counted.silent = 0),
+      })
+      counted.isWhole = true
+      return { content, [Symbol.dispose]: () => this.#release(counted) }
+    } catch (cause) {
+      this.#release(counted)
+      throw cause
+    }
+  }
+
+  #queue(address: string, bytes: number): Waiting {
+    const waiting = { address, bytes, turn: Promise.withResolvers<Counted>(), looks: 0 }
+    this.#waiting.add(waiting)
+    this.#admit()
+    if (this.#waiting.size > mostWaiting) this.#refuseLatest()
+    this.#looking ??= every(lookMs, () => this.#look())
+    return waiting
+  }
+
+  /** Lets in who is next, as long as there is room: an address that holds less goes first, and one address in turn. */
+  #admit(): void {
+    for (;;) {
+      const next = this.#next()
+      if (!next || this.#bytes + next.bytes > this.#most) return
+      this.#waiting.delete(next)
+      const { address, bytes } = next
+      const end = new LightAbort()
+      const counted = { address, bytes, end, isWhole: false, looks: 0, silent: 0 }
+      this.#counted.add(counted)
+      this.#bytes += bytes
+      next.turn.resolve(counted)
+    }
+  }
+
+  #next(): Waiting | undefined {
+    const held = heldBy(this.#counted)
+    let next: Waiting | undefined
+    for (const each of this.#waiting) {
+      if (!next || (held.get(each.address) ?? 0) < (held.get(next.address) ?? 0)) next = each
+    }
+    return next
+  }
+
+  #release(counted: Counted): void {
+    if (!this.#counted.delete(counted)) return
+    this.#bytes -= counted.bytes
+    this.#admit()
+  }
+
+  /** The latest of the address that waits most makes room for the others. */
+  #refuseLatest(): void {
+    const most = mostOf(heldBy([...this.#waiting].map(({ address }) => ({ address, bytes: 1 }))))
+    const latest = [...this.#waiting].findLast(({ address }) => address === most)
+    if (latest) this.#refuse(latest, this.#full())
+  }
+
+  #refuse(waiting: Waiting, why: Error): void {
+    if (this.#waiting.delete(waiting)) waiting.turn.reject(why)
+  }
+
+  #full(): StatusError {
+    this.#onShed('full')
+    return new StatusError(tooManyRequests('too many reviews at once, please try again later', 1))
+  }
+
+  #look(): void {
+    for (const counted of this.#counted) {
+      if (counted.isWhole) continue
+      counted.looks++
+      counted.silent++
+      if (counted.silent > silentLooks || counted.looks > mostLooks)
+        this.#end(counted, timeout('the body of the review did not arrive in time'))
+    }
+    this.#makeRoom()
+    for (const waiting of this.#waiting) {
+      waiting.looks++
+      if (waiting.looks > waitingLooks) this.#refuse(waiting, this.#full())
+    }
+    if (this.#counted.size + this.#waiting.size > 0) return
+    this.#looking?.[Symbol.dispose]()
+    this.#looking = undefined
+  }
+
+  /** Ends bodies that have been on their way for long, until none waits. */
+  #makeRoom(): void {
+    while (this.#waiting.size > 0) {
+      const slow = [...this.#counted].filter(
+        ({ isWhole, looks }) => !isWhole && looks > patientLooks,
+      )
+      const most = mostOf(heldBy(slow))
+      const oldest = slow.find(({ address }) => address === most)
+      if (!oldest) return
+      this.#end(oldest, tooManyRequests('too many reviews at once, please send faster', 1))
+    }
+  }
+
+  #end(counted: Counted, why: StatusError['status']): void {
+    this.#onShed('slow-body')
+    counted.end.abort(new StatusError(why))
+    this.#release(counted)
+  }
+
+  /** No body is looked at any more: for a listener that has closed. */
+  [Symbol.dispose](): void {
+    this.#looking?.[Symbol.dispose]()
+  }
+}
+
+interface Held {
+  readonly address: string
+  readonly bytes: number
+}
+
+function heldBy(all: Iterable<Held>): ReadonlyMap<string, number> {
+  const held = new Map<string, number>()
+  for (const { address, bytes } of all) held.set(address, (held.get(address) ?? 0) + bytes)
+  return held
+}
+
+/** The address that has most; the first of several. */
+const mostOf = (held: ReadonlyMap<string, number>): string | undefined =>
+  [...held].reduce<readonly [string, number] | undefined>(
+    (most, each) => (most === undefined || each[1] > most[1] ? each : most),
+    undefined,
+  )?.[0]
