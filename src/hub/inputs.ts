@@ -393,6 +393,12 @@ export class FilterInputs implements AsyncDisposable {
     return standing === 'refused' || standing === 'known' ? null : undefined
   }
 
+  #poolIsAbsent(): boolean {
+    const standing = this.#sources.get('pool')?.standing
+    if (standing?.kind === 'refused') return reasonOf(standing.code) === 'absent'
+    return standing?.kind === 'known' && this.#poolRead === undefined
+  }
+
   #ofPool(): KnownOfPool {
     const { nodepoolName, nodePools: way } = this.#surroundings.inForce()
     return {
@@ -400,6 +406,7 @@ export class FilterInputs implements AsyncDisposable {
       node: this.#node,
       read: this.#poolRead,
       isRead: way !== 'off',
+      isAbsent: this.#poolIsAbsent(),
       last: this.#known.pool,
     }
   }

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
 import { at, objectOf, type Watching } from '../kit/client.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
+import { definePools } from '../kit/node-pools.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
 t.setTimeout(180_000)
@@ -26,6 +27,12 @@ const labelsIn: Readonly<Record<Pool, JsonObject>> = {
   host: { ...poolLabel, ...hostLabel },
   none: {},
   unknown: poolLabel,
+}
+
+/** Ways in which the pool of a node's label may not exist, as the label is mistyped or came first. */
+const withoutThePool: Readonly<Record<string, (cloud: CloudServer) => void>> = {
+  'where there is no such NodePool': (cloud) => definePools(cloud, 'v1beta2'),
+  'where the cluster knows no NodePools': () => undefined,
 }
 
 function putInto(cloud: CloudServer, pool: Pool): void {
@@ -107,8 +114,14 @@ const statusOf = (propagated: boolean, at: number): JsonObject => {
   return { phase: 'Running', hostIP, hostIPs: [{ ip: hostIP }], podIP, podIPs: [{ ip: podIP }] }
 }
 
-async function startNode(t: Test, pool: Pool, mode: Mode) {
+async function startNode(
+  t: Test,
+  pool: Pool,
+  mode: Mode,
+  prepare: (cloud: CloudServer) => void = () => undefined,
+) {
   const cloud = await startCloud(t)
+  prepare(cloud)
   putInto(cloud, pool)
   const options = {
     upstreams: [cloud],
@@ -272,7 +285,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 
   void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
-    const node = await startNode(t, 'unknown', 'on')
+    const node = await startNode(t, 'unknown', 'on', (cloud) =>
+      cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools'),
+    )
     const { hub } = node
     await hub.online()
     node.create('a')
@@ -287,6 +302,26 @@ for (const encoding of ['json', 'protobuf'] as const) {
     await looking.seen(node.touchAll())
     t.equal(looking.held.get('a'), true)
   })
+
+  for (const [what, prepare] of Object.entries(withoutThePool)) {
+    void t.test(`${what}, pods stay as the API server has them: ${encoding}`, async (t) => {
+      const node = await startNode(t, 'unknown', 'on', prepare)
+      const { hub } = node
+      await hub.online()
+      node.create('a')
+      const looking = new Looking(hub, encoding)
+      t.teardown(() => looking.hangUp())
+      await looking.seen(node.touchAll())
+      t.equal(looking.held.get('a'), false)
+      t.match((await hub.ops.get('/readyz?verbose')).body.toString(), /^\[ \]filters .*nodepool/im)
+      await node.pool('host')
+      node.create('b')
+      await looking.seen(node.touchAll())
+      t.equal(looking.held.get('a'), false, 'a pod stays as it was first shown')
+      t.equal(looking.held.get('b'), true)
+      t.strictSame(looking.changes, [])
+    })
+  }
 
   void t.test(`get and the replies to writes show the same: ${encoding}`, async (t) => {
     const node = await startNode(t, 'host', 'on')

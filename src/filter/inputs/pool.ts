@@ -50,6 +50,8 @@ export interface KnownOfPool {
   readonly node: NodeFacts | undefined
   /** `undefined`: its NodePool was not read. */
   readonly read: PoolRead | undefined
+  /** The API server has answered that there is no such NodePool. */
+  readonly isAbsent: boolean
   /** False: the operator does not want NodePools to be read. */
   readonly isRead: boolean
   /** What was known last, perhaps of another pool. */
@@ -68,14 +70,17 @@ export function poolFactsOf(known: KnownOfPool): PoolFacts | null | undefined {
   if (name === null) return null
   // The operator's word counts from the start; the label is to be read first.
   if (name === undefined) return known.last
-  const { node, read, isRead } = known
+  const { node, read, isRead, isAbsent } = known
   const labelled = node?.labels[hostNetworkLabel] === 'true' ? true : undefined
   // Where nothing but the label is to count, it says so by not being there.
   const unlabelled = node && !isRead ? false : undefined
+  // A pool that does not exist, for one because its name is mistyped, asks for no host network: the
+  // node's pods must not wait for it. A pool that existed before keeps its value.
+  const absent = node && isAbsent ? false : undefined
   return {
     name,
     type: read?.type ?? last?.type ?? '',
-    hostNetwork: labelled ?? read?.hostNetwork ?? unlabelled ?? last?.hostNetwork,
+    hostNetwork: labelled ?? read?.hostNetwork ?? unlabelled ?? last?.hostNetwork ?? absent,
     labels: read?.labels ?? last?.labels ?? {},
     annotations: read?.annotations ?? last?.annotations ?? {},
   }

@@ -35,6 +35,7 @@ const known = (changes: Partial<KnownOfPool>): KnownOfPool => ({
   node: undefined,
   read: undefined,
   isRead: true,
+  isAbsent: false,
   last: undefined,
   ...changes,
 })
@@ -112,6 +113,10 @@ void t.test(
     t.equal(unread, false, 'where the label alone counts, it is known to be gone')
     const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
     t.equal(hostNetworkOf({ node: moved, last }), undefined, 'of another pool it says nothing')
+    t.equal(hostNetworkOf({ node: plain, isAbsent: true }), false, 'there is no such pool')
+    t.equal(hostNetworkOf({ node: labelled, isAbsent: true }), true, 'the label counts by itself')
+    t.equal(hostNetworkOf({ node: plain, isAbsent: true, last }), true, 'a deleted pool keeps it')
+    t.equal(hostNetworkOf({ named: 'x', isAbsent: true }), undefined, 'the label is not read yet')
   },
 )
 
