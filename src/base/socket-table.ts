@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs'
+
 /** A line of the kernel's table of TCP sockets; its ends as the kernel prints them. */
 export interface SocketLine {
   readonly local: string
@@ -20,6 +22,15 @@ export function* socketsIn(table: string): Generator<SocketLine> {
     // The heads of the columns stand above.
     const isSocket = /^\d+:$/.test(slot) && inode !== undefined
     if (isSocket) yield { local, remote, state, uid: Number(uid), inode }
+  }
+}
+
+/** The inode of a socket of this process by its file descriptor; `undefined` for any other file, or where proc(5) is not there. */
+export function inodeOf(fd: number): string | undefined {
+  try {
+    return inodeIn(readlinkSync(`/proc/self/fd/${fd}`))
+  } catch {
+    return undefined
   }
 }
 

@@ -1,5 +1,5 @@
-import { readFileSync, readlinkSync } from 'node:fs'
-import { inodeIn, listening, socketsIn } from '../base/socket-table.ts'
+import { readFileSync } from 'node:fs'
+import { inodeOf, listening, socketsIn } from '../base/socket-table.ts'
 import type { PassedSocket } from './passed-sockets.ts'
 
 /** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
@@ -71,13 +71,9 @@ export function obstacleToSuccession(
 
 /** Where a socket of this process listens, from the kernel's table (proc(5)): Node itself tells only of sockets it has taken over. */
 function listeningSocket(fd: number): PassedSocket['at'] {
-  try {
-    const inode = inodeIn(readlinkSync(`/proc/self/fd/${fd}`))
-    if (inode === undefined) return undefined
-    return listeningAt(table('tcp'), inode) ?? listeningAt(table('tcp6'), inode)
-  } catch {
-    return undefined
-  }
+  const inode = inodeOf(fd)
+  if (inode === undefined) return undefined
+  return listeningAt(table('tcp'), inode) ?? listeningAt(table('tcp6'), inode)
 }
 
 /** A kernel without a family has no table of it. */

@@ -16,6 +16,8 @@ export interface Peer {
   readonly port: number
   readonly localAddress: string
   readonly localPort: number
+  /** The inode of the hub's own end, as the kernel's socket table names it; absent with TLS, and where it cannot be known. */
+  readonly inode?: string
   /**
    * Absent where the connection has no TLS. The certificate is absent where the client showed none that the listener's authorities
    * vouched for when the connection was made.

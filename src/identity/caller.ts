@@ -45,15 +45,14 @@ export async function identify(incoming: Incoming, rules: CallerRules): Promise<
 const cannotBePassedOn =
   "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"
 
-async function isNode({ peer, signal }: Incoming, rules: CallerRules): Promise<boolean> {
+async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
   switch (rules.anonymousLoopback) {
     case 'node':
       return true
     case 'none':
       return false
     case 'root':
-      // Where the table cannot be read the caller is refused, and may ask again. Nor does it say anything of one
-      // that has gone: what it names may be the next socket on that port.
-      return (await rules.owners.uid(peer).catch(() => undefined)) === 0 && !signal.aborted
+      // Where the table cannot be read the caller is refused, and may ask again.
+      return (await rules.owners.uid(peer).catch(() => undefined)) === 0
   }
 }

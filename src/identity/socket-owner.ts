@@ -1,29 +1,44 @@
 import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
-import { turn } from '../base/clock.ts'
 import { FreshRead } from '../base/fresh-read.ts'
-import { socketsIn } from '../base/socket-table.ts'
+import { established, socketsIn, type SocketLine } from '../base/socket-table.ts'
 import type { Peer } from '../exchange/exchange.ts'
 
 type Family = 'tcp' | 'tcp6'
 
-/** Owners by both ends of a connection as the kernel prints them. */
-type Owners = ReadonlyMap<string, number>
+/** Sockets by both their ends, as the kernel prints them. */
+type Sockets = ReadonlyMap<string, SocketLine>
 
 /**
  * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
- * `undefined` where the table has no such socket: it has closed, or is another network namespace's. Rejects where the table cannot be
- * read. A uid that was found is remembered for the connection. Requests that ask at the same time share one reading of the table, which
- * costs the kernel time for each of its sockets.
+ * `undefined` where the table has no such socket: it has closed, or is another network namespace's. It is root only if the connection was
+ * still established after that. Rejects where the table cannot be read. A uid that was found is remembered for the connection, all of
+ * whose bytes come from that one socket. Requests that ask at the same time share one reading of the table, which costs the kernel time
+ * for each of its sockets.
+ *
+ * The ends of a connection name its client only while it lasts. A client may reset it while Node reads nothing of it, so that Node does
+ * not hear of that, and a program of root may take the port. For this reason root's line in one table counts only if a second table, begun
+ * when the first one was complete, shows the hub's own end of this very connection, by its inode, as established:
+ *
+ * - It was established before the first table was begun, as a request had come through it. No socket becomes established a second time.
+ *   So it was established all the time in which the first table was read, whose lines are not all of one moment.
+ * - During that time the kernel gives every segment between these ends to it. It answers no SYN with a SYN-ACK. So another socket with the
+ *   client's ends stays in SYN_SENT, also where the kernel allows one (the first of them is bound to a device), or where a reset was lost
+ *   and the client is gone without the hub's end. An established one is older, or is the client.
+ * - Of two established ones the kernel has the newer first, in the table, too. An older one of root's would have to be bound to a device.
+ *
+ * What is half-closed is not established, and what its process has closed has no inode. Programs that may forge segments (CAP_NET_RAW,
+ * CAP_NET_ADMIN) are as good as root in this. A socket is its maker's, into whatever process it is passed. SO_PEERCRED is only for Unix
+ * sockets, and SOCK_DIAG is out of Node's reach.
  */
 export class SocketOwners {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
-  readonly #tables: Readonly<Record<Family, FreshRead<Owners>>>
+  readonly #tables: Readonly<Record<Family, FreshRead<Sockets>>>
 
   constructor(table = (family: Family) => readFile(`/proc/net/${family}`, 'utf8')) {
-    const owners = (family: Family) =>
-      new FreshRead(() => table(family).then(ownersIn, noneIfAbsent))
-    this.#tables = { tcp: owners('tcp'), tcp6: owners('tcp6') }
+    const sockets = (family: Family) =>
+      new FreshRead(() => table(family).then(establishedIn, noneIfAbsent))
+    this.#tables = { tcp: sockets('tcp'), tcp6: sockets('tcp6') }
   }
 
   uid(peer: Peer): Promise<number | undefined> {
@@ -37,31 +52,49 @@ export class SocketOwners {
   }
 
   async #look(peer: Peer): Promise<number | undefined> {
-    const [address, localAddress] = [unmapped(peer.address), unmapped(peer.localAddress)]
-    for (const family of isIPv4(address) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)) {
-      const owners = await this.#tables[family].get()
-      // Whoever asks can have heard by then that the connection was gone before the table was read.
-      await turn()
-      const client = endpoint(address, peer.port, family)
-      const server = endpoint(localAddress, peer.localPort, family)
-      const uid = owners.get(`${client} ${server}`)
-      if (uid !== undefined) return uid
+    const uid = (await this.#client(peer))?.uid
+    // Who is not root is refused in any case.
+    if (uid !== 0) return uid
+    return (await this.#own(peer)) ? uid : undefined
+  }
+
+  async #client({ address, port, localAddress, localPort }: Peer): Promise<SocketLine | undefined> {
+    const families = isIPv4(unmapped(address)) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)
+    for (const family of families) {
+      const client = endpoint(address, port, family)
+      const found = await this.#socket(family, client, endpoint(localAddress, localPort, family))
+      if (found) return found
     }
     return undefined
   }
+
+  /** Whether the hub's end of the connection is established. */
+  async #own({ address, port, localAddress, localPort, inode }: Peer): Promise<boolean> {
+    const family = isIPv4(localAddress) ? 'tcp' : 'tcp6'
+    const client = endpoint(address, port, family)
+    const found = await this.#socket(family, endpoint(localAddress, localPort, family), client)
+    return found !== undefined && found.inode === inode
+  }
+
+  async #socket(family: Family, local: string, remote: string): Promise<SocketLine | undefined> {
+    const sockets = await this.#tables[family].get()
+    return sockets.get(`${local} ${remote}`)
+  }
 }
 
-function ownersIn(table: string): Owners {
-  const owners = new Map<string, number>()
-  for (const { local, remote, uid, inode } of socketsIn(table)) {
-    // What its owner has closed stands there with uid 0.
-    if (inode !== '0') owners.set(`${local} ${remote}`, uid)
+function establishedIn(table: string): Sockets {
+  const sockets = new Map<string, SocketLine>()
+  for (const socket of socketsIn(table)) {
+    const ends = `${socket.local} ${socket.remote}`
+    // What its owner has closed, or has not yet accepted, stands there with uid 0 and without an inode.
+    const counts = socket.state === established && socket.inode !== '0' && !sockets.has(ends)
+    if (counts) sockets.set(ends, socket)
   }
-  return owners
+  return sockets
 }
 
 /** A kernel without a family has no table of it. */
-function noneIfAbsent(cause: unknown): Owners {
+function noneIfAbsent(cause: unknown): Sockets {
   if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
   throw cause
 }
@@ -71,7 +104,8 @@ const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)
 
 /** An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case hexadecimal. */
 function endpoint(address: string, port: number, family: 'tcp' | 'tcp6'): string {
-  const bytes = family === 'tcp' ? ipv4Bytes(address) : ipv6Bytes(address)
+  const plain = unmapped(address)
+  const bytes = family === 'tcp' ? ipv4Bytes(plain) : ipv6Bytes(plain)
   const words: string[] = []
   for (let i = 0; i < bytes.length; i += 4) {
     words.push(

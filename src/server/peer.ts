@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { inodeOf } from '../base/socket-table.ts'
 import type { ClientCertificate, Peer } from '../exchange/exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
@@ -13,10 +14,18 @@ export function peerOf(socket: Socket): Peer {
     port: socket.remotePort ?? 0,
     localAddress: socket.localAddress ?? '',
     localPort: socket.localPort ?? 0,
-    ...(socket instanceof TLSSocket && { tls: shownOn(socket) }),
+    ...(socket instanceof TLSSocket ? { tls: shownOn(socket) } : inodeOn(socket)),
   }
   peers.set(socket, peer)
   return peer
+}
+
+/** To be called while a request of the connection is being taken: the file descriptor is another file's once it is closed. */
+function inodeOn(socket: Socket): { readonly inode?: string } {
+  // Node has no other name for it.
+  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
+  const inode = handle?.fd === undefined ? undefined : inodeOf(handle.fd)
+  return inode === undefined ? {} : { inode }
 }
 
 /** A certificate counts only if the listener's authorities vouch for it; an API server, too, treats any other as none. */

@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
+import { turn } from '../../src/base/clock.ts'
 import type { Peer } from '../../src/exchange/exchange.ts'
 import { SocketOwners } from '../../src/identity/socket-owner.ts'
+import { peerOf } from '../../src/server/peer.ts'
+import { startAs } from '../kit/other-user.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const table = existsSync('/proc/net/tcp')
@@ -13,13 +15,6 @@ const ipv6 =
 const skipTable = table ? false : 'there is no /proc/net/tcp here'
 const skipIpv6 = table && ipv6 ? false : 'there is no IPv6 on loopback here'
 const uid = process.getuid?.()
-
-const peerOf = (socket: Socket): Peer => ({
-  address: socket.remoteAddress ?? '',
-  port: socket.remotePort ?? 0,
-  localAddress: socket.localAddress ?? '',
-  localPort: socket.localPort ?? 0,
-})
 
 /** Both ends of a connection from `host` to a listener on `listenOn`. */
 async function pair(
@@ -78,18 +73,12 @@ void t.test(
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const script = `require('node:net').connect(${port}, '127.0.0.1')`
-    const child = spawn('node', ['-e', script], {
-      uid: 65_534,
-      gid: 65_534,
-      stdio: 'ignore',
-      cwd: '/',
-    })
+    const client = startAs(65_534, `require('node:net').connect(${port}, '127.0.0.1')`)
     t.teardown(() => {
-      child.kill()
+      client.process.kill()
       server.close()
     })
-    const [far] = (await once(server, 'connection')) as [Socket]
+    const [far] = (await Promise.race([once(server, 'connection'), client.failed])) as [Socket]
     far.on('error', () => undefined)
     t.equal(await new SocketOwners().uid(peerOf(far)), 65_534)
   },
@@ -118,11 +107,17 @@ const loopback: Peer = {
   port: 40_000,
   localAddress: '127.0.0.1',
   localPort: 10_261,
+  inode: '4711',
 }
 
+const client = '0100007F:9C40'
+const hub = '0100007F:2815'
+
+/** The table of a kernel in which `uid` has connected to the hub. */
+const connectedAs = (uid: number): string =>
+  [heading, row(client, hub, uid, 1), row(hub, client, 0, 4711)].join('\n')
+
 void t.test('only the client’s end counts, not the hub’s own', async (t) => {
-  const client = '0100007F:9C40'
-  const hub = '0100007F:2815'
   const lines = [
     heading,
     row(hub, client, 0, 1),
@@ -134,11 +129,80 @@ void t.test('only the client’s end counts, not the hub’s own', async (t) => 
 })
 
 void t.test('a socket nobody holds has no owner, whatever uid stands beside it', async (t) => {
-  for (const state of ['04', '05', '06', '0B']) {
-    const lines = [heading, row('0100007F:9C40', '0100007F:2815', 0, 0, state)]
+  for (const state of ['01', '04', '05', '06', '0B']) {
+    const lines = [heading, row(client, hub, 0, 0, state), row(hub, client, 0, 4711)]
     t.equal(await new SocketOwners(async () => lines.join('\n')).uid(loopback), undefined, state)
   }
 })
+
+/** Readings of the table, one after the other; the last one stays. */
+function readings(...tables: readonly string[]): SocketOwners {
+  const left = [...tables]
+  return new SocketOwners(async (family) =>
+    family === 'tcp6' ? '' : ((left.length > 1 ? left.shift() : left[0]) ?? ''),
+  )
+}
+
+void t.test(
+  'root is found where the hub’s own end is established after its client’s',
+  async (t) => {
+    t.equal(await readings(connectedAs(0), connectedAs(0)).uid(loopback), 0)
+    const { inode: _, ...unknown } = loopback
+    t.equal(await readings(connectedAs(0)).uid(unknown), undefined, 'and has to be known')
+  },
+)
+
+void t.test(
+  'what root has on the ports of a connection that is over is not its client',
+  async (t) => {
+    const later: Readonly<Record<string, string>> = {
+      'the hub’s end has gone': row(client, hub, 0, 1),
+      'a new connection has the same ends': row(hub, client, 0, 4712),
+      'it was accepted by nobody yet': row(hub, client, 0, 0),
+      'it is half-closed': row(hub, client, 0, 4711, '08'),
+      'it has been reset': row(hub, client, 0, 4711, '07'),
+      'its inode is another connection’s': row(hub, '0100007F:9C41', 0, 4711),
+    }
+    for (const [name, line] of Object.entries(later)) {
+      const owners = readings(connectedAs(0), [heading, line].join('\n'))
+      t.equal(await owners.uid(loopback), undefined, name)
+    }
+  },
+)
+
+void t.test('the second table is begun when the first one is complete', async (t) => {
+  const steps: string[] = []
+  const owners = new SocketOwners(async () => {
+    steps.push('begun')
+    await turn()
+    steps.push('complete')
+    return connectedAs(0)
+  })
+  t.equal(await owners.uid(loopback), 0)
+  t.strictSame(steps, ['begun', 'complete', 'begun', 'complete'])
+})
+
+void t.test('a program of root that is still connecting does not own a connection', async (t) => {
+  const lines = [heading, row(client, hub, 0, 9, '02'), row(hub, client, 0, 4711)]
+  t.equal(await readings(lines.join('\n')).uid(loopback), undefined)
+  lines.push(row(client, hub, 1000, 1))
+  t.equal(await readings(lines.join('\n')).uid(loopback), 1000, 'another user’s does')
+})
+
+void t.test(
+  'of two sockets with the same ends the newer one counts, which stands first',
+  async (t) => {
+    const newer = (first: number, second: number): string =>
+      [
+        heading,
+        row(client, hub, first, 1),
+        row(client, hub, second, 2),
+        row(hub, client, 0, 4711),
+      ].join('\n')
+    t.equal(await readings(newer(0, 1000)).uid(loopback), 0)
+    t.equal(await readings(newer(1000, 0)).uid(loopback), 1000)
+  },
+)
 
 void t.test('a table that is empty, absent or holds other things names no owner', async (t) => {
   t.equal(await new SocketOwners(async () => '').uid(loopback), undefined)
@@ -153,11 +217,7 @@ void t.test('a table that is empty, absent or holds other things names no owner'
 })
 
 void t.test('who was not found, or could not be looked for, is looked for again', async (t) => {
-  const tables = [
-    '',
-    new Error('EMFILE'),
-    [heading, row('0100007F:9C40', '0100007F:2815', 7, 1)].join('\n'),
-  ]
+  const tables = ['', new Error('EMFILE'), [heading, row(client, hub, 7, 1)].join('\n')]
   const owners = new SocketOwners(async (family) => {
     const table = family === 'tcp' ? tables.shift() : ''
     if (table instanceof Error) throw table
@@ -173,7 +233,7 @@ void t.test('the table is read once a connection', async (t) => {
   let reads = 0
   const owners = new SocketOwners(async () => {
     reads++
-    return [heading, row('0100007F:9C40', '0100007F:2815', 7, 1)].join('\n')
+    return [heading, row(client, hub, 7, 1)].join('\n')
   })
   t.strictSame(await Promise.all([owners.uid(loopback), owners.uid(loopback)]), [7, 7])
   t.equal(await owners.uid(loopback), 7)

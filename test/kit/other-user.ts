@@ -1,5 +1,7 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 
 /** A request as plain data. */
 export interface AskedAs {
@@ -34,12 +36,38 @@ text(process.stdin).then(async (input) => {
 
 /** The answers to requests of a process that belongs to `uid`; only root can start one for somebody else. */
 export async function askAs(uid: number, asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
-  const child = spawn(process.execPath, ['-e', script], { uid, gid: uid, cwd: '/' })
-  const [out, err]: string[][] = [[], []]
-  child.stdout.on('data', (chunk: Buffer) => out?.push(chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => err?.push(chunk.toString()))
-  child.stdin.end(JSON.stringify(asked))
-  await once(child, 'close')
-  if (child.exitCode !== 0) throw new Error(err?.join(''))
-  return JSON.parse(out?.join('') ?? '') as AnsweredAs[]
+  const { process: child, output, failed } = startAs(uid, script)
+  child.stdin?.end(JSON.stringify(asked))
+  return JSON.parse(await Promise.race([output, failed])) as AnsweredAs[]
+}
+
+export interface StartedAs {
+  readonly process: ChildProcess
+  /** All it prints, once it has ended. */
+  readonly output: Promise<string>
+  /** Rejects with what it complains of when it ends other than well; never resolves. */
+  readonly failed: Promise<never>
+}
+
+/**
+ * A process that belongs to `uid` and runs a script in CommonJS. It may not be able to open anything in this folder: Node comes to it as an
+ * open file, and what the test runner has every Node preload is taken out of its environment.
+ */
+export function startAs(uid: number, source: string): StartedAs {
+  const node = openSync(process.execPath, 'r')
+  const child = spawn('env', ['-u', 'NODE_OPTIONS', '/proc/self/fd/3', '-e', source], {
+    uid,
+    gid: uid,
+    cwd: '/',
+    stdio: ['pipe', 'pipe', 'pipe', node],
+  })
+  closeSync(node)
+  const output = child.stdout ? text(child.stdout) : Promise.resolve('')
+  const complaint = child.stderr ? text(child.stderr) : Promise.resolve('')
+  const failed = once(child, 'close').then(async ([code, signal]) => {
+    if (code === 0 || signal !== null) return new Promise<never>(() => undefined)
+    throw new Error(`the process of uid ${uid} ended with ${code}: ${await complaint}`)
+  })
+  failed.catch(() => undefined)
+  return { process: child, output, failed }
 }

@@ -1,0 +1,129 @@
+/**
+ * A program without privileges sends a request whose body is larger than Node reads ahead, and resets its connection. Node does not hear of
+ * that, and its port is free: a program of root may take it while the hub looks up whose connection it was.
+ */
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { turn } from '../../src/base/clock.ts'
+import type { Incoming } from '../../src/exchange/exchange.ts'
+import { identify, type CallerRules } from '../../src/identity/caller.ts'
+import { Claims } from '../../src/identity/claims.ts'
+import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
+import { Proofs } from '../../src/identity/proofs.ts'
+import { SocketOwners } from '../../src/identity/socket-owner.ts'
+import { said, startListener } from '../kit/listener.ts'
+import { startAs, type StartedAs } from '../kit/other-user.ts'
+
+const skip =
+  process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false
+
+const another = 65_534
+
+/** An address of the loopback that no other program calls from: one that does keeps its port from being taken. */
+const localAddress = '127.77.0.1'
+
+/** Sends the head of a POST with much of its body; a line on its input makes it reset the connection, and it says so. */
+const sender = (port: number, bodyBytes: number): string => `
+const { createInterface } = require('node:readline')
+const socket = require('node:net').connect({ host: '127.0.0.1', port: ${port}, localAddress: '${localAddress}' }, () => {
+  socket.write('POST /api/v1/namespaces/default/events HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: ${2 * bodyBytes}\\r\\n\\r\\n')
+  socket.write(Buffer.alloc(${bodyBytes}, 32))
+})
+socket.on('error', () => undefined)
+createInterface({ input: process.stdin }).once('line', () => {
+  socket.once('close', () => console.log('reset'))
+  socket.resetAndDestroy()
+  process.stdin.destroy()
+})
+`
+
+/** The kernel's tables; the first reading waits until it is let go. */
+function heldTables() {
+  const asked = Promise.withResolvers<void>()
+  const letGo = Promise.withResolvers<void>()
+  const owners = new SocketOwners(async (family) => {
+    asked.resolve()
+    await letGo.promise
+    return readFile(`/proc/net/${family}`, 'utf8')
+  })
+  return { owners, asked: asked.promise, letGo: letGo.resolve }
+}
+
+async function startHub(t: Test) {
+  const { owners, asked, letGo } = heldTables()
+  const proofs = new Proofs('/nowhere/proofs.json', () => undefined)
+  const rules: CallerRules = {
+    nodeName: 'edge-1',
+    plainServed: true,
+    anonymousLoopback: 'root',
+    claims: new Claims(Buffer.from('key'), proofs, new ClusterKeys('/nowhere/keys.json')),
+    owners,
+  }
+  const verdict = Promise.withResolvers<string>()
+  const { listener, seen } = await startListener(t, async (incoming) => {
+    await identify(incoming, rules).then(
+      ({ identity }) => verdict.resolve(identity),
+      () => verdict.resolve('refused'),
+    )
+    return said('')
+  })
+  return { port: listener.port, seen, asked, letGo, verdict: verdict.promise }
+}
+
+const send = (t: Test, uid: number, port: number): StartedAs => {
+  const started = startAs(uid, sender(port, 300_000))
+  t.teardown(() => started.process.kill())
+  return started
+}
+
+/** Resolves once Node reads no more of a body that is not read. */
+async function readAhead({ body }: Incoming): Promise<void> {
+  while (body && body.readableLength < body.readableHighWaterMark) await turn()
+}
+
+async function reset({ process: { stdin, stdout }, failed }: StartedAs): Promise<void> {
+  if (!stdin || !stdout) throw new Error('it has no pipes')
+  const said = once(createInterface({ input: stdout }), 'line')
+  stdin.write('now\n')
+  await Promise.race([said, failed])
+}
+
+async function connectedFrom(t: Test, localPort: number, port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress, localPort })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+void t.test(
+  'a connection that was reset is not root’s, though root has its port by now',
+  { skip },
+  async (t) => {
+    const hub = await startHub(t)
+    const attacker = send(t, another, hub.port)
+    await Promise.race([hub.asked, attacker.failed])
+    const [request] = hub.seen
+    if (!request) throw new Error('no request was seen')
+    await readAhead(request)
+    await reset(attacker)
+    await connectedFrom(t, request.peer.port, hub.port)
+    t.equal(request.signal.aborted, false, 'Node has not heard of the reset')
+    hub.letGo()
+    t.equal(await hub.verdict, 'refused')
+  },
+)
+
+void t.test(
+  'a request with a large body is the node’s while its connection is root’s',
+  { skip },
+  async (t) => {
+    const hub = await startHub(t)
+    const program = send(t, 0, hub.port)
+    await Promise.race([hub.asked, program.failed])
+    hub.letGo()
+    t.equal(await hub.verdict, 'node')
+  },
+)
