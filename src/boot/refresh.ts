@@ -1,4 +1,5 @@
-import { after, elapsed, jitter, now, turn } from '../base/clock.ts'
+import { after, jitter, now } from '../base/clock.ts'
+import { Slices } from '../base/slices.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
@@ -45,9 +46,6 @@ const settleMs = 500
 
 /** Where pods change all the time, going through them may take this part of it: nearly every change is of a status, and refers to nothing new. */
 const lookingPart = 0.02
-
-/** For how long pods are gone through before whatever else waits has its turn. */
-const sliceMs = 5
 
 const atOnce = 2
 const firstRetryMs = 10_000
@@ -330,8 +328,7 @@ async function wantedOf(
   isOver: () => boolean,
 ): Promise<{ readonly wanted: ReadonlyMap<string, Wanted>; readonly tookMs: number }> {
   const wanted = new Map<string, Wanted>()
-  let tookMs = 0
-  let began = elapsed()
+  const slices = new Slices()
   const accept = knowledge.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: NeededObject): void => {
     const unasked = needed.need === 'if-asked' && needed.found === undefined
@@ -340,7 +337,7 @@ async function wantedOf(
     if (wanted.size < mostQuestions) wanted.set(keyOf(needed), asWanted(needed, accept))
   }
   const listed = knowledge.collection(podsOf(nodeName))
-  if (!listed) return { wanted, tookMs }
+  if (!listed) return { wanted, tookMs: slices.tookMs }
   for (const document of knowledge.documents().filter(isSmall)) {
     const asked = asWantedDocument(document)
     wanted.set(asked.key, asked)
@@ -350,18 +347,14 @@ async function wantedOf(
   try {
     for (const object of listed.objects) {
       neededBy(object, listed, knowledge, nodeName).forEach(add)
-      const slice = elapsed() - began
-      if (slice < sliceMs) continue
-      tookMs += slice
-      await turn()
-      began = elapsed()
+      await slices.pause()
       if (isOver()) break
     }
   } catch (cause) {
     // The verdict says so; the next answer of the cloud heals it.
     if (!(cause instanceof StoreFailure)) throw cause
   }
-  return { wanted, tookMs: tookMs + elapsed() - began }
+  return { wanted, tookMs: slices.tookMs }
 }
 
 /** Nothing for a pod that does not start again, or that cannot be understood: the verdict says so. */

@@ -1,3 +1,4 @@
+import { Slices } from '../base/slices.ts'
 import { cursorOf } from '../codec/cursor.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { tokenIn } from '../codec/token-request.ts'
@@ -100,9 +101,11 @@ export interface Facts {
 
 /**
  * Judges by what is stored what a kubelet would find that starts now, with the cloud gone (k/k pkg/kubelet: node, pods, services, drivers
- * and runtime classes before any pod; then, for each pod, all that it refers to).
+ * and runtime classes before any pod; then, for each pod, all that it refers to). Pods are judged in slices,
+ * each by what is stored by then.
  */
-export function bootVerdict(facts: Facts): BootVerdict {
+export async function bootVerdict(facts: Facts): Promise<BootVerdict> {
+  const slices = new Slices()
   const problems = problemsOfNode(facts)
   const pods: PodVerdict[] = []
   try {
@@ -111,6 +114,7 @@ export function bootVerdict(facts: Facts): BootVerdict {
       for (const pod of listed.objects) {
         const verdict = judgedSafely(pod, listed, facts)
         if (verdict) pods.push(verdict)
+        await slices.pause()
       }
     }
   } catch (cause) {

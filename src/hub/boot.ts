@@ -38,10 +38,6 @@ export interface BootSurroundings {
   readonly log: Logger
 }
 
-/** Judging reads all that the pods refer to, and may take this part of the time; whoever asks sooner is told what was found last. */
-const judgingPart = 0.1
-const leastJudgedMs = 50
-
 /** What the pods refer to is gone through no more often while they stay the same: claims are bound rarely. */
 const neededMs = 1000
 
@@ -62,8 +58,9 @@ export class Boot implements Disposable {
   readonly #closing = new AbortController()
   readonly #look: Disposable
   #spell: Disposable | undefined
+  /** The last one. */
   #verdict: BootVerdict | undefined
-  #judgedUntil = 0
+  #looking = false
   #needed: { readonly of: string; readonly until: number; readonly all: Needed } | undefined
   #ready: boolean | undefined
   #written: Condition | undefined
@@ -73,7 +70,7 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(surroundings: BootSurroundings) {
-    const { inForce, store, cloud, dispatch, metrics, log } = surroundings
+    const { inForce, store, cloud, dispatch, log } = surroundings
     const { nodeName } = inForce()
     this.#surroundings = surroundings
     this.#request = nodeRequests(dispatch, this.#closing.signal)
@@ -91,31 +88,25 @@ export class Boot implements Disposable {
           'the API server does not let this node read what one of its pods refers to',
         ),
     })
-    metrics.onRead(() => showVerdict(metrics, this.verdict()))
-    this.#look = every(lookEvery(inForce().boot.refreshMs), () => this.#lookOn())
+    this.#look = every(lookEvery(inForce().boot.refreshMs), () => void this.#lookOn())
+    void this.verdict()
     this.#follow()
     void cloud.settled().then(() => cloud.online === true && this.#refresher.cameOnline())
   }
 
-  /** What would come back now without a link. */
-  verdict(): BootVerdict {
-    const began = elapsed()
-    if (this.#verdict && began < this.#judgedUntil) return this.#verdict
-    this.#verdict = this.#judge()
-    const took = elapsed() - began
-    this.#judgedUntil = elapsed() + Math.max(took / judgingPart, leastJudgedMs)
-    return this.#verdict
-  }
-
-  /** A cache that cannot be judged is no reason for the hub to end, nor to be taken for ready. */
-  #judge(): BootVerdict {
-    const { inForce, cloud, log } = this.#surroundings
+  /**
+   * What would come back now without a link, judged in slices; metrics and readiness show it until
+   * the next one. A cache that cannot be judged is no reason for the hub to end, nor to be taken for
+   * ready.
+   */
+  async verdict(): Promise<BootVerdict> {
+    const { inForce, cloud, metrics, log } = this.#surroundings
     const { nodeName, boot } = inForce()
     const present = now()
     // Offline all of it grows old, and nobody can help it.
     const asked = cloud.online === true && boot.refreshMs > 0
     try {
-      return bootVerdict({
+      this.#verdict = await bootVerdict({
         nodeName,
         knowledge: this.#knowledge(),
         now: present,
@@ -123,14 +114,18 @@ export class Boot implements Disposable {
         oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })
     } catch (err) {
-      log.error({ err }, 'what the node needs to boot could not be judged')
-      return unjudged(nodeName, present)
+      if (!this.#closing.signal.aborted)
+        log.error({ err }, 'what the node needs to boot could not be judged')
+      this.#verdict = unjudged(nodeName, present)
     }
+    showVerdict(metrics, this.#verdict)
+    return this.#verdict
   }
 
-  /** For `/readyz?verbose`: it does not affect readiness. */
+  /** What the last verdict was, for `/readyz?verbose`: it does not affect readiness. */
   remark(): string {
-    const { ready, pods, node: self } = this.verdict()
+    if (!this.#verdict) return '[ ]boot not yet judged'
+    const { ready, pods, node: self } = this.#verdict
     if (ready)
       return `[+]boot the node and its pods (${pods.length}) would come back without a link`
     const missed = pods.filter((pod) => !pod.ready).length
@@ -188,9 +183,13 @@ export class Boot implements Disposable {
     return code === 403 ? 'forbidden' : 'failed'
   }
 
-  #lookOn(): void {
+  async #lookOn(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
     const { log } = this.#surroundings
-    const verdict = this.verdict()
+    const verdict = await this.verdict()
+    this.#looking = false
+    if (this.#closing.signal.aborted) return
     if (verdict.ready !== this.#ready) {
       this.#ready = verdict.ready
       log.info(

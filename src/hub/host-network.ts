@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../base/clock.ts'
+import { Slices } from '../base/slices.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
 import { cursorOf, type Cursor } from '../codec/cursor.ts'
 import { objectKind } from '../codec/list.ts'
@@ -132,14 +133,19 @@ export interface HostNetworkParts {
 const leastLookMs = 1000
 const lookingPart = 0.1
 
-/** Follows the node's pods: forgets the verdicts of those that are gone, and tells of those that are, or would be, propagated. */
+/**
+ * Follows the node's pods: forgets the verdicts of those that are gone, tells of those that are, or
+ * would be, propagated, and shows them in metrics.
+ */
 export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
   readonly #versionAtStart: string
   #version: string | undefined
   /** What was told of the pods depends on these. */
   #toldBy = ''
+  /** Until the look is over. */
   #next: Disposable | undefined
+  #stirred = false
   #pauseMs = leastLookMs
   #told: ReadonlySet<string> = new Set()
   #closed = false
@@ -147,12 +153,12 @@ export class HostNetwork implements Disposable {
   constructor(parts: HostNetworkParts) {
     this.#parts = parts
     this.#versionAtStart = this.#podsVersion()
-    parts.metrics.onRead(() => this.#show())
+    this.#show([])
     this.stir()
   }
 
   /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
-  report(): HostNetworkReport {
+  async report(): Promise<HostNetworkReport> {
     const { inForce, inputs, verdicts, log } = this.#parts
     const about = {
       inputs: inputs(),
@@ -161,9 +167,9 @@ export class HostNetwork implements Disposable {
       reserved: portsOfHub(inForce()),
     }
     try {
-      return hostNetworkReport({ ...about, pods: this.#pods() })
+      return await hostNetworkReport({ ...about, pods: this.#pods() })
     } catch (err) {
-      log.error({ err }, 'the pods of the node could not be gone through')
+      if (!this.#closed) log.error({ err }, 'the pods of the node could not be gone through')
       return hostNetworkReport({ ...about, pods: undefined })
     }
   }
@@ -171,10 +177,8 @@ export class HostNetwork implements Disposable {
   /** Something was written to the store, or what filters know has changed. */
   stir(): void {
     if (this.#closed) return
-    this.#next ??= after(this.#pauseMs, () => {
-      this.#next = undefined
-      this.#look()
-    })
+    this.#stirred = true
+    this.#next ??= after(this.#pauseMs, () => void this.#lookOn())
   }
 
   [Symbol.dispose](): void {
@@ -195,8 +199,16 @@ export class HostNetwork implements Disposable {
     return podsVersion(store, inForce().nodeName)
   }
 
-  #look(): void {
-    const { store, verdicts, log } = this.#parts
+  async #lookOn(): Promise<void> {
+    this.#stirred = false
+    await this.#look()
+    this.#next = undefined
+    // While it went on.
+    if (this.#stirred) this.stir()
+  }
+
+  async #look(): Promise<void> {
+    const { verdicts, log } = this.#parts
     // Where nothing was ever propagated, and could not be, nobody asks.
     if (!verdicts.areKept) return
     const version = this.#podsVersion()
@@ -207,22 +219,36 @@ export class HostNetwork implements Disposable {
     try {
       if (this.#pods() === undefined) return
       if (version !== this.#version) {
-        const present = new Set([...podsIn(store)].map(({ uid }) => uid))
+        const present = await this.#present()
+        if (this.#closed) return
         verdicts.retain(present, version !== this.#versionAtStart)
       }
-      this.#tell()
+      const report = await this.report()
+      if (this.#closed) return
+      this.#show(report.pods ?? [])
+      this.#tell(report)
       this.#version = version
       this.#toldBy = toldBy
     } catch (err) {
-      log.error({ err }, 'which pods are gone could not be told')
+      if (!this.#closed) log.error({ err }, 'which pods are gone could not be told')
     }
     this.#pauseMs = Math.max(leastLookMs, (elapsed() - began) / lookingPart)
   }
 
+  /** The uids of all pods in the cache: what comes while they are gone through may be missing. */
+  async #present(): Promise<ReadonlySet<string>> {
+    const slices = new Slices()
+    const present = new Set<string>()
+    for (const { uid } of podsIn(this.#parts.store)) {
+      present.add(uid)
+      await slices.pause()
+    }
+    return present
+  }
+
   /** Once for each pod and mode. */
-  #tell(): void {
+  #tell({ mode, pods: all = [] }: HostNetworkReport): void {
     const { log } = this.#parts
-    const { mode, pods: all = [] } = this.report()
     const concerned = all.filter(({ network, anew }) =>
       mode === 'on' ? network === 'propagated' : network === 'pod' && anew === 'propagated',
     )
@@ -239,10 +265,8 @@ export class HostNetwork implements Disposable {
     this.#told = new Set(concerned.map(keyOf))
   }
 
-  #show(): void {
-    const { metrics, verdicts } = this.#parts
-    metrics.hostNetworkPods.clear()
-    const { pods: all = [] } = verdicts.areKept ? this.report() : {}
+  #show(all: readonly PodOnNode[]): void {
+    const { metrics } = this.#parts
     for (const kind of ['host', 'propagated', 'pod'] as const) {
       const shown = all.filter(({ network }) => network === kind)
       metrics.hostNetworkPods.set({ kind }, shown.length)

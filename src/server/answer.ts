@@ -18,6 +18,7 @@ export interface Served extends Required<Service> {
   readonly connections: ConnectionLimit
   /** See `limits`. */
   readonly stalledMs: number
+  readonly pipelined: number
 }
 
 /** One request's way back to its client. */

@@ -139,7 +139,9 @@ function answerRequest(
   const here = { request, response, end }
   const underWay = underWayOn(request.socket).add(here)
   response.once('close', end)
-  if (underWay.size > limits.pipelined) {
+  if (underWay.size > service.pipelined) {
+    // The parser goes on to the end of what was read, which may be thousands of requests more.
+    refused.add(request.socket)
     service.onCut('pipelined')
     request.socket.destroy()
     return Promise.resolve()

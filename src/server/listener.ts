@@ -16,8 +16,9 @@ export type ListenerOptions = Place &
   Service & {
     /** How many connections are kept open at most (see `ConnectionLimit`). */
     readonly maxConnections: number
-    /** In the place of `limits.stalledMs`. */
+    /** In the place of those of `limits`. */
     readonly stalledMs?: number
+    readonly pipelined?: number
   }
 
 export interface Listener extends Bound {
@@ -101,9 +102,10 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
 })
 
 function served(server: Server, options: ListenerOptions): Served {
-  const { handler, onBroken, onCut = () => undefined, stalledMs = limits.stalledMs } = options
+  const { handler, onBroken, onCut = () => undefined } = options
+  const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
   const connections = new ConnectionLimit(server, options.maxConnections, onCut)
-  return { handler, onBroken, onCut, stalledMs, connections }
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections }
 }
 
 /** How long an accepted connection may take to send its first request once the listener is told to stop. */

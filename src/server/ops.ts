@@ -1,10 +1,11 @@
-import { after } from '../base/clock.ts'
-import { createServer } from '../base/node-http.ts'
+import { now } from '../base/clock.ts'
+import { Paced } from '../base/paced.ts'
+import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLoopback, strangeTo } from '../request/own-host.ts'
-import { ConnectionLimit } from './connection-limit.ts'
-import type { Listener } from './listener.ts'
-import { listening, type Place } from './listening.ts'
+import { listen, type Listener } from './listener.ts'
+import type { Place } from './listening.ts'
 
 /** One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is. */
 export interface ReadinessCheck {
@@ -17,107 +18,131 @@ export type OpsOptions = Place & {
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]
-  /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. */
+  /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. To be cheap. */
   readonly remarks: () => readonly string[]
   /** What is told at `/inspect/<name>`, as JSON, to callers on this host. Secrets are no part of it. */
-  readonly inspections?: Readonly<Record<string, () => object>>
-  /** Called with the cause when a connection could not be accepted. */
+  readonly inspections?: Readonly<Record<string, () => Promise<object>>>
+  /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
 }
 
 /** One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would restart the hub. */
 const mostConnections = 64
 
-const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
+/** No probe and no scraper sends a request before the answer to the last one; the next may come just before the last is over. */
+const mostPipelined = 4
+
+/** An answer here is short, and its client is waiting for it. */
+const stalledMs = 10_000
+
+/** More often than anybody scrapes. */
+const leastExpositionMs = 1_000
+
+const leastInspectionMs = 50
 
 /** yurthub's answer, to the letter: `yurtadm` compares the whole body with it (pkg/yurtadm/util/yurthub/yurthub.go). */
 const yurthubOk = 'OK'
 
 /** Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects nothing but their names. */
-export async function listenOps(options: OpsOptions): Promise<Listener> {
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 })
-  const connections = new ConnectionLimit(server, mostConnections, (reason) =>
-    options.metrics.connectionsCut.add({ reason }),
+export function listenOps(options: OpsOptions): Promise<Listener> {
+  return listen({
+    ...options,
+    handler: opsHandler(options),
+    maxConnections: mostConnections,
+    pipelined: mostPipelined,
+    stalledMs,
+    onBroken: options.onBroken ?? (() => undefined),
+    onCut: (reason) => options.metrics.connectionsCut.add({ reason }),
+  })
+}
+
+function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
+  const scrape = new Paced(() => exposition(options), leastExpositionMs)
+  const inspections = new Map(
+    Object.entries(options.inspections ?? {}).map(([name, inspect]) => [
+      `/inspect/${name}`,
+      new Paced(() => report(inspect), leastInspectionMs),
+    ]),
   )
-  server.on('request', (request, response) => {
-    const serving = connections.serving(request.socket)
-    response.once('close', () => serving[Symbol.dispose]())
-    const [path, query] = (request.url ?? '/').split('?')
-    const { host, origin } = request.headers
-    const localAddress = request.socket.localAddress ?? ''
+  return async ({ method, url, headers, peer: { localAddress } }) => {
+    const [path = '', query] = url.split('?')
+    const [host, origin] = [headers.get('host'), headers.get('origin')]
     const strange = strangeTo(options.ownHosts, { localAddress, host, origin })
-    if (strange !== undefined) {
-      response.writeHead(403, plain).end(`${strange}\n`)
-      return
-    }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      response.writeHead(405, { ...plain, Allow: 'GET, HEAD' }).end()
-      return
-    }
+    if (strange !== undefined) return reply(403, `${strange}\n`)
+    if (method !== 'GET' && method !== 'HEAD') return reply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
       case '/livez':
       case '/healthz':
-        response.writeHead(200, plain).end('ok')
-        return
+        return reply(200, 'ok')
       case '/v1/healthz':
-        response.writeHead(200, plain).end(yurthubOk)
-        return
+        return reply(200, yurthubOk)
       case '/readyz':
-      case '/v1/readyz': {
-        const { ready, text } = readiness(options)
-        const ok = path === '/readyz' ? 'ok' : yurthubOk
-        const body = new URLSearchParams(query).has('verbose') || !ready ? text : ok
-        response.writeHead(ready ? 200 : 503, plain).end(body)
-        return
-      }
+      case '/v1/readyz':
+        return readiness(options, {
+          ok: path === '/readyz' ? 'ok' : yurthubOk,
+          verbose: new URLSearchParams(query).has('verbose'),
+        })
       case '/metrics':
-        options.metrics.exposition().then(
-          ({ contentType, body }) =>
-            response.writeHead(200, { 'Content-Type': contentType }).end(body),
-          () => response.writeHead(500, plain).end(),
-        )
-        return
+        return scrape.get()
       default: {
-        const inspect = inspectionAt(options, path ?? '')
-        if (inspect && isLoopback(localAddress)) {
-          const headers = { ...plain, 'Content-Type': 'application/json' }
-          response.writeHead(200, headers).end(`${JSON.stringify(inspect())}\n`)
-          return
-        }
-        if (inspect) {
-          response.writeHead(403, plain).end('this is told on this host only, on loopback\n')
-          return
-        }
-        response.writeHead(404, plain).end('404 page not found\n')
+        const inspection = inspections.get(path)
+        if (!inspection) return reply(404, '404 page not found\n')
+        if (!isLoopback(localAddress))
+          return reply(403, 'this is told on this host only, on loopback\n')
+        return inspection.get()
       }
     }
-  })
-  const bound = await listening(server, options, options.onBroken ?? (() => undefined))
-  return {
-    ...bound,
-    close: async (graceMs) => {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
-      using _cut = after(graceMs, () => server.closeAllConnections())
-      await closed
-    },
   }
 }
 
-function inspectionAt({ inspections = {} }: OpsOptions, path: string): (() => object) | undefined {
-  const [, root, name = ''] = path.split('/')
-  const known =
-    path === `/${root}/${name}` && root === 'inspect' && Object.hasOwn(inspections, name)
-  return known ? inspections[name] : undefined
+async function exposition({ metrics }: OpsOptions): Promise<WireReply> {
+  try {
+    const { contentType, body } = await metrics.exposition()
+    return reply(200, body, { 'Content-Type': contentType })
+  } catch {
+    return reply(500, '')
+  }
+}
+
+const report = async (inspect: () => Promise<object>): Promise<WireReply> =>
+  reply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
+
+function reply(
+  status: number,
+  text: string,
+  fields: Readonly<Record<string, string>> = {},
+): WireReply {
+  const body = Buffer.from(text)
+  const head = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    ...fields,
+    'Content-Length': String(body.byteLength),
+    Date: new Date(now()).toUTCString(),
+  }
+  return {
+    kind: 'body',
+    status,
+    headers: new HeaderList(Object.entries(head).flat()),
+    from: 'hub',
+    body,
+  }
+}
+
+interface ReadinessQuestion {
+  /** The whole answer where all is well. */
+  readonly ok: string
+  readonly verbose: boolean
 }
 
 /** In the words of the API server's own `?verbose`. */
-function readiness({ checks, remarks }: OpsOptions): { ready: boolean; text: string } {
+function readiness({ checks, remarks }: OpsOptions, { ok, verbose }: ReadinessQuestion): WireReply {
   const results = checks.map(({ name, check }) => ({ name, wrong: check() }))
   const ready = results.every(({ wrong }) => wrong === undefined)
+  if (ready && !verbose) return reply(200, ok)
   const lines = results.map(({ name, wrong }) =>
     wrong === undefined ? `[+]${name} ok` : `[-]${name} failed: ${wrong}`,
   )
   const verdict = ready ? 'readyz check passed' : 'readyz check failed'
-  return { ready, text: `${[...lines, ...remarks(), verdict].join('\n')}\n` }
+  return reply(ready ? 200 : 503, `${[...lines, ...remarks(), verdict].join('\n')}\n`)
 }

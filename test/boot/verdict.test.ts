@@ -1,4 +1,5 @@
 import t from 'tap'
+import { turn } from '../../src/base/clock.ts'
 import { podsOf, type Place } from '../../src/boot/knowledge.ts'
 import { attachmentName } from '../../src/boot/needs.ts'
 import type { Asked, BootVerdict, Facts } from '../../src/boot/verdict.ts'
@@ -9,6 +10,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
 import { StoreFailure } from '../../src/store/store.ts'
 import { keptTokens, tokenName } from '../../src/store/token-name.ts'
+import { blocked } from '../kit/blocked.ts'
 import { KnownThings } from './known.ts'
 
 const nodeName = 'edge-1'
@@ -40,7 +42,7 @@ function bootable(encoding: Encoding, ...pods: JsonObject[]): KnownThings {
     .list(podsOf(nodeName), 'Pod', pods)
 }
 
-const judge = (knowledge: KnownThings, facts: Partial<Facts> = {}): BootVerdict =>
+const judge = (knowledge: KnownThings, facts: Partial<Facts> = {}): Promise<BootVerdict> =>
   bootVerdict({
     nodeName,
     knowledge,
@@ -102,7 +104,7 @@ const access = volumes({
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a node without pods comes back (${encoding})`, async (t) => {
-    t.strictSame(judge(bootable(encoding)), {
+    t.strictSame(await judge(bootable(encoding)), {
       ready: true,
       at: '2026-11-21T12:00:00.000Z',
       node: { name: nodeName, ready: true, problems: [] },
@@ -112,14 +114,14 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a pod needs its secret (${encoding})`, async (t) => {
     const known = bootable(encoding, pod('press', volumes({ secret: { secretName: 'tls' } })))
-    t.strictSame(said(judge(known)), ['press: missing secrets tls'])
-    t.equal(judge(known).ready, false)
+    t.strictSame(said(await judge(known)), ['press: missing secrets tls'])
+    t.equal((await judge(known)).ready, false)
     known.list(namedPlace('secrets', 'tls'), 'Secret', [])
-    t.strictSame(said(judge(known)), ['press: absent secrets tls'])
+    t.strictSame(said(await judge(known)), ['press: absent secrets tls'])
     known.list(namedPlace('secrets', 'tls'), 'Secret', [secret('tls')])
-    t.equal(judge(known).ready, true)
+    t.equal((await judge(known)).ready, true)
     known.list(namedPlace('secrets', 'tls'), 'Secret', new StoreFailure('unreadable'))
-    t.strictSame(said(judge(known)), ['press: damaged secrets tls'])
+    t.strictSame(said(await judge(known)), ['press: damaged secrets tls'])
   })
 
   void t.test(
@@ -127,9 +129,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
     async (t) => {
       const source = { secret: { secretName: 'tls', optional: true } }
       const known = bootable(encoding, pod('press', volumes(source)))
-      t.strictSame(said(judge(known)), ['press: missing secrets tls'])
+      t.strictSame(said(await judge(known)), ['press: missing secrets tls'])
       known.list(namedPlace('secrets', 'tls'), 'Secret', [])
-      t.equal(judge(known).ready, true)
+      t.equal((await judge(known)).ready, true)
     },
   )
 
@@ -143,11 +145,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
     })
     const source = { persistentVolumeClaim: { claimName: 'data' } }
     const known = bootable(encoding, pod('press', volumes(source)))
-    t.strictSame(said(judge(known)), ['press: missing persistentvolumeclaims data'])
+    t.strictSame(said(await judge(known)), ['press: missing persistentvolumeclaims data'])
     known.put(claims, 'plant', 'data', claim(''))
-    t.strictSame(said(judge(known)), ['press: unbound persistentvolumeclaims data'])
+    t.strictSame(said(await judge(known)), ['press: unbound persistentvolumeclaims data'])
     known.put(claims, 'plant', 'data', claim('pv-1'))
-    t.strictSame(said(judge(known)), ['press: missing persistentvolumes pv-1'])
+    t.strictSame(said(await judge(known)), ['press: missing persistentvolumes pv-1'])
     known.put(core('persistentvolumes'), '', 'pv-1', {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
@@ -162,7 +164,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       },
     })
     const attachment = attachmentName('handle-1', 'disk.csi.example', nodeName)
-    t.strictSame(said(judge(known)), [
+    t.strictSame(said(await judge(known)), [
       'press: missing secrets stage',
       'press: missing secrets mount',
       `press: missing volumeattachments.storage.k8s.io ${attachment}`,
@@ -182,11 +184,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
       status: { attached: is },
     })
     known.put(storage('volumeattachments'), '', attachment, attached(false))
-    t.strictSame(said(judge(known)), [
+    t.strictSame(said(await judge(known)), [
       `press: unattached volumeattachments.storage.k8s.io ${attachment}`,
     ])
     known.put(storage('volumeattachments'), '', attachment, attached(true))
-    t.equal(judge(known).ready, true)
+    t.equal((await judge(known)).ready, true)
     known.forget(storage('volumeattachments'), '', attachment)
     const driver = (spec: JsonObject): void => {
       known.put(storage('csidrivers'), '', 'disk.csi.example', {
@@ -197,12 +199,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
       })
     }
     driver({ attachRequired: true })
-    t.strictSame(said(judge(known)), [
+    t.strictSame(said(await judge(known)), [
       `press: missing volumeattachments.storage.k8s.io ${attachment}`,
     ])
     driver({ attachRequired: false, tokenRequests: [{ audience: 'disk' }] })
     // Not attached before it is mounted; but the driver wants a token.
-    t.strictSame(said(judge(known)), ['press: missing serviceaccounts/token operator'])
+    t.strictSame(said(await judge(known)), ['press: missing serviceaccounts/token operator'])
   })
 
   void t.test(
@@ -216,18 +218,21 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const shown = projected({ podCertificate: { signerName: 'plant/ca', keyType: 'ED25519' } })
       const known = bootable(encoding, pod('press', named), pod('saw', ofSigner))
       const bundle = 'clustertrustbundles.certificates.k8s.io'
-      t.strictSame(said(judge(known)), [`press: missing ${bundle} ca`, `saw: missing ${bundle} `])
+      t.strictSame(said(await judge(known)), [
+        `press: missing ${bundle} ca`,
+        `saw: missing ${bundle} `,
+      ])
       known.list(bundles, 'ClusterTrustBundle', [])
       known.put(bundles.gvr, '', 'ca', 'absent')
-      t.strictSame(said(judge(known)), [`press: absent ${bundle} ca`])
+      t.strictSame(said(await judge(known)), [`press: absent ${bundle} ca`])
       known.put(bundles.gvr, '', 'ca', {
         // Nothing of it is looked into, and of this kind the test can make one in either form.
         apiVersion: 'v1',
         kind: 'ConfigMap',
         metadata: { name: 'ca' },
       })
-      t.equal(judge(known).ready, true)
-      t.strictSame(said(judge(bootable(encoding, pod('press', shown)))), [
+      t.equal((await judge(known)).ready, true)
+      t.strictSame(said(await judge(bootable(encoding, pod('press', shown)))), [
         'press: missing podcertificaterequests.certificates.k8s.io plant/ca',
       ])
     },
@@ -235,20 +240,20 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a token has to be there and to last (${encoding})`, async (t) => {
     const known = bootable(encoding, pod('press', access), pod('saw', access))
-    t.strictSame(said(judge(known)), [
+    t.strictSame(said(await judge(known)), [
       'press: missing serviceaccounts/token operator',
       'saw: missing serviceaccounts/token operator',
     ])
     keepToken(known, 'press', now + 30 * minute)
     keepToken(known, 'saw', now + 10 * minute)
-    const verdict = judge(known)
+    const verdict = await judge(known)
     t.equal(verdict.ready, true)
     t.strictSame(
       verdict.pods.map(({ tokensUntil }) => tokensUntil),
       ['2026-11-21T12:30:00.000Z', '2026-11-21T12:10:00.000Z'],
     )
     t.equal(verdict.tokensUntil, '2026-11-21T12:10:00.000Z')
-    t.strictSame(said(judge(known, { now: now + 20 * minute })), [
+    t.strictSame(said(await judge(known, { now: now + 20 * minute })), [
       'saw: expired serviceaccounts/token operator',
     ])
     t.notMatch(JSON.stringify(verdict), token(now + 10 * minute))
@@ -256,7 +261,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('what a kubelet waits for before any pod is missed by name', async (t) => {
-  const { node: verdict, ready } = judge(new KnownThings('json'))
+  const { node: verdict, ready } = await judge(new KnownThings('json'))
   t.equal(ready, false)
   t.strictSame(
     verdict.problems.map(({ reason, resource }) => `${reason} ${resource}`),
@@ -272,13 +277,13 @@ void t.test('what a kubelet waits for before any pod is missed by name', async (
   const older = bootable('json')
   older.forgetList(services)
   older.list({ gvr: core('services') }, 'Service', [])
-  t.equal(judge(older).ready, true, 'kubelets before 1.31 ask for all services')
+  t.equal((await judge(older)).ready, true, 'kubelets before 1.31 ask for all services')
 })
 
 void t.test('a list of pods that cannot be read is no list', async (t) => {
   const known = bootable('json').list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
   t.strictSame(
-    judge(known).node.problems.map(({ reason, resource }) => `${reason} ${resource}`),
+    (await judge(known)).node.problems.map(({ reason, resource }) => `${reason} ${resource}`),
     ['damaged pods'],
   )
 })
@@ -292,23 +297,23 @@ void t.test('mirror pods and those that have ended need nothing', async (t) => {
     { ...mirror, metadata: { ...(mirror['metadata'] as JsonObject), annotations } },
     pod('ended', needy, { status: { phase: 'Succeeded' } }),
   )
-  t.strictSame(judge(known).pods, [])
+  t.strictSame((await judge(known)).pods, [])
 })
 
 void t.test('what the cloud said when it was asked counts where nothing is stored', async (t) => {
   const source = { persistentVolumeClaim: { claimName: 'data' } }
   const known = bootable('json', pod('press', volumes(source)))
-  const asked = (outcome: Asked['outcome']): string[] =>
-    said(judge(known, { asked: ask({ data: { outcome } }) }))
-  t.strictSame(asked('forbidden'), ['press: forbidden persistentvolumeclaims data'])
-  t.strictSame(asked('absent'), ['press: absent persistentvolumeclaims data'])
-  t.strictSame(asked('failed'), ['press: missing persistentvolumeclaims data'])
+  const asked = async (outcome: Asked['outcome']): Promise<string[]> =>
+    said(await judge(known, { asked: ask({ data: { outcome } }) }))
+  t.strictSame(await asked('forbidden'), ['press: forbidden persistentvolumeclaims data'])
+  t.strictSame(await asked('absent'), ['press: absent persistentvolumeclaims data'])
+  t.strictSame(await asked('failed'), ['press: missing persistentvolumeclaims data'])
 })
 
 void t.test('what the cloud has not confirmed for long is old, and comes back', async (t) => {
   const known = bootable('json', pod('press', volumes({ secret: { secretName: 'tls' } })))
   known.list(namedPlace('secrets', 'tls'), 'Secret', [secret('tls')], now - 20 * minute)
-  const { ready, pods } = judge(known, { oldBefore: now - 15 * minute })
+  const { ready, pods } = await judge(known, { oldBefore: now - 15 * minute })
   t.equal(ready, true)
   t.strictSame(pods[0]?.old, [
     {
@@ -319,7 +324,7 @@ void t.test('what the cloud has not confirmed for long is old, and comes back', 
     },
   ])
   const asked = ask({ tls: { outcome: 'confirmed', confirmedAt: now } })
-  t.strictSame(judge(known, { oldBefore: now - 15 * minute, asked }).pods[0]?.old, [])
+  t.strictSame((await judge(known, { oldBefore: now - 15 * minute, asked })).pods[0]?.old, [])
 })
 
 void t.test(
@@ -327,16 +332,40 @@ void t.test(
   async (t) => {
     const spec = { resourceClaims: [{ name: 'camera', resourceClaimName: 'camera-1' }] }
     const known = bootable('json', pod('press', spec))
-    t.strictSame(said(judge(known)), ['press: missing resourceclaims.resource.k8s.io camera-1'])
+    t.strictSame(said(await judge(known)), [
+      'press: missing resourceclaims.resource.k8s.io camera-1',
+    ])
     const older = { group: 'resource.k8s.io', version: 'v1beta1', resource: 'resourceclaims' }
     known.put(older, 'plant', 'camera-1', {
       apiVersion: 'resource.k8s.io/v1beta1',
       kind: 'ResourceClaim',
       metadata: { name: 'camera-1', namespace: 'plant' },
     })
-    t.equal(judge(known).ready, true)
+    t.equal((await judge(known)).ready, true)
   },
 )
+
+void t.test('all that waits has its turn while many pods are judged', async (t) => {
+  const names = ['a', 'b', 'c', 'd']
+  const pods = names.map((name) => pod(name, volumes({ secret: { secretName: name } })))
+  const order: string[] = []
+  const asked: Facts['asked'] = ({ name }) => {
+    if (!names.includes(name)) return undefined
+    order.push(name)
+    blocked(6)
+    void turn().then(() => order.push('other'))
+    return undefined
+  }
+  const verdict = await judge(bootable('json', ...pods), { asked })
+  t.strictSame(
+    said(verdict),
+    names.map((name) => `${name}: missing secrets ${name}`),
+  )
+  t.strictSame(
+    order,
+    names.flatMap((name) => [name, 'other']),
+  )
+})
 
 void t.test('an attachment has the name that the kubelet gives it', async (t) => {
   // echo -n 'vol-1disk.csi.exampleedge-1' | sha256sum

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { turn } from '../../src/base/clock.ts'
 import { createLog } from '../../src/cli/log.ts'
 import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub.ts'
@@ -135,13 +136,15 @@ export class TestHub {
     return new Client({ url: `http://127.0.0.1:${this.hub.opsPort}`, component: 'prober' })
   }
 
-  /** A sample of the metrics, by its name and labels as they are written there; 0 where there is none. */
+  /**
+   * A sample of the metrics as they are now, by its name and labels as they are written there; 0
+   * where there is none. Scrapes share an exposition for a second, which this does not. All that
+   * waits has its turn first, so that a test may look again and again.
+   */
   async metric(sample: string): Promise<number> {
-    const { body } = await this.ops.get('/metrics')
-    const line = body
-      .toString()
-      .split('\n')
-      .find((each) => each.startsWith(`${sample} `))
+    await turn()
+    const { body } = await this.hub.metrics.exposition()
+    const line = body.split('\n').find((each) => each.startsWith(`${sample} `))
     return Number(line?.slice(sample.length + 1) ?? 0)
   }
 }

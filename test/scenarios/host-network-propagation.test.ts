@@ -444,6 +444,7 @@ void t.test(
     cloud.sandbox.create(pods, serving('dns', 53))
     const direct = await cloud.as('kubelet').get(podsOfNode)
     t.ok((await hub.as('kubelet').get(podsOfNode)).body.equals(direct.body))
+    await hub.logged('a pod would be shown on the host network')
     const { mode, pods: found = [] } = await reportOf(hub)
     t.equal(mode, 'observe')
     t.strictSame(
@@ -474,7 +475,6 @@ void t.test(
     )
     t.equal(await hub.metric('nodehub_host_network_pods{kind="would"}'), 3)
     t.equal(await hub.metric('nodehub_host_network_port_clashes'), 3)
-    await hub.logged('a pod would be shown on the host network')
     let out = ''
     const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
     t.equal(await inspect.run(['host-network', `--serve-port=${hub.hub.opsPort}`], terminal), 1)

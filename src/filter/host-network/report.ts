@@ -1,3 +1,4 @@
+import { Slices } from '../../base/slices.ts'
 import type { Cursor } from '../../codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
@@ -50,24 +51,32 @@ export interface ReportParts {
   readonly reserved: readonly ReservedPort[]
 }
 
-/** Throws as cursors do where a pod cannot be read. */
-export function hostNetworkReport(parts: ReportParts): HostNetworkReport {
+/** Goes through the pods in slices. Rejects, as cursors throw, where a pod cannot be read. */
+export async function hostNetworkReport(parts: ReportParts): Promise<HostNetworkReport> {
   const { inputs, pods } = parts
   const { pool, propagation: mode } = inputs
   return {
     mode,
     ...(pool && { pool: pool.name }),
     hostNetworkPool: pool === null ? false : (pool?.hostNetwork ?? 'unknown'),
-    ...(pods && {
-      pods: withClashes(
-        [...pods].map((pod) => onNode(pod, parts)),
-        parts.reserved,
-      ),
-    }),
+    ...(pods && { pods: withClashes(await found(pods, parts), parts.reserved) }),
   }
 }
 
 type Found = Omit<PodOnNode, 'clashes'> & { readonly ended: boolean }
+
+async function found(
+  pods: NonNullable<ReportParts['pods']>,
+  parts: ReportParts,
+): Promise<readonly Found[]> {
+  const slices = new Slices()
+  const all: Found[] = []
+  for (const pod of pods) {
+    all.push(onNode(pod, parts))
+    await slices.pause()
+  }
+  return all
+}
 
 function onNode(
   { cursor, uid }: { readonly cursor: Cursor; readonly uid: string },
@@ -94,18 +103,18 @@ function onNode(
 
 /** Clashes are told of pods that are propagated, or would be: whoever asks for the host's network was placed by its ports. */
 function withClashes(
-  found: readonly Found[],
+  all: readonly Found[],
   reserved: readonly ReservedPort[],
 ): readonly PodOnNode[] {
   const taken = new Map<string, Set<string>>()
-  for (const pod of found) {
+  for (const pod of all) {
     if (pod.ended) continue
     for (const [key] of portsOnHost(pod)) {
       const pods = taken.get(key) ?? new Set()
       taken.set(key, pods.add(nameOf(pod)))
     }
   }
-  return found.map(({ ended, ...pod }) => {
+  return all.map(({ ended, ...pod }) => {
     const mayClash = !ended && (pod.network === 'propagated' || pod.anew === 'propagated')
     const clashes = mayClash && pod.network !== 'host' ? clashesOf(pod, taken, reserved) : []
     return { ...pod, clashes }
