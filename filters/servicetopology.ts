@@ -13,7 +13,7 @@ const components = ['kube-proxy', 'coredns', 'nginx-ingress-controller']
  * Keeps traffic near: of a service with the annotation `openyurt.io/topologyKeys` only endpoints on this node or on nodes of its pool are
  * shown. What is left of an object is shown even where it is nothing, and hints stay as they are.
  */
-export const servicetopology: FilterDefinition<'nodeName' | 'pool' | 'poolNodes' | 'topologies'> = {
+export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topologies'> = {
   name: 'servicetopology',
   rules: [
     { components, group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: showing },
@@ -21,14 +21,13 @@ export const servicetopology: FilterDefinition<'nodeName' | 'pool' | 'poolNodes'
   ],
   // Endpoints further away work, too.
   onError: 'pass',
-  needs: ['nodeName', 'pool', 'poolNodes', 'topologies'],
-  awaits: ['pool', 'poolNodes', 'topologies'],
-  create({ nodeName, pool, poolNodes, topologies }) {
+  needs: ['nodeName', 'poolNodes', 'topologies'],
+  awaits: ['poolNodes', 'topologies'],
+  create({ nodeName, poolNodes, topologies }) {
     if (!topologies) return undefined
     if (Object.keys(topologies).length === 0) return undefined
     const onNode = new Set([nodeName])
-    // In no pool, a node is all there is near it.
-    const inPool = pool === null ? onNode : poolNodes ? new Set(poolNodes) : undefined
+    const inPool = poolNodes ? new Set(poolNodes) : undefined
     return near((service) => {
       if (!Object.hasOwn(topologies, service)) return undefined
       switch (topologies[service]) {

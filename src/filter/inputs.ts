@@ -32,8 +32,9 @@ export interface Inputs {
   /** `null`: the node is in no pool. */
   readonly pool: PoolFacts | null | undefined
   /**
-   * The names of the nodes of this node's pool, sorted: this one is among them, whether or not the cloud has come to say so. `null`: nobody
-   * tells, since there is no such pool, its status was not filled in yet, or the API server does not let this node read it.
+   * The names of the nodes of this node's pool, sorted, this node always among them; of a node in no
+   * pool, this node alone. `null`: not to be known, because there is no such pool, its status is not
+   * filled in yet, the API server does not let this node read it, or the operator leaves pools out.
    */
   readonly poolNodes: readonly string[] | null | undefined
   /** What the services that have the annotation `openyurt.io/topologyKeys` say in it, by `namespace/name`. */

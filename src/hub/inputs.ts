@@ -360,7 +360,7 @@ export class FilterInputs implements AsyncDisposable {
     const next = {
       node: this.#node,
       pool,
-      poolNodes: pool === null ? null : (nodesNow ?? lastNodes ?? this.#untold(way)),
+      poolNodes: pool === null ? this.#alone(way) : (nodesNow ?? lastNodes ?? this.#untold(way)),
       topologies: this.#topologies,
     }
     const untold = learnedNames.filter(
@@ -384,6 +384,11 @@ export class FilterInputs implements AsyncDisposable {
     // A pool in which this node is has nodes: where none are named, nobody has come to it yet.
     const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
     return told && [...new Set([...told, this.#surroundings.inForce().nodeName])].toSorted()
+  }
+
+  /** Of a node in no pool: it is a pool by itself, unless the operator leaves pools out. */
+  #alone(way: HubConfig['nodePools']): readonly string[] | null {
+    return way === 'off' ? null : [this.#surroundings.inForce().nodeName]
   }
 
   /** `null` where it is settled that nobody tells. */

@@ -113,10 +113,22 @@ for (const [kind, on] of Object.entries(kinds)) {
 
   void t.test(`an orphan node is near itself alone: ${kind}`, async (t) => {
     for (const topology of [node, ...inPool]) {
-      const filter = made(servicetopology, known(topology, { pool: null, poolNodes: [] }))
+      const filter = made(servicetopology, known(topology, { pool: null, poolNodes: ['node-1'] }))
       t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1']), topology)
     }
   })
+
+  void t.test(
+    `where pools are left out, a node in none sees what the others see: ${kind}`,
+    async (t) => {
+      for (const topology of inPool) {
+        for (const inNone of [pool, null]) {
+          const filter = made(servicetopology, known(topology, { pool: inNone, poolNodes: null }))
+          t.equal(lookOf(t, filter, on(nodes)), 'left', topology)
+        }
+      }
+    },
+  )
 
   void t.test(`a pool that is empty has nothing near it: ${kind}`, async (t) => {
     for (const topology of inPool) {

@@ -413,4 +413,8 @@ void t.test('NodePools can be left unread', async (t) => {
   const hub = await started(t, cloud, { flags: ['--enable-node-pool=false'] })
   await untilShown(hub.as('kube-proxy'), everywhere)
   t.strictSame(cloud.sandbox.requests.filter(isOf('nodepools')), [])
+  putIntoPool(cloud, undefined)
+  await hub.stop()
+  await hub.start()
+  t.strictSame(await shownTo(hub.as('kube-proxy')), everywhere, 'in no pool, too')
 })
