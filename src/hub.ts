@@ -13,15 +13,15 @@ import { dataPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { ReachableAddress } from './hub/hub-address.ts'
-import { gaugesOnRead } from './hub/gauges.ts'
+import { gaugesOnRead, showListening } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
 import { learnOf } from './hub/learn.ts'
 import { HostNetwork, noticingOf, verdictsOf } from './hub/host-network.ts'
 import { ownHosts } from './hub/names.ts'
-import { placeOf } from './hub/places.ts'
+import { placesOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
-import { openProxies, socketOf, type OpenSocket } from './hub/proxies.ts'
+import { openProxies, socketsOf, type OpenSocket } from './hub/proxies.ts'
 import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -34,8 +34,8 @@ import type { TellNeeded } from './store/needed.ts'
 
 /** A running hub. Disposing it lets requests under way finish for the configured grace period, then cuts them. */
 export interface Hub extends AsyncDisposable {
-  /** Where the plain proxy listens; `undefined` where it does not. */
-  readonly proxyPort: number | undefined
+  /** Where the plain proxy listens. */
+  readonly proxyPort: number
   /** Where the TLS proxy listens. */
   readonly proxySecurePort: number
   readonly opsPort: number
@@ -199,7 +199,7 @@ export async function startHub(
   }
   tellNeeded = () => boot.needed()
   const ops = await listenOps({
-    ...placeOf(config, 'ops'),
+    at: placesOf(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
     checks: health.checks(store, config, stopping.signal),
@@ -225,13 +225,15 @@ export async function startHub(
   const release = (): Promise<void> => (released ??= held.disposeAsync())
   parts.defer(release)
 
+  const sockets = [...socketsOf('ops', ops), ...proxies.sockets]
+  showListening(sockets, { metrics, health, log })
   const running = parts.move()
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
   return {
-    proxyPort: proxies.plain?.port,
+    proxyPort: proxies.plain.port,
     proxySecurePort: proxies.secure.port,
     opsPort: ops.port,
-    sockets: [socketOf('ops', ops), ...proxies.sockets],
+    sockets,
     metrics,
     online: () => cloud.online,
     reconfigure: (next) => {

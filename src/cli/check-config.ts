@@ -1,9 +1,9 @@
 import { createServer } from 'node:net'
 import type { HubConfig, Setting } from '../config/config.ts'
-import type { ListenerName } from '../config/passed-sockets.ts'
+import { listenerNames } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
-import { placeOf } from '../hub/places.ts'
-import { CannotListen, listening } from '../server/listening.ts'
+import { placesOf } from '../hub/places.ts'
+import { CannotListen, isAbsent, listening } from '../server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
@@ -28,26 +28,18 @@ ${elsewhere}`,
   },
 }
 
-const portFlags: readonly (readonly [ListenerName, string])[] = [
-  ['ops', '--serve-port'],
-  ['proxy', '--proxy-port'],
-  ['proxy-secure', '--proxy-secure-port'],
-]
-
 /** Where the hub could not listen now. No mistakes: most often the hub that runs here is what listens there. */
 async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
   const notes: string[] = []
-  for (const [listener, flag] of portFlags) {
-    if (listener === 'proxy' && config.proxy.plain === 'off') continue
-    const place = placeOf(config, listener)
+  for (const place of listenerNames.flatMap((name) => placesOf(config, name))) {
     if ('fd' in place) continue
     const server = createServer()
     try {
-      await listening(server, place, () => undefined)
+      await listening(server, [place], () => undefined)
       server.close()
     } catch (failure) {
       if (!(failure instanceof CannotListen)) throw failure
-      notes.push(`${flag}: ${failure.message}`)
+      if (!(isAbsent(failure) && place.ifPresent === true)) notes.push(failure.message)
     }
   }
   return notes

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onAbort } from '../base/abort.ts'
-import { readConfig, type HubConfig } from '../config/config.ts'
+import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { startHub, type Hub, type HubOptions } from '../hub.ts'
+import { CannotListen } from '../server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
 import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
@@ -14,7 +15,7 @@ import { createLog, standardError } from './log.ts'
 
 /**
  * Runs a cluster in memory, a hub before it and a node's programs behind it, prints what to try, and obeys the keyboard until it is told to
- * quit. Flags are those of `start`; where its usual ports are taken, others are used and said.
+ * quit. Flags are those of `start`; a usual port that is taken is named, and a free one used in its place.
  */
 export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const folder = mkdtempSync(join(tmpdir(), 'nodehub-demo-'))
@@ -27,15 +28,15 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   if (result.config.proxy.plain !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const ledger = new Ledger()
   let welcomed = false
-  const hub = parts.use(
-    await startOnFreePorts(result.config, {
-      log: createLog(result.config.logLevel, standardError()),
-      onOnline: (online) => {
-        if (welcomed) terminal.out(online ? back : gone)
-      },
-      onAnswer: (line) => ledger.add(line),
-    }),
-  )
+  const started = await startOnFreePorts(result, terminal, {
+    log: createLog(result.config.logLevel, standardError()),
+    onOnline: (online) => {
+      if (welcomed) terminal.out(online ? back : gone)
+    },
+    onAnswer: (line) => ledger.add(line),
+  })
+  if (started === undefined) return 1
+  const hub = parts.use(started)
   const server = `http://127.0.0.1:${hub.proxyPort}`
   parts.use(simulateNode(server))
   terminal.out(
@@ -110,17 +111,36 @@ function writeKubeconfig(folder: string, name: string, cluster: object, user: ob
   return path
 }
 
-/** On the ports of the configuration, or, where another hub has them, on any. */
-async function startOnFreePorts(config: HubConfig, options: HubOptions): Promise<Hub> {
-  try {
-    return await startHub(config, options)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    const { proxy, ops } = config
-    return startHub(
-      { ...config, proxy: { ...proxy, port: 0, securePort: 0 }, ops: { ...ops, port: 0 } },
-      options,
-    )
+/** The configuration with any free port where a flag sets another. */
+const withFreePort: Readonly<Record<string, (config: HubConfig) => HubConfig>> = {
+  '--serve-port': (config) => ({ ...config, ops: { ...config.ops, port: 0 } }),
+  '--proxy-port': (config) => ({ ...config, proxy: { ...config.proxy, port: 0 } }),
+  '--proxy-secure-port': (config) => ({ ...config, proxy: { ...config.proxy, securePort: 0 } }),
+}
+
+/**
+ * Starts the hub on the ports of the configuration, with a free one in the place of each usual port that is taken. `undefined` where it cannot
+ * listen, as at a port that was given and is taken; that has been said.
+ */
+async function startOnFreePorts(
+  { config, settings }: { readonly config: HubConfig; readonly settings: readonly Setting[] },
+  terminal: Terminal,
+  options: HubOptions,
+): Promise<Hub | undefined> {
+  const given = settings.filter(({ origin }) => origin !== undefined).map(({ name }) => `--${name}`)
+  let free = config
+  for (;;) {
+    try {
+      return await startHub(free, options)
+    } catch (error) {
+      if (!(error instanceof CannotListen)) throw error
+      const { code, setBy = '', message } = error
+      const isUsual = code === 'EADDRINUSE' && !given.includes(setBy)
+      const freed = isUsual ? withFreePort[setBy]?.(free) : undefined
+      terminal.err(`nodehub demo: ${message}${freed ? '; a free one is used now' : ''}\n`)
+      if (freed === undefined) return undefined
+      free = freed
+    }
   }
 }
 

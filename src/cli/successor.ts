@@ -1,13 +1,12 @@
 import { spawn, type ChildProcess, type SendHandle } from 'node:child_process'
 import { after } from '../base/clock.ts'
-import type { ListenerName, SocketsByListener } from '../config/passed-sockets.ts'
+import type { ListenerName, ListenerSocket, SocketsByListener } from '../config/passed-sockets.ts'
 import { environmentOfNext } from '../config/process.ts'
 import type { SocketHandle } from '../server/listening.ts'
 
 /** A listening socket of this process. */
-export interface OpenSocket {
+export interface OpenSocket extends ListenerSocket {
   readonly name: ListenerName
-  readonly fd: number
   readonly handle: SocketHandle | undefined
 }
 
@@ -49,7 +48,7 @@ class ChildSuccessor implements Successor {
   readonly #child: ChildProcess
   readonly #sockets: readonly OpenSocket[]
   readonly #over: Promise<string>
-  readonly #kept = new Map<ListenerName, SocketHandle>()
+  readonly #kept: (Omit<OpenSocket, 'handle'> & { readonly handle: SocketHandle })[] = []
 
   constructor(child: ChildProcess, sockets: readonly OpenSocket[]) {
     this.#child = child
@@ -72,7 +71,7 @@ class ChildSuccessor implements Successor {
   }
 
   get kept(): SocketsByListener {
-    return Object.fromEntries([...this.#kept].map(([name, { fd }]) => [name, fd]))
+    return Object.groupBy(this.#kept, ({ name }) => name)
   }
 
   /**
@@ -80,14 +79,16 @@ class ChildSuccessor implements Successor {
    * die before it serves. Node makes no second descriptor by itself.
    */
   async #keep(): Promise<string | undefined> {
-    for (const { name, handle } of this.#sockets) {
+    for (const { name, at, handle } of this.#sockets) {
       if (!handle) continue
       const back = this.#hears('held', givingBackMs)
       // Node's types know of its own classes only, and those would listen as they arrive.
       this.#child.send('hold' satisfies HandoverWord, handle as unknown as SendHandle)
       const answer = await back
       if (answer.failure !== undefined) return this.#child.connected ? undefined : answer.failure
-      if (answer.handle) this.#kept.set(name, answer.handle)
+      if (answer.handle) {
+        this.#kept.push({ name, at, fd: answer.handle.fd, handle: answer.handle })
+      }
     }
     return undefined
   }
@@ -96,8 +97,7 @@ class ChildSuccessor implements Successor {
     const serving = this.#says('serving')
     this.#child.send('yours' satisfies HandoverWord, () => undefined)
     if ((await serving) === undefined) {
-      for (const handle of this.#kept.values()) handle.close()
-      this.#kept.clear()
+      for (const { handle } of this.#kept.splice(0)) handle.close()
       return true
     }
     this.kill()

@@ -155,8 +155,7 @@ export async function startCluster(
     },
   })
   const ops = await listenOps({
-    host: config.ops.address,
-    port: config.ops.port,
+    at: [{ host: config.ops.address, port: config.ops.port }],
     metrics,
     ownHosts: new Set([
       service,

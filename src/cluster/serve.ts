@@ -72,8 +72,7 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
   const admissions = new ReviewBodies(admissionBytes, onRefused)
   const conversions = new ReviewBodies(conversionBytes, onRefused)
   const listener = await listenSecurely({
-    host: address,
-    port,
+    at: [{ host: address, port }],
     maxConnections: mostConnections,
     credentials: shown,
     onBroken: onFailed,

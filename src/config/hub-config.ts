@@ -83,8 +83,8 @@ export interface HubConfig {
   readonly logLevel: LogLevel
 }
 
-/** What the port without TLS does: serves, refuses whoever calls (so that nobody else can take it), or does not listen. */
-export type PlainProxy = 'served' | 'refusing' | 'off'
+/** What the port without TLS does: it serves, or refuses every caller. It is never left free for another program to take. */
+export type PlainProxy = 'served' | 'refusing'
 
 export type LogLevel = NonNullable<Values['log-level']>
 
@@ -204,11 +204,8 @@ function frozen<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** What the plain port does: where pods could reach it without credentials, it serves only if that was asked for, else it refuses. */
+/** What the plain port does: where pods could reach it without credentials, it serves only if that was asked for. */
 export function plainProxyOf(values: Values): PlainProxy {
-  const asked = values['plain-proxy']
-  if (asked !== undefined) return asked ? 'served' : 'off'
-  return values['host-network-node'] || values['host-network-propagation'] !== 'off'
-    ? 'refusing'
-    : 'served'
+  const open = !values['host-network-node'] && values['host-network-propagation'] === 'off'
+  return (values['plain-proxy'] ?? open) ? 'served' : 'refusing'
 }

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { inodeOf, listening, socketsIn } from '../base/socket-table.ts'
+import { listeningSockets } from '../base/listening-sockets.ts'
+import { inodeOf } from '../base/socket-table.ts'
 import type { PassedSocket } from './passed-sockets.ts'
 
 /** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
@@ -69,33 +69,9 @@ export function obstacleToSuccession(
     : undefined
 }
 
-/** Where a socket of this process listens, from the kernel's table (proc(5)): Node itself tells only of sockets it has taken over. */
+/** Where a socket of this process listens: Node itself tells only of sockets it has taken over. */
 function listeningSocket(fd: number): PassedSocket['at'] {
   const inode = inodeOf(fd)
-  if (inode === undefined) return undefined
-  return listeningAt(table('tcp'), inode) ?? listeningAt(table('tcp6'), inode)
-}
-
-/** A kernel without a family has no table of it. */
-function table(family: 'tcp' | 'tcp6'): string {
-  try {
-    return readFileSync(`/proc/self/net/${family}`, 'latin1')
-  } catch {
-    return ''
-  }
-}
-
-function listeningAt(table: string, inode: string): PassedSocket['at'] {
-  const found = socketsIn(table).find((socket) => socket.inode === inode)
-  if (found?.state !== listening) return undefined
-  const [address = '', port = ''] = found.local.split(':')
-  return { address: addressOf(address), port: parseInt(port, 16) }
-}
-
-/** An address as the kernel prints it: 32-bit words in the host's byte order, in hexadecimal. */
-function addressOf(printed: string): string {
-  const words = printed.match(/.{8}/g) ?? []
-  const bytes = Buffer.concat(words.map((word) => Buffer.from(word, 'hex').reverse()))
-  if (bytes.length === 4) return bytes.join('.')
-  return (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')
+  const found = listeningSockets().find((socket) => socket.inode === inode)
+  return found && { address: found.address, port: found.port }
 }

@@ -1,5 +1,4 @@
-import { SocketAddress } from 'node:net'
-import { plainProxyOf } from './hub-config.ts'
+import { canonical, type ListenAddress } from '../base/listening-sockets.ts'
 import type { Values } from './options.ts'
 
 /** A socket that whoever started this process has opened for it (sd_listen_fds(3)). */
@@ -8,32 +7,30 @@ export interface PassedSocket {
   /** systemd's FileDescriptorName; empty where none was told. */
   readonly name: string
   /** Where it listens; `undefined`: it is no TCP socket that listens. */
-  readonly at: { readonly address: string; readonly port: number } | undefined
+  readonly at: ListenAddress | undefined
 }
 
 /** Listeners by the names that sockets for them go by. */
-export type ListenerName = 'proxy' | 'proxy-secure' | 'ops'
+export const listenerNames = ['proxy', 'proxy-secure', 'ops'] as const
 
-/** File descriptors of listeners whose sockets were passed; the others open their own. */
-export type SocketsByListener = Readonly<Partial<Record<ListenerName, number>>>
+export type ListenerName = (typeof listenerNames)[number]
 
-interface Place {
-  readonly name: ListenerName
-  readonly address: string
-  readonly port: number
+/** A socket that is open for a listener. */
+export interface ListenerSocket {
+  readonly fd: number
+  readonly at: ListenAddress
 }
 
-/** The listeners that this configuration has. */
-const places = (values: Values): readonly Place[] => [
-  ...(plainProxyOf(values) !== 'off'
-    ? [
-        {
-          name: 'proxy' as const,
-          address: values['bind-proxy-address'],
-          port: values['proxy-port'],
-        },
-      ]
-    : []),
+/** Listeners whose sockets were passed, with these; the others open their own. */
+export type SocketsByListener = Readonly<Partial<Record<ListenerName, readonly ListenerSocket[]>>>
+
+/** A listener as it is configured. */
+interface ConfiguredListener extends ListenAddress {
+  readonly name: ListenerName
+}
+
+const listeners = (values: Values): readonly ConfiguredListener[] => [
+  { name: 'proxy', address: values['bind-proxy-address'], port: values['proxy-port'] },
   {
     name: 'proxy-secure',
     address: values['bind-proxy-address'],
@@ -41,6 +38,16 @@ const places = (values: Values): readonly Place[] => [
   },
   { name: 'ops', address: values['bind-address'], port: values['serve-port'] },
 ]
+
+/**
+ * The addresses at which a listener listens that is configured for `address`, itself first. On loopback those of both families: clients
+ * that call `localhost` try [::1] and 127.0.0.1, and another program must not answer them at the one the hub leaves free.
+ */
+export function addressesOf(address: string): readonly string[] {
+  const [wanted, ipv4, ipv6] = [canonical(address), '127.0.0.1', '::1']
+  if (wanted === ipv4 || wanted === '0.0.0.0') return [wanted, ipv6]
+  return wanted === ipv6 ? [ipv6, ipv4] : [wanted]
+}
 
 interface Assigned {
   readonly sockets: SocketsByListener
@@ -50,40 +57,47 @@ interface Assigned {
 }
 
 /**
- * Gives each passed socket to the listener it is named after, else to the one whose address it is bound to. A socket that belongs to no
- * listener is a mistake: its clients would wait for answers for ever.
+ * Gives each passed socket to the listener it is named after, else to the one that has its address. A socket that belongs to no listener is
+ * a mistake: its clients would wait for answers for ever. So is a second port for a listener, which has one.
  */
 export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
-  const sockets: Partial<Record<ListenerName, number>> = {}
+  const sockets: Partial<Record<ListenerName, ListenerSocket[]>> = {}
   const mistakes: string[] = []
   const notes: string[] = []
-  const known = places(values)
+  const known = listeners(values)
   for (const socket of passed) {
     const { fd, name, at } = socket
-    const place = known.find((each) => each.name === name) ?? known.find((each) => isAt(each, at))
-    if (at === undefined) mistakes.push(`${shown(socket)} is no TCP socket that listens`)
-    else if (place === undefined) {
+    if (at === undefined) {
+      mistakes.push(`${shown(socket)} is no TCP socket that listens`)
+      continue
+    }
+    const listener =
+      known.find((each) => each.name === name) ?? known.find((each) => isAddressOf(each, at))
+    if (listener === undefined) {
       const names = known.map((each) => each.name).join(' or ')
       mistakes.push(
         `${shown(socket)} belongs to no listener: name it ${names}, or bind it where one listens`,
       )
-    } else if (sockets[place.name] !== undefined) {
-      mistakes.push(`${shown(socket)} is a second one for ${place.name}`)
-    } else {
-      sockets[place.name] = fd
-      if (place.port !== 0 && !isAt(place, at))
-        notes.push(`${shown(socket)} is served, and nothing at ${place.address} port ${place.port}`)
+      continue
+    }
+    const others = (sockets[listener.name] ??= [])
+    if (others.some((other) => other.at.port !== at.port)) {
+      mistakes.push(`${shown(socket)} is at a second port for ${listener.name}`)
+      continue
+    }
+    others.push({ fd, at })
+    if (listener.port !== 0 && !isAddressOf(listener, at)) {
+      notes.push(
+        `${shown(socket)} is served, and nothing at ${listener.address} port ${listener.port}`,
+      )
     }
   }
   return { sockets, mistakes, notes }
 }
 
-const isAt = (place: Place, at: PassedSocket['at']): boolean =>
-  at !== undefined && at.port === place.port && plain(at.address) === plain(place.address)
-
-/** An address in its canonical spelling. */
-const plain = (address: string): string =>
-  new SocketAddress({ address, family: address.includes(':') ? 'ipv6' : 'ipv4' }).address
+/** Whether a listener that is configured for `configured` listens at `at`. */
+export const isAddressOf = (configured: ListenAddress, at: ListenAddress): boolean =>
+  at.port === configured.port && addressesOf(configured.address).includes(canonical(at.address))
 
 function shown({ fd, name, at }: PassedSocket): string {
   const called = name === '' ? '' : `${JSON.stringify(name)} `

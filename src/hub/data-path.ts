@@ -70,9 +70,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     callers: {
       nodeName: config.nodeName,
       get plainServed() {
-        // Whether it listens at all is the start's to say.
-        const { plain } = inForce().proxy
-        return (plain === 'off' ? config.proxy.plain : plain) === 'served'
+        return inForce().proxy.plain === 'served'
       },
       get anonymousLoopback() {
         return inForce().anonymousLoopback

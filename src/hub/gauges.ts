@@ -4,11 +4,13 @@ import type { Connections } from '../client/connections.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
+import { inBrackets } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
 import type { DiskWork } from '../store/sqlite/disk-work.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
+import type { OpenSocket, ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
 export interface Measured {
@@ -35,6 +37,19 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
     metrics.yurthubErrorKeys.set(store.unfitCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
+}
+
+/** Tells at which addresses each listener listens, in the log, the metrics and `/readyz?verbose`. */
+export function showListening(
+  sockets: readonly OpenSocket[],
+  { metrics, health, log }: Pick<Measured, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
+): void {
+  const lines = sockets.map(({ name, at }) => `${name} ${inBrackets(at)}`)
+  log.info(`listening: ${lines.join(', ')}`)
+  health.listens(lines)
+  for (const { name, at } of sockets) {
+    metrics.listening.set({ listener: name, address: inBrackets(at) }, 1)
+  }
 }
 
 /** Brings the counters up to what the store has counted. */

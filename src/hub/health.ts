@@ -11,6 +11,7 @@ export class Health {
   #unusableConfig: string | undefined
   #unusableFilters: string | undefined
   #setAside: string | undefined
+  #listening: readonly string[] = []
 
   /** Why the store's last write failed; `undefined` if it did not. */
   get storeFailure(): string | undefined {
@@ -29,6 +30,11 @@ export class Health {
   storeSetAside(): void {
     const at = new Date(now()).toISOString()
     this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
+  }
+
+  /** Each listener with an address where it listens. */
+  listens(lines: readonly string[]): void {
+    this.#listening = lines
   }
 
   configUnusable(mistakes: readonly string[]): void {
@@ -70,6 +76,7 @@ export class Health {
       spellRemark(cloud),
       ...cloud.upstreams.map(upstreamRemark),
       ...(cloud.online === false ? oldestRemark(store) : []),
+      ...this.#listening.map((line) => `[+]listening ${line}`),
       ...[this.#setAside, this.#unusableConfig, this.#unusableFilters].filter(
         (remark) => remark !== undefined,
       ),

@@ -4,9 +4,9 @@ import type { ListenerName } from '../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { listen, listenSecurely, type Listener, type ProxyListener } from '../server/listener.ts'
-import type { Bound } from '../server/listening.ts'
+import type { Bound, BoundSocket } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
-import { placeOf } from './places.ts'
+import { placesOf } from './places.ts'
 
 /** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
 const maxConnections = 4_096
@@ -20,8 +20,7 @@ export interface ProxyParts {
 
 /** The listeners at which the node speaks to the hub. Disposing lets what is under way finish for the grace period, then cuts. */
 export interface Proxies extends AsyncDisposable {
-  /** `undefined` where nothing is served without TLS. */
-  readonly plain: Listener | undefined
+  readonly plain: Listener
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]
   /** Begins what disposing does; resolves when only tunnels and answers that last are still open, which need the hub no more. */
@@ -29,15 +28,12 @@ export interface Proxies extends AsyncDisposable {
 }
 
 /** A listening socket, for a process that is to take over. */
-export interface OpenSocket extends Pick<Bound, 'fd' | 'handle'> {
+export interface OpenSocket extends BoundSocket {
   readonly name: ListenerName
 }
 
-export const socketOf = (name: ListenerName, { fd, handle }: Bound): OpenSocket => ({
-  name,
-  fd,
-  handle,
-})
+export const socketsOf = (name: ListenerName, { sockets }: Bound): readonly OpenSocket[] =>
+  sockets.map((socket) => ({ ...socket, name }))
 
 /** Rejects with `CannotListen`; nothing is left open then. */
 export async function openProxies(
@@ -61,14 +57,11 @@ export async function openProxies(
     },
     onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }
-  const plain =
-    config.proxy.plain === 'off'
-      ? undefined
-      : await listen({ ...proxied, ...placeOf(config, 'proxy') })
-  if (plain) open.push(plain)
+  const plain = await listen({ ...proxied, at: placesOf(config, 'proxy') })
+  open.push(plain)
   const secure = await listenSecurely({
     ...proxied,
-    ...placeOf(config, 'proxy-secure'),
+    at: placesOf(config, 'proxy-secure'),
     credentials: serving.current,
   })
   open.push(secure)
@@ -77,7 +70,7 @@ export async function openProxies(
   return {
     plain,
     secure,
-    sockets: [...(plain ? [socketOf('proxy', plain)] : []), socketOf('proxy-secure', secure)],
+    sockets: [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)],
     settle: () => stop('settle'),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -82,5 +82,7 @@ export function labelBounds(components: Iterable<string>): Bounds {
     certificate: any,
     version: any,
     node: any,
+    listener: any,
+    address: any,
   }
 }

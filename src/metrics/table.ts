@@ -26,6 +26,8 @@ export type Label =
   | 'certificate'
   | 'version'
   | 'node'
+  | 'listener'
+  | 'address'
 
 /**
  * The hub's own metrics, and yurthub's under the names and labels it has for them (pkg/yurthub/metrics/metrics.go). Those of the process
@@ -313,6 +315,12 @@ export const metricTable = {
     type: 'counter',
     help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
     labels: ['result'],
+  },
+  listening: {
+    name: 'nodehub_listening',
+    type: 'gauge',
+    help: '1 for each address at which a listener listens: proxy, proxy-secure or ops. On loopback a listener has two, of IPv4 and of IPv6, where the node has both.',
+    labels: ['listener', 'address'],
   },
   certificateExpiry: {
     name: 'nodehub_certificate_expiry_timestamp_seconds',

@@ -59,9 +59,13 @@ export class HttpConnections {
   }
 }
 
-/** Takes no more connections; resolves when all present ones have closed, which is for others to bring about. */
-export async function closed(server: HttpServer): Promise<void> {
+/**
+ * Takes no more connections; resolves when all present ones have closed, which is for others to bring about, and so have those that came
+ * in elsewhere.
+ */
+export async function closed(server: HttpServer, elsewhere?: Promise<void>): Promise<void> {
   // Not the HTTP server's own `close`, which would close those that have not asked yet.
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))
+  await elsewhere
   server.close() // it keeps a timer until it is told itself
 }

@@ -12,14 +12,14 @@ import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { listening, type Bound, type Place } from './listening.ts'
 
-export type ListenerOptions = Place &
-  Service & {
-    /** How many connections are kept open at most (see `ConnectionLimit`). */
-    readonly maxConnections: number
-    /** In the place of those of `limits`. */
-    readonly stalledMs?: number
-    readonly pipelined?: number
-  }
+export interface ListenerOptions extends Service {
+  readonly at: readonly Place[]
+  /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
+  readonly maxConnections: number
+  /** In the place of those of `limits`. */
+  readonly stalledMs?: number
+  readonly pipelined?: number
+}
 
 export interface Listener extends Bound {
   /** Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut. */
@@ -117,9 +117,9 @@ async function listener(
   protocols: readonly Closing[],
   options: ListenerOptions,
 ): Promise<ProxyListener> {
-  const bound = await listening(server, options, options.onBroken)
+  const bound = await listening(server, options.at, options.onBroken)
   const stop = async (graceMs: number): Promise<void> => {
-    const over = closed(server)
+    const over = closed(server, bound.closeFurther())
     for (const protocol of protocols) protocol.drain()
     using _unused = after(firstRequestMs, () => connections.closeUnused())
     using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))

@@ -13,7 +13,8 @@ export interface ReadinessCheck {
   readonly check: () => string | undefined
 }
 
-export type OpsOptions = Place & {
+export interface OpsOptions {
+  readonly at: readonly Place[]
   readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>

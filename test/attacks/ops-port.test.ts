@@ -29,8 +29,7 @@ class HeldWork {
 
 async function listening(t: Teardown, options: Partial<OpsOptions>): Promise<() => Promise<Wire>> {
   const listener = await listenOps({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     metrics: createMetrics(),
     ownHosts: new Set(),
     checks: [],

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import type { BootVerdict } from '../../src/boot/verdict.ts'
 import { Client } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
+import { freePort } from '../kit/free-port.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
@@ -24,35 +25,67 @@ function currentContext(text: string) {
 
 const decoded = (data: string | undefined): string => Buffer.from(data ?? '', 'base64').toString()
 
-/** A demonstration that waits for what is typed, with what it has printed by then. */
+/** A demonstration that waits for what is typed, with what it has printed by then, and what it says besides. */
 async function startDemo(t: Teardown, ...flags: readonly string[]) {
   const demo = spawn(...plainNode('src/main.ts', 'demo', ...flags), {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => demo.kill())
+  const errors: string[] = []
+  createInterface({ input: demo.stderr }).on('line', (line) => errors.push(line))
   let said = ''
   for await (const line of createInterface({ input: demo.stdout })) {
     said += `${line}\n`
     if (line.includes('q  quit')) break
   }
-  return { demo, said }
+  return { demo, said, errors }
 }
 
-void t.test('the demonstration takes free ports where any of its own is taken', async (t) => {
+/** A port of loopback that another program has. */
+async function takenPort(t: Teardown): Promise<number> {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
-  const { demo, said } = await startDemo(
+  return (other.address() as AddressInfo).port
+}
+
+void t.test('the demonstration keeps the ports it was given, or says who has them', async (t) => {
+  const port = await takenPort(t)
+  const { demo, said, errors } = await startDemo(
     t,
     '--proxy-port=0',
     '--serve-port=0',
     `--proxy-secure-port=${port}`,
   )
-  t.equal((await fetch(/http:\/\/\S+\/readyz/.exec(said)?.[0] ?? '')).status, 200)
-  demo.kill()
-  t.strictSame(await once(demo, 'exit'), [0, null])
+  t.equal(said, '', 'it moves nowhere')
+  if (demo.exitCode === null) await once(demo, 'exit')
+  t.equal(demo.exitCode, 1)
+  t.match(errors.join('\n'), `nodehub demo: 127.0.0.1:${port} is taken: `)
+  t.match(errors.join('\n'), `(process ${process.pid}, `)
+  t.match(errors.join('\n'), '--proxy-secure-port sets another port')
+  t.notMatch(errors.join('\n'), /^ {4}at /m)
 })
+
+void t.test(
+  'a usual port that is taken is the only one that the demonstration changes',
+  async (t) => {
+    // Taken here, or by whoever has it already.
+    const other = createServer().listen(10268, '127.0.0.1')
+    await Promise.race([once(other, 'listening'), once(other, 'error').catch(() => undefined)])
+    t.teardown(() => other.close())
+    const serve = await freePort()
+    const { demo, said, errors } = await startDemo(t, '--proxy-port=0', `--serve-port=${serve}`)
+    t.match(
+      errors.join('\n'),
+      /^nodehub demo: 127\.0\.0\.1:10268 is taken: .*; a free one is used now$/m,
+    )
+    t.match(said, `http://127.0.0.1:${serve}/readyz`)
+    t.notMatch(said, 'https://127.0.0.1:10268')
+    t.equal((await fetch(`http://127.0.0.1:${serve}/readyz`)).status, 200)
+    demo.kill()
+    t.strictSame(await once(demo, 'exit'), [0, null])
+  },
+)
 
 void t.test('the demonstration says how to ask over TLS, too', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')

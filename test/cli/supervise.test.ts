@@ -105,12 +105,13 @@ void t.test('a taken port is said in a line that names it', async (t) => {
   const cause = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
   const code = await superviseHub(config, {
     ...supervision,
-    startHub: () => Promise.reject(new CannotListen({ host: '::1', port: 10261 }, cause)),
+    startHub: () =>
+      Promise.reject(new CannotListen({ host: '::1', port: 1, setBy: '--proxy-port' }, cause)),
   })
   t.equal(code, 1)
   t.match(JSON.parse(lines.at(-1) ?? ''), {
     code: 'EADDRINUSE',
-    msg: 'the hub cannot run: [::1]:10261 is taken: another program listens there',
+    msg: 'the hub cannot run: [::1]:1 is taken, and no socket that listens there is seen: a program has bound it without listening; --proxy-port sets another port',
   })
   t.notMatch(lines.at(-1), /stack/)
 })
@@ -159,6 +160,8 @@ void t.test('a hub that does not stop in time is given up on', async (t) => {
   t.match(lines.at(-1), /did not stop in time/)
 })
 
+const somewhere = { address: '127.0.0.1', port: 1 }
+
 /** A next process that does as it is told here. */
 function successor(failure: string | undefined, serves: boolean) {
   const acts: string[] = []
@@ -169,7 +172,7 @@ function successor(failure: string | undefined, serves: boolean) {
       acts.push('takes over')
       return serves
     },
-    kept: { ops: 9 },
+    kept: { ops: [{ fd: 9, at: somewhere }] },
     kill: () => acts.push('killed'),
   }
   return { next, acts }
@@ -227,7 +230,7 @@ void t.test('where the next process fails at the last, this one serves again', a
   const configs: HubConfig[] = []
   const again = Promise.withResolvers<void>()
   const code = superviseHub(
-    { ...config, sockets: { ops: 3 } },
+    { ...config, sockets: { ops: [{ fd: 3, at: somewhere }] } },
     {
       ...supervision,
       succeed: () => next,
@@ -241,7 +244,7 @@ void t.test('where the next process fails at the last, this one serves again', a
   await started
   signals.emit('SIGUSR2', 'SIGUSR2')
   await again.promise
-  t.strictSame(configs.at(-1)?.sockets, { ops: 9 }, 'on the sockets that were kept for it')
+  t.strictSame(configs.at(-1)?.sockets, next.kept, 'on the sockets that were kept for it')
   signals.emit('SIGTERM', 'SIGTERM')
   t.equal(await code, 0)
 })

@@ -147,11 +147,11 @@ void t.test('what cannot be true together is refused', async (t) => {
 void t.test('where pods could reach it, the plain proxy has to be asked for', async (t) => {
   const plain = (...argv: string[]) => right(argv).config.proxy.plain
   t.equal(plain(), 'served')
-  t.equal(plain('--plain-proxy=false'), 'off')
+  t.equal(plain('--plain-proxy=false'), 'refusing')
   for (const flag of ['--host-network-node', '--host-network-propagation=on']) {
     t.equal(plain(flag), 'refusing')
     t.equal(plain(flag, '--plain-proxy'), 'served')
-    t.equal(plain(flag, '--plain-proxy=false'), 'off')
+    t.equal(plain(flag, '--plain-proxy=false'), 'refusing')
   }
 })
 

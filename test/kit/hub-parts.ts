@@ -170,8 +170,7 @@ export async function startHubParts(
     onAnswer: () => undefined,
   })
   const listener = await listen({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     handler,
     maxConnections: 100,
     onBroken: () => undefined,

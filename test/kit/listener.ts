@@ -43,8 +43,7 @@ export async function startListener(
   const seen: Incoming[] = []
   const broken: unknown[] = []
   const listener = await listen({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
     onBroken: (cause) => broken.push(cause),
     onCut: (why) => cuts.push(why),

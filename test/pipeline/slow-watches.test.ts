@@ -29,8 +29,7 @@ void t.test(
       },
     }))
     const listener = await listen({
-      host: '127.0.0.1',
-      port: 0,
+      at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
       onBroken: () => undefined,
       handler: (incoming) => serve({ ...exchangeOf(incoming.url), ...incoming }),

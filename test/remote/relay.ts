@@ -95,8 +95,7 @@ export async function relay(
     }
   }
   const listening = {
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     handler,
     maxConnections: 100,
     onBroken: (cause: unknown) => broken.push(cause),

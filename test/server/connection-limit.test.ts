@@ -48,7 +48,7 @@ void t.test(
   { skip: ownAddress === undefined && 'this host has no address but loopback' },
   async (t) => {
     const { listener, seen } = await startListener(t, () => new Promise(() => undefined), {
-      host: '0.0.0.0',
+      at: [{ host: '0.0.0.0', port: 0 }],
       maxConnections: 4,
     })
     const dialFrom = (localAddress: string, host = '127.0.0.1'): Wire => {

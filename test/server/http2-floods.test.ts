@@ -35,8 +35,7 @@ for (const [name, nth, answered] of floods) {
       const open = new Set<Signal>()
       let asked = 0
       const listener = await listenSecurely({
-        host: '127.0.0.1',
-        port: 0,
+        at: [{ host: '127.0.0.1', port: 0 }],
         maxConnections: 100,
         credentials: hubs.issue({
           commonName: 'hub',

@@ -8,8 +8,7 @@ void t.test('a port that is taken is an error', async (t) => {
   const { listener } = await startListener(t, async () => said('ok'))
   await t.rejects(
     listen({
-      host: '127.0.0.1',
-      port: listener.port,
+      at: [{ host: '127.0.0.1', port: listener.port }],
       handler: async () => said('ok'),
       maxConnections: 1,
       onBroken: () => undefined,

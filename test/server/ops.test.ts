@@ -16,8 +16,7 @@ async function asking(
   options: Partial<OpsOptions> = {},
 ): Promise<(target: string, method?: string) => Promise<Answer>> {
   const listener = await listenOps({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     ...asHub,
     ...options,
   })
@@ -38,7 +37,7 @@ void t.test('a hub that runs is alive, under each name for it', async (t) => {
 })
 
 void t.test('connections that ask for nothing keep no probe out', async (t) => {
-  const listener = await listenOps({ ...asHub, host: '127.0.0.1', port: 0 })
+  const listener = await listenOps({ ...asHub, at: [{ host: '127.0.0.1', port: 0 }] })
   t.teardown(() => listener.close(0))
   const silent = await Promise.all(Array.from({ length: 64 }, () => dial(t, listener.port)))
   const probe = await dial(t, listener.port)
@@ -147,8 +146,7 @@ void t.test('an answer says what it is', async (t) => {
 
 void t.test('on loopback no page is answered, and no name that is not this hostâ€™s', async (t) => {
   const listener = await listenOps({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     metrics: createMetrics(),
     ownHosts: new Set(['edge-1']),
     checks: [],
@@ -169,8 +167,7 @@ void t.test('on loopback no page is answered, and no name that is not this hostâ
 
 void t.test('closing is bounded by what a client does not do', async (t) => {
   const listener = await listenOps({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     metrics: createMetrics(),
     ownHosts: new Set(['ops']),
     checks: [],
@@ -194,7 +191,7 @@ void t.test('an inspection is told on loopback, and nowhere else', async (t) => 
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')
   if (!own) return t.comment('this host has no address but those of loopback')
-  const listener = await listenOps({ ...asHub, host: '0.0.0.0', port: 0, inspections })
+  const listener = await listenOps({ ...asHub, at: [{ host: '0.0.0.0', port: 0 }], inspections })
   t.teardown(() => listener.close(0))
   const outside = await dial(t, listener.port, own.address)
   const head = 'GET /inspect/boot HTTP/1.1\r\nHost: ops\r\nConnection: close\r\n\r\n'

@@ -3,5 +3,5 @@ import { createServer } from 'node:net'
 import { listening } from '../../src/server/listening.ts'
 
 const server = createServer((socket) => socket.end('hello'))
-const { port } = await listening(server, { fd: 3 }, () => undefined)
+const { port } = await listening(server, [{ fd: 3 }], () => undefined)
 process.stdout.write(`${port}\n`)

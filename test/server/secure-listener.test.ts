@@ -50,8 +50,7 @@ async function listening(
   const seen: Incoming[] = []
   const broken: unknown[] = []
   const listener = await listenSecurely({
-    host: '127.0.0.1',
-    port: 0,
+    at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
     credentials: serving(),
     onBroken: (cause) => broken.push(cause),

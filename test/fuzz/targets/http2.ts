@@ -39,8 +39,7 @@ export const http2Target: Opening = {
     const own = authority.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
     const seen: Incoming[] = []
     const listener = await listenSecurely({
-      host: '127.0.0.1',
-      port: 0,
+      at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
       credentials: own,
       onBroken: () => undefined,

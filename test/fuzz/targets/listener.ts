@@ -45,8 +45,7 @@ export const listenerTarget: Opening = {
   open: async (): Promise<Target> => {
     const seen: Seen[] = []
     const listener = await listen({
-      host: '127.0.0.1',
-      port: 0,
+      at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
       onBroken: () => undefined,
       handler: (incoming) => echo(incoming, seen),
