@@ -9,9 +9,13 @@ import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { Proofs } from './proofs.ts'
 import { readWebToken, type WebToken } from './web-token.ts'
 
-/** How many tokens, of how many characters together, are remembered with their content and the verdict on their signature. */
+/**
+ * How many tokens, of how many characters together, are remembered with their content and the verdict on their signature: of those whose
+ * claim holds, and of others apart from them, so that no number of made-up tokens has genuine ones read and verified again.
+ */
 const mostKnown = 1_024
-const mostCharacters = 2 * 1024 * 1024
+const mostUnproven = 128
+const charactersOfOne = 2_048
 
 interface Known {
   readonly token: WebToken | undefined
@@ -33,11 +37,8 @@ export class Claims {
   readonly #hashKey: Uint8Array
   readonly #proofs: Proofs
   readonly #keys: ClusterKeys
-  readonly #known = new LRUCache<string, Known>({
-    max: mostKnown,
-    maxSize: mostCharacters,
-    sizeCalculation: ({ token }) => 1 + (token?.signed.length ?? 0),
-  })
+  readonly #proven = knownTokens(mostKnown)
+  readonly #unproven = knownTokens(mostUnproven)
 
   /** `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing of it. */
   constructor(hashKey: Uint8Array, proofs: Proofs, keys: ClusterKeys) {
@@ -49,8 +50,7 @@ export class Claims {
   of({ token }: Shown): Claimed {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
-    const known = this.#known.get(hash) ?? { token: readWebToken(token), ...unread }
-    this.#known.set(hash, known)
+    const known = this.#known(hash, token)
     return {
       identity: known.token?.account ?? tokenHolder(hash),
       claim: {
@@ -59,6 +59,17 @@ export class Claims {
         keyId: known.token?.account && known.token.keyId,
       },
     }
+  }
+
+  #known(hash: string, token: string): Known {
+    const proven = this.#proven.get(hash)
+    if (proven) return proven
+    const known = this.#unproven.get(hash) ?? { token: readWebToken(token), ...unread }
+    const holds = this.#holds(hash, known)
+    if (holds) this.#unproven.delete(hash)
+    const kept = holds ? this.#proven : this.#unproven
+    kept.set(hash, known)
+    return known
   }
 
   #holds(hash: string, known: Known): boolean {
@@ -87,6 +98,13 @@ export class Claims {
     return known.signature
   }
 }
+
+const knownTokens = (max: number): LRUCache<string, Known> =>
+  new LRUCache({
+    max,
+    maxSize: max * charactersOfOne,
+    sizeCalculation: ({ token }) => 1 + (token?.signed.length ?? 0),
+  })
 
 const unread = { signature: 'unknown', generation: -1 } as const
 

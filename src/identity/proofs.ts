@@ -5,7 +5,7 @@ import { KeptFile, keptEntries } from '../base/kept-file.ts'
 /** Whether API servers have accepted or refused a token. */
 export type Verdict = 'accepted' | 'refused'
 
-/** More tokens than a node's pods have in an hour. */
+/** More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal makes an acceptance forgotten. */
 const mostTokens = 4_096
 
 /** Verdicts that come within this time are written together. */
@@ -19,19 +19,24 @@ const writeMs = 50
 export class Proofs implements AsyncDisposable {
   readonly #file: KeptFile
   readonly #onFailure: (cause: unknown) => void
-  readonly #verdicts = new LRUCache<string, Verdict>({ max: mostTokens })
+  readonly #verdicts = {
+    accepted: new LRUCache<string, true>({ max: mostTokens }),
+    refused: new LRUCache<string, true>({ max: mostTokens }),
+  }
   #writing: Disposable | undefined
 
   constructor(file: string, onFailure: (cause: unknown) => void) {
     // Least used first, which is the order in which they are to be set again.
-    this.#file = new KeptFile(file, () => JSON.stringify([...this.#verdicts.rentries()]))
+    this.#file = new KeptFile(file, () => JSON.stringify(this.#entries()))
     this.#onFailure = onFailure
     // Without it every token is proved again as it is used.
-    for (const [hash, verdict] of keptEntries(file, isEntry)) this.#verdicts.set(hash, verdict)
+    for (const [hash, verdict] of keptEntries(file, isEntry))
+      this.#verdicts[verdict].set(hash, true)
   }
 
   of(hash: string): Verdict | undefined {
-    return this.#verdicts.get(hash)
+    if (this.#verdicts.refused.get(hash)) return 'refused'
+    return this.#verdicts.accepted.get(hash) && 'accepted'
   }
 
   accept(hash: string): void {
@@ -40,13 +45,21 @@ export class Proofs implements AsyncDisposable {
 
   /** A refusal is worth storing only where it overrules something: an earlier verdict or, with `remember`, a genuine signature. */
   refuse(hash: string, remember: boolean): void {
-    if (remember || this.#verdicts.has(hash)) this.#set(hash, 'refused')
+    if (remember || this.of(hash) !== undefined) this.#set(hash, 'refused')
   }
 
   #set(hash: string, verdict: Verdict): void {
-    if (this.#verdicts.get(hash) === verdict) return
-    this.#verdicts.set(hash, verdict)
+    const before = this.of(hash)
+    if (before === verdict) return
+    if (before) this.#verdicts[before].delete(hash)
+    this.#verdicts[verdict].set(hash, true)
     this.#writing ??= after(writeMs, () => this.#write())
+  }
+
+  #entries(): readonly (readonly [hash: string, verdict: Verdict])[] {
+    return (['refused', 'accepted'] as const).flatMap((verdict) =>
+      [...this.#verdicts[verdict].rkeys()].map((hash) => [hash, verdict] as const),
+    )
   }
 
   #write(): void {

@@ -123,6 +123,23 @@ void t.test('a later 401 takes it back, and a later acceptance gives it again', 
   t.equal(holds('a'), true)
 })
 
+void t.test('no number of refused or made-up tokens has an acceptance forgotten', async (t) => {
+  const folder = t.testdir()
+  const first = hub(t, folder)
+  first.answered('genuine', 200)
+  for (let i = 0; i < 5_000; i++) {
+    first.answered(`once-${i}`, 200)
+    first.answered(`once-${i}`, 401)
+    first.answered(`never-${i}`, 401)
+  }
+  t.equal(first.holds('genuine'), true)
+  t.equal(first.holds('once-4999'), false)
+  await first.stop()
+  const next = hub(t, folder)
+  t.equal(next.holds('genuine'), true)
+  t.equal(next.holds('once-4999'), false)
+})
+
 void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
   const { holds, answered, keys } = hub(t, t.testdir())
   const tokens = new Tokens()
