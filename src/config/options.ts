@@ -171,10 +171,11 @@ export const options = {
     default: 'root',
   }),
   'max-requests-in-flight': option({
-    type: is.count(1, 100_000),
+    // With a single seat none could be kept for the node.
+    type: is.count(2, 100_000),
     group: 'Listeners',
     live: true,
-    help: 'Short requests served at a time; more are answered 429.',
+    help: 'Short requests served at a time, by priority level: a quarter is kept for the node, and callers whose token is not proven get a tenth at most. More are answered 429.',
     default: 250,
   }),
   'memory-limit': option({

@@ -81,6 +81,8 @@ export interface Exchange extends Incoming {
   readonly forms: readonly Form[]
   /** The whole body, where the answer is kept or given by what it says; `body` has been read then, and this is sent in its place. */
   readonly content?: Buffer
+  /** Called when an upstream may have seen the first bytes of the request. */
+  readonly onSent?: () => void
 }
 
 /** Where an answer came from: for traces and metrics. */

@@ -79,6 +79,7 @@ export function labelBounds(components: Iterable<string>): Bounds {
     filter: any,
     kind: any,
     reason: any,
+    priority_level: any,
     certificate: any,
     version: any,
     node: any,

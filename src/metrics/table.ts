@@ -23,6 +23,7 @@ export type Label =
   | 'filter'
   | 'kind'
   | 'reason'
+  | 'priority_level'
   | 'certificate'
   | 'version'
   | 'node'
@@ -55,8 +56,20 @@ export const metricTable = {
   requestsRejected: {
     name: 'nodehub_requests_rejected_total',
     type: 'counter',
-    help: 'Short requests shed, by reason: in-flight, too many were being served; slow-body, its body did not come in time or others needed the room (429 or 504); memory, the hub was short of it.',
-    labels: ['reason'],
+    help: 'Requests shed, by reason: in-flight, their priority level had no seat left; slow-body, its body did not come in time or others needed the room; memory, the hub was short of it (429; 504 where an API server has seen a part of a write). Watches and the like are shed only from unproven callers, before they begin.',
+    labels: ['reason', 'priority_level'],
+  },
+  executingSeats: {
+    name: 'nodehub_flowcontrol_current_executing_seats',
+    type: 'gauge',
+    help: 'Seats taken, by priority level: node, the node itself; workload, callers whose token is proven; unproven, callers whose token no API server has accepted and the cluster has not signed. A request takes one when its body has arrived.',
+    labels: ['priority_level'],
+  },
+  limitSeats: {
+    name: 'nodehub_flowcontrol_limit_seats',
+    type: 'gauge',
+    help: 'Seats that a priority level may take together with the levels below it (unproven, workload, node).',
+    labels: ['priority_level'],
   },
   connectionsCut: {
     name: 'nodehub_connections_cut_total',

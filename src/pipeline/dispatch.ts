@@ -17,7 +17,7 @@ import {
   type ForwardOptions,
 } from '../remote/forward.ts'
 import type { Upgrade } from '../remote/upgrade.ts'
-import { isTokenRequest } from '../request/request-info.ts'
+import { changesNothing } from '../request/request-info.ts'
 import { firstVerdict } from './first-verdict.ts'
 import { mostRecent, mostRecentState, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
 
@@ -67,7 +67,7 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
     if (!failed || exchange.signal.aborted) throw error
     // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
     const sent = error instanceof BrokenAnswer || error.sent
-    if (sent && exchange.method !== 'GET' && !isTokenRequest(exchange.info)) throw error
+    if (sent && !changesNothing(exchange)) throw error
     if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
       // What was already read of a body cannot be sent again.
       if (isSpent(exchange)) throw error
@@ -83,8 +83,8 @@ async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply
   try {
     return await askCloud(exchange, parts)
   } catch (error) {
-    const again = exchange.method === 'GET' || isTokenRequest(exchange.info)
-    if (!(error instanceof BrokenAnswer) || exchange.signal.aborted || !again) throw error
+    const broken = error instanceof BrokenAnswer
+    if (!broken || exchange.signal.aborted || !changesNothing(exchange)) throw error
     return askCloud(exchange, parts)
   }
 }

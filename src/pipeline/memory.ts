@@ -2,9 +2,16 @@ import { onAbort } from '../base/abort.ts'
 import { elapsed } from '../base/clock.ts'
 import type { ByteSource, Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import { metered } from '../exchange/passing-on.ts'
-import { StatusError, tooManyRequests } from '../kube/status.ts'
+import { StatusError, timeout, tooManyRequests } from '../kube/status.ts'
 import { Ending } from './ending.ts'
 import { isShort, type OnShed } from './in-flight.ts'
+import {
+  priorityLevelOf,
+  priorityLevels,
+  PriorityShares,
+  Share,
+  type PriorityLevel,
+} from './priority-levels.ts'
 
 /** What a request body of unknown length is counted as. */
 const unknownBytes = 64 * 1024
@@ -20,35 +27,42 @@ const sampleMs = 250
 
 interface Holder {
   readonly ending: Ending
-  held: number
+  readonly bytes: Share
+  readonly place: Share
 }
 
-const tooLittle = (): StatusError =>
-  new StatusError(tooManyRequests('the hub is short of memory, please try again later', 1))
+const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
+
+const unknownFate = timeout(
+  'the hub is short of memory and waits no longer for the API server: whether it has acted is not known',
+)
 
 /**
  * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and have not gone to a client. They may
- * hold half of `limitBytes`; the rest is the process itself. Beyond that new short requests are answered 429, and if those under way
- * still grow, the one that holds most is ended with 429. New ones are also answered 429 while the whole process is larger than
- * `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
+ * hold half of `limitBytes`, each priority level its share of that; the rest is the process itself. New short requests whose level has no
+ * room are answered 429, and where those under way still grow beyond it, the one that holds most is ended with 429. A write that an API
+ * server has seen is ended last, as one whose fate is not known (504): its client must not repeat it. New requests are also answered 429
+ * while the whole process is larger than `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
  */
 export class MemoryBudget {
   readonly #limit: number
   readonly #onShed: OnShed
   readonly #size: () => number
   readonly #holders = new Map<string, Holder>()
-  #held = 0
+  readonly #bytes: PriorityShares
+  readonly #places = new PriorityShares(() => alwaysServed)
   #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
 
   constructor(limitBytes: number, onShed: OnShed, size = () => process.memoryUsage.rss()) {
     this.#limit = limitBytes
     this.#onShed = onShed
     this.#size = size
+    this.#bytes = new PriorityShares(() => limitBytes / 2)
   }
 
   /** Bytes that short requests hold. */
   get held(): number {
-    return this.#held
+    return priorityLevels.reduce((sum, level) => sum + this.#bytes.taken(level), 0)
   }
 
   /** A layer that answers 429 where memory is short. */
@@ -56,21 +70,28 @@ export class MemoryBudget {
     (next: Handler<Exchange>): Handler<Exchange> =>
     (exchange) => {
       if (!isShort(exchange)) return next(exchange)
-      if (this.#isFull()) {
-        this.#onShed('memory')
-        throw tooLittle()
-      }
       const { id, signal, body, headers } = exchange
-      const ending = new Ending(exchange)
-      this.#holders.set(id, { ending, held: 0 })
+      const bytes = body ? bodyBytes(headers.get('content-length')) : 0
+      const level = priorityLevelOf(exchange)
+      if (!this.#hasRoom(level, bytes)) {
+        this.#onShed('memory', level)
+        throw new StatusError(tooLittle)
+      }
+      const holder: Holder = {
+        ending: new Ending(exchange),
+        bytes: new Share(this.#bytes, exchange),
+        place: new Share(this.#places, exchange),
+      }
+      this.#holders.set(id, holder)
+      holder.bytes.add(bytes)
+      holder.place.add(1)
       onAbort(signal, () => this.#release(id))
-      if (body) this.#add(id, bodyBytes(headers.get('content-length')))
-      return ending.serve(next)
+      return holder.ending.serve(next)
     }
 
-  #isFull(): boolean {
-    if (this.#held >= this.#limit / 2) return true
-    return this.#holders.size >= alwaysServed && this.#isLarge()
+  #hasRoom(level: PriorityLevel, bytes: number): boolean {
+    if (!this.#bytes.fits(level, Math.max(bytes, 1))) return false
+    return this.#places.fits(level) || !this.#isLarge()
   }
 
   #isLarge(): boolean {
@@ -81,30 +102,35 @@ export class MemoryBudget {
   }
 
   #release(id: string): void {
-    this.#held -= this.#holders.get(id)?.held ?? 0
+    const holder = this.#holders.get(id)
+    holder?.bytes.release()
+    holder?.place.release()
     this.#holders.delete(id)
   }
 
   /** Adds to what a request holds; a negative number takes away. */
   #add(id: string, bytes: number): void {
-    const holder = this.#holders.get(id)
-    if (!holder) return
-    const before = holder.held
     // More may leave than came from the cloud: filters add bytes, and the cache answers, too.
-    holder.held = Math.max(0, before + bytes)
-    this.#held += holder.held - before
-    if (bytes > 0 && this.#held > this.#limit / 2) this.#endLargest()
+    this.#holders.get(id)?.bytes.add(bytes)
+    if (bytes <= 0) return
+    for (;;) {
+      const level = this.#bytes.overfull
+      if (level === undefined || !this.#endOne(level)) return
+    }
   }
 
-  #endLargest(): void {
-    let largest: [string, Holder] | undefined
-    for (const each of this.#holders) {
-      if (largest === undefined || each[1].held > largest[1].held) largest = each
-    }
-    if (!largest) return
-    this.#onShed('memory')
-    this.#release(largest[0])
-    largest[1].ending.end(tooLittle())
+  /** Ends one of those who share what this level may hold; false where none of them holds anything. */
+  #endOne(level: PriorityLevel): boolean {
+    const upTo = priorityLevels.indexOf(level)
+    const [first] = [...this.#holders]
+      .filter(([, { bytes }]) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
+      .toSorted(([, one], [, other]) => inOrderOfEnding(one, other))
+    if (!first) return false
+    const [id, { ending, bytes }] = first
+    this.#onShed('memory', bytes.level)
+    this.#release(id)
+    ending.end(tooLittle, unknownFate)
+    return true
   }
 
   /** Counts the bytes of an answer as they come from the cloud. */
@@ -131,3 +157,9 @@ function bodyBytes(contentLength: string | undefined): number {
   if (contentLength === undefined) return unknownBytes
   return Math.min(Number(contentLength) || 0, largestBody)
 }
+
+/** What can be repeated goes before what cannot, the lower level before the higher, and then what holds most. */
+const inOrderOfEnding = (one: Holder, other: Holder): number =>
+  Number(other.ending.repeatable) - Number(one.ending.repeatable) ||
+  priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
+  other.bytes.amount - one.bytes.amount

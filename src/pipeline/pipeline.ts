@@ -18,6 +18,7 @@ import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
+import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withTakenOver, type Noticing } from './taken-over.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
@@ -44,7 +45,10 @@ export interface PipelineParts {
 /** The whole data path, in the order in which a request travels. */
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
-  const onShed: OnShed = (reason) => parts.metrics.requestsRejected.add({ reason })
+  const onShed: OnShed = (reason, level) =>
+    parts.metrics.requestsRejected.add({ reason, priority_level: level })
+  const seats = new PriorityShares(() => parts.maxRequestsInFlight)
+  parts.metrics.onRead(() => tellSeats(seats, parts.metrics))
   const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
@@ -62,7 +66,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(slowWatches.bounding) // bounds what all watches together hold for clients that do not read
     .through(withEncoding) // turns objects into bytes, in the form the client asked for
     .through(withRescue(parts.onUnforeseen)) // turns failures into a Status in that form
-    .through(withInFlightLimit(() => parts.maxRequestsInFlight, onShed)) // sheds before anything is queued
+    .through(withInFlightLimit(seats, onShed)) // sheds by priority level, before anything is queued
     .through(memory.shedding) // sheds before memory runs out
     .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
@@ -70,6 +74,13 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withFilters(parts.filtering)) // over cloud and cache alike, so that both answers are filtered the same
     .through(withTakenOver(parts.noticing ?? (() => undefined))) // finds what a hub before this one has filtered, where no filter acts here yet
     .to(dispatcher({ ...parts.dispatch, forward }))
+}
+
+function tellSeats(seats: PriorityShares, metrics: HubMetrics): void {
+  for (const level of priorityLevels) {
+    metrics.executingSeats.set({ priority_level: level }, seats.taken(level))
+    metrics.limitSeats.set({ priority_level: level }, seats.limit(level))
+  }
 }
 
 /** Counts what comes from the cloud as held, from its arrival on. */

@@ -117,6 +117,7 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
   readonly #repeatable: boolean
+  readonly #onSent: (() => void) | undefined
   readonly #lasts: boolean
   readonly #watch: boolean
   readonly #resolve: (reply: UpstreamReply) => void
@@ -138,6 +139,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   ) {
     this.#upstream = upstream
     this.#repeatable = repeatable
+    this.#onSent = exchange.onSent
     this.#lasts = isLongRunning(exchange.info)
     this.#watch = isWatch(exchange.info)
     this.#resolve = resolve
@@ -157,7 +159,9 @@ class Attempt implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#state === 'failed') controller.abort(new Error('given up'))
     this.#controller = controller
-    if (this.#state === 'connecting') this.#state = 'asked'
+    if (this.#state !== 'connecting') return
+    this.#state = 'asked'
+    this.#onSent?.()
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {

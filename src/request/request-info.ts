@@ -169,6 +169,15 @@ export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.gvr.resource === 'serviceaccounts' &&
   info.subresource === 'token'
 
+/** Whether a request changes nothing at an API server, so that it may be sent and answered a second time: a read, or one for a token. */
+export const changesNothing = ({
+  method,
+  info,
+}: {
+  readonly method: string
+  readonly info: RequestInfo
+}): boolean => method === 'GET' || method === 'HEAD' || isTokenRequest(info)
+
 /** A request to watch a resource; the verb alone does not say it, since that of another request is its method, whatever word that is. */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 

@@ -1,29 +1,49 @@
 import t from 'tap'
-import type { BytesReply, Exchange, Sink, WireReply } from '../../src/exchange/exchange.ts'
+import type { BytesReply, Claim, Exchange, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
+import { StatusError } from '../../src/kube/status.ts'
 import type { Shed } from '../../src/pipeline/in-flight.ts'
 import { MemoryBudget } from '../../src/pipeline/memory.ts'
+import type { PriorityLevel } from '../../src/pipeline/priority-levels.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/pods'
 const limit = 2_000
 
+let id = 0
+
+interface Asking {
+  readonly method?: string
+  readonly claim?: Claim
+  /** When the head of the answer comes; default at once. */
+  readonly answers?: Promise<void>
+}
+
 /** One request through a budget: the test lets bytes come from the cloud, and go to the client. */
 class Through {
   readonly over = new AbortController()
   readonly answer: Promise<number>
+  readonly id = `${id++}`
   #from: Sink | undefined
   #to: Sink | undefined
 
-  constructor(budget: MemoryBudget, url: string) {
-    const exchange = { ...exchangeOf(url, { signal: this.over.signal }), id: `${id++}` }
-    const cloud = async (): Promise<BytesReply> => ({
-      ...head,
-      source: budget.received(exchange.id, (sink) => {
-        this.#from = sink
-        return () => undefined
-      }),
-    })
+  constructor(budget: MemoryBudget, url: string, { method = 'GET', claim, answers }: Asking = {}) {
+    const exchange: Exchange = {
+      ...exchangeOf(url, { method, signal: this.over.signal }),
+      id: this.id,
+      ...(claim && { claim }),
+    }
+    const cloud = async ({ onSent }: Exchange): Promise<BytesReply> => {
+      onSent?.()
+      await answers
+      return {
+        ...head,
+        source: budget.received(exchange.id, (sink) => {
+          this.#from = sink
+          return () => undefined
+        }),
+      }
+    }
     // What is between waits for all of an answer, and then hands it on.
     const between = async (asked: Exchange): Promise<WireReply> => {
       const reply = (await budget.shedding(cloud)(asked)) as BytesReply
@@ -57,7 +77,6 @@ class Through {
   }
 }
 
-let id = 0
 const head = { kind: 'bytes', status: 200, headers: new HeaderList(), from: 'cloud' } as const
 const nowhere: Sink = {
   write: () => true,
@@ -143,3 +162,113 @@ void t.test('a body counts by what it says to be, as far as an API server takes 
     over.abort()
   }
 })
+
+const claimThat = (holds: boolean): Claim => ({
+  holds: () => holds,
+  answered: () => undefined,
+  keyId: undefined,
+})
+const unproven = { claim: claimThat(false) }
+const workload = { claim: claimThat(true) }
+
+void t.test(
+  'each level has its share, and what the lower ones take is not the higher’s',
+  async (t) => {
+    const shed: [Shed, PriorityLevel][] = []
+    const budget = new MemoryBudget(
+      limit,
+      (...args) => shed.push(args),
+      () => 0,
+    )
+    const ofUnproven = new Through(budget, pods, unproven)
+    await ofUnproven.comes(100)
+    t.equal(await new Through(budget, pods, unproven).answer, 429)
+    const ofWorkload = new Through(budget, pods, workload)
+    await ofWorkload.comes(650)
+    t.equal(await new Through(budget, pods, workload).answer, 429)
+    const ofNode = new Through(budget, pods)
+    await ofNode.comes(250)
+    t.equal(budget.held, 1_000)
+    await ofUnproven.comes(1)
+    t.equal(budget.held, 900, 'the one that grew is ended, and none of a higher level')
+    await ofNode.comes(101)
+    t.equal(budget.held, 351, 'the node’s goes last')
+    t.strictSame(shed, [
+      ['memory', 'unproven'],
+      ['memory', 'workload'],
+      ['memory', 'unproven'],
+      ['memory', 'workload'],
+    ])
+  },
+)
+
+void t.test('a body for which there is no room ends no other request', async (t) => {
+  const budget = new MemoryBudget(
+    4 * 1024 * 1024,
+    () => undefined,
+    () => 0,
+  )
+  const large = new Through(budget, pods)
+  await large.comes(1024 * 1024)
+  const { body } = new Response('x') as unknown as { body: NonNullable<Exchange['body']> }
+  const headers = { 'Content-Length': '1500000' }
+  const exchange = { ...exchangeOf(pods, { method: 'POST', headers }), body }
+  const serve = budget.shedding(() => Promise.reject(new Error('it is shed')))
+  t.throws(() => void serve(exchange), StatusError)
+  t.equal(budget.held, 1024 * 1024)
+})
+
+void t.test('a write that was sent is ended last, and never with leave to repeat it', async (t) => {
+  const budget = new MemoryBudget(
+    limit,
+    () => undefined,
+    () => 0,
+  )
+  const { promise: never } = Promise.withResolvers<void>()
+  const write = new Through(budget, '/api/v1/namespaces/default/pods', { method: 'POST' })
+  const [small, large] = [new Through(budget, pods), new Through(budget, pods)]
+  await write.comes(600)
+  await small.comes(150)
+  await large.comes(251)
+  t.equal(budget.held, 750, 'a read goes first, though it holds less')
+  await write.comes(251)
+  t.equal(budget.held, 851)
+  await write.comes(150)
+  t.equal(budget.held, 0, 'alone it is too much')
+  // One whose answer has not come is told what became of it.
+  const unanswered = new Through(budget, pods, { method: 'POST', answers: never })
+  const reading = new Through(budget, pods, { answers: never })
+  budget.received(unanswered.id, (sink) => {
+    sink.write(Buffer.alloc(600))
+    return () => undefined
+  })(nowhere)
+  budget.received(reading.id, (sink) => {
+    sink.write(Buffer.alloc(500))
+    return () => undefined
+  })(nowhere)
+  t.equal(await reading.answer, 429)
+  budget.received(unanswered.id, (sink) => {
+    sink.write(Buffer.alloc(500))
+    return () => undefined
+  })(nowhere)
+  t.equal(await unanswered.answer, 504)
+})
+
+void t.test(
+  'where the process is too large, some places are the node’s and some the workload’s',
+  async (t) => {
+    const budget = new MemoryBudget(
+      limit,
+      () => undefined,
+      () => limit + 1,
+    )
+    const codes = async (count: number, asking: Asking): Promise<number[]> => {
+      const all: number[] = []
+      for (let i = 0; i < count; i++) all.push(await new Through(budget, pods, asking).answer)
+      return all
+    }
+    t.strictSame(await codes(3, unproven), [200, 429, 429])
+    t.strictSame(await codes(3, workload), [200, 200, 429])
+    t.strictSame(await codes(2, {}), [200, 429])
+  },
+)

@@ -153,7 +153,10 @@ void t.test('more short requests than it takes at once are shed, watches are not
     t.match(objectOf(shed), { kind: 'Status', code: 429, reason: 'TooManyRequests' })
     t.equal(shed.headers['retry-after'], '1')
   }
-  t.equal(await hub.metric('nodehub_requests_rejected_total{reason="in-flight"}'), 2)
+  t.equal(
+    await hub.metric('nodehub_requests_rejected_total{reason="in-flight",priority_level="node"}'),
+    2,
+  )
   t.equal(await hub.metric('nodehub_requests_in_flight'), 3)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
   cloud.addPods('b')

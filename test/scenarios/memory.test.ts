@@ -49,7 +49,10 @@ void t.test(
     const shed = await Promise.race(answers)
     t.match(objectOf(shed), { kind: 'Status', code: 429, reason: 'TooManyRequests' })
     t.equal(shed.headers['retry-after'], '1')
-    t.equal(await hub.metric('nodehub_requests_rejected_total{reason="memory"}'), 1)
+    t.equal(
+      await hub.metric('nodehub_requests_rejected_total{reason="memory",priority_level="node"}'),
+      1,
+    )
     cloud.finish()
     const codes = (await Promise.all(answers)).map(({ status }) => status)
     t.strictSame(
