@@ -189,7 +189,7 @@ void t.test('what has no endpoints is left alone', async (t) => {
 })
 
 void t.test('what it must not guess is waited for', async (t) => {
-  t.strictSame(servicetopology.awaits, ['pool', 'poolNodes', 'topologies'])
+  t.strictSame(servicetopology.awaits, ['poolNodes', 'topologies'])
 })
 
 void t.test('a slice of the older version is read as Go writes it', async (t) => {
