@@ -26,6 +26,7 @@ import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { Proofs } from './identity/proofs.ts'
+import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import type { Learn } from './pipeline/inputs.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
@@ -173,6 +174,7 @@ export async function startHub(
     proofs,
     clusterKeys,
     keys,
+    owners: unshared.use(new SocketOwners()),
     shared,
     filters,
     noticing: noticingOf(config, verdicts),

@@ -25,6 +25,62 @@ export function* socketsIn(table: string): Generator<SocketLine> {
   }
 }
 
+/** How much of a table is looked through at a time; the kernel gives a page at most. */
+const chunkBytes = 64 << 10
+
+const [newline, colon] = [0x0a, 0x3a]
+
+/**
+ * For each of `ends` (local, a space, remote) the first line of a table that is an established socket's with them. `read` puts more of the
+ * table into a buffer, from a place on, and returns how much, 0 at the end; it is called until all are found. Goes by the local port and
+ * makes nothing of the other lines: any user can have tens of thousands of them there.
+ */
+export function establishedWith(
+  ends: Iterable<string>,
+  read: (into: Buffer, from: number) => number,
+): string {
+  const wanted = new Set(ends)
+  const ports = new Set(
+    Array.from(wanted, (each) => Number.parseInt(each.split(/[: ]/)[1] ?? '', 16)),
+  )
+  const chunk = Buffer.allocUnsafe(chunkBytes)
+  let found = ''
+  let held = 0
+  while (wanted.size > 0) {
+    const end = held + read(chunk, held)
+    if (end === held) break
+    let start = 0
+    for (let stop = chunk.indexOf(newline); stop >= 0 && stop < end;) {
+      const port = localPortAt(chunk, start)
+      if (port < stop && ports.has(hexadecimal(chunk, port))) {
+        const line = chunk.toString('latin1', start, stop + 1)
+        if (wanted.delete(endsIfEstablished(line))) found += line
+      }
+      start = stop + 1
+      stop = chunk.indexOf(newline, start)
+    }
+    // What fills the chunk without a line's end is no socket.
+    held = end - start < chunkBytes ? chunk.copy(chunk, 0, start, end) : 0
+  }
+  return found
+}
+
+/** Where the port of the local end begins in a line that begins at `start`: behind the slot and the address. */
+const localPortAt = (chunk: Buffer, start: number): number =>
+  chunk.indexOf(colon, chunk.indexOf(colon, start) + 1) + 1
+
+const endsIfEstablished = (line: string): string => /^ *\d+: (\S+ \S+) 01 /.exec(line)?.[1] ?? ''
+
+/** The number of four digits in hexadecimal, in upper case. */
+function hexadecimal(bytes: Uint8Array, at: number): number {
+  let number = 0
+  for (let i = at; i < at + 4; i++) {
+    const digit = bytes[i] ?? 0
+    number = number * 16 + (digit < 0x41 ? digit - 0x30 : digit - 0x37)
+  }
+  return number
+}
+
 /** The inode of a socket of this process by its file descriptor; `undefined` for any other file, or where proc(5) is not there. */
 export function inodeOf(fd: number): string | undefined {
   try {

@@ -8,7 +8,7 @@ import type { Shown } from '../filter/shown.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Proofs } from '../identity/proofs.ts'
-import { SocketOwners } from '../identity/socket-owner.ts'
+import type { SocketOwners } from '../identity/socket-owner.ts'
 import { Shadows } from '../local/shadows.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Learn } from '../pipeline/inputs.ts'
@@ -37,6 +37,7 @@ export interface DataPathParts {
   readonly proofs: Proofs
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
+  readonly owners: SocketOwners
   readonly shared: SharedCollections
   readonly filters: EnabledFilters
   /** Asks for what the filters of an exchange need to know. */
@@ -76,7 +77,7 @@ export function dataPath(parts: DataPathParts): DataPath {
         return inForce().anonymousLoopback
       },
       claims: new Claims(parts.keys.tokens.reveal(), proofs, clusterKeys),
-      owners: new SocketOwners(),
+      owners: parts.owners,
     },
     metrics,
     learn: parts.learn,

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { FreshRead } from '../base/fresh-read.ts'
 import { established, socketsIn, type SocketLine } from '../base/socket-table.ts'
 import type { Peer } from '../exchange/exchange.ts'
+import { TableThread } from './table-thread.ts'
 
 type Family = 'tcp' | 'tcp6'
 
@@ -31,14 +31,18 @@ type Sockets = ReadonlyMap<string, SocketLine>
  * CAP_NET_ADMIN) are as good as root in this. A socket is its maker's, into whatever process it is passed. SO_PEERCRED is only for Unix
  * sockets, and SOCK_DIAG is out of Node's reach.
  */
-export class SocketOwners {
+export class SocketOwners implements AsyncDisposable {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
-  readonly #tables: Readonly<Record<Family, FreshRead<Sockets>>>
+  readonly #thread = new TableThread()
+  readonly #tables: Readonly<Record<Family, Table>>
 
-  constructor(table = (family: Family) => readFile(`/proc/net/${family}`, 'utf8')) {
-    const sockets = (family: Family) =>
-      new FreshRead(() => table(family).then(establishedIn, noneIfAbsent))
-    this.#tables = { tcp: sockets('tcp'), tcp6: sockets('tcp6') }
+  /** `lines`: of the table of a family those that `establishedWith` finds, and perhaps others; absent: of the kernel's. */
+  constructor(
+    lines = (family: Family, ends: readonly string[]) =>
+      this.#thread.lines(`/proc/net/${family}`, ends),
+  ) {
+    const table = (family: Family): Table => new Table((ends) => lines(family, ends))
+    this.#tables = { tcp: table('tcp'), tcp6: table('tcp6') }
   }
 
   uid(peer: Peer): Promise<number | undefined> {
@@ -62,7 +66,10 @@ export class SocketOwners {
     const families = isIPv4(unmapped(address)) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)
     for (const family of families) {
       const client = endpoint(address, port, family)
-      const found = await this.#socket(family, client, endpoint(localAddress, localPort, family))
+      const found = await this.#tables[family].socket(
+        client,
+        endpoint(localAddress, localPort, family),
+      )
       if (found) return found
     }
     return undefined
@@ -72,13 +79,37 @@ export class SocketOwners {
   async #own({ address, port, localAddress, localPort, inode }: Peer): Promise<boolean> {
     const family = isIPv4(localAddress) ? 'tcp' : 'tcp6'
     const client = endpoint(address, port, family)
-    const found = await this.#socket(family, endpoint(localAddress, localPort, family), client)
+    const found = await this.#tables[family].socket(
+      endpoint(localAddress, localPort, family),
+      client,
+    )
     return found !== undefined && found.inode === inode
   }
 
-  async #socket(family: Family, local: string, remote: string): Promise<SocketLine | undefined> {
-    const sockets = await this.#tables[family].get()
-    return sockets.get(`${local} ${remote}`)
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread[Symbol.asyncDispose]()
+  }
+}
+
+/** The kernel's table of one family. Who looks for a socket while it is being read shares the reading after that. */
+class Table {
+  /** The ends that the next reading looks for. */
+  readonly #wanted = new Set<string>()
+  readonly #reading: FreshRead<Sockets>
+
+  constructor(lines: (ends: readonly string[]) => Promise<string>) {
+    this.#reading = new FreshRead(() => {
+      const ends = [...this.#wanted]
+      this.#wanted.clear()
+      return lines(ends).then(establishedIn, noneIfAbsent)
+    })
+  }
+
+  /** An established socket with these ends that a process holds. */
+  async socket(local: string, remote: string): Promise<SocketLine | undefined> {
+    const ends = `${local} ${remote}`
+    this.#wanted.add(ends)
+    return (await this.#reading.get()).get(ends)
   }
 }
 

@@ -3,7 +3,6 @@
  * that, and its port is free: a program of root may take it while the hub looks up whose connection it was.
  */
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
@@ -14,6 +13,7 @@ import { Claims } from '../../src/identity/claims.ts'
 import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
 import { Proofs } from '../../src/identity/proofs.ts'
 import { SocketOwners } from '../../src/identity/socket-owner.ts'
+import { TableThread } from '../../src/identity/table-thread.ts'
 import { said, startListener } from '../kit/listener.ts'
 import { startAs, type StartedAs } from '../kit/other-user.ts'
 
@@ -41,19 +41,21 @@ createInterface({ input: process.stdin }).once('line', () => {
 `
 
 /** The kernel's tables; the first reading waits until it is let go. */
-function heldTables() {
+function heldTables(t: Test) {
   const asked = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()
-  const owners = new SocketOwners(async (family) => {
+  const thread = new TableThread()
+  t.teardown(() => thread[Symbol.asyncDispose]())
+  const owners = new SocketOwners(async (family, ends) => {
     asked.resolve()
     await letGo.promise
-    return readFile(`/proc/net/${family}`, 'utf8')
+    return thread.lines(`/proc/net/${family}`, ends)
   })
   return { owners, asked: asked.promise, letGo: letGo.resolve }
 }
 
 async function startHub(t: Test) {
-  const { owners, asked, letGo } = heldTables()
+  const { owners, asked, letGo } = heldTables(t)
   const proofs = new Proofs('/nowhere/proofs.json', () => undefined)
   const rules: CallerRules = {
     nodeName: 'edge-1',

@@ -1,5 +1,12 @@
 import t from 'tap'
-import { established, inodeIn, listening, socketsIn } from '../../src/base/socket-table.ts'
+import {
+  established,
+  inodeIn,
+  inodeOf,
+  establishedWith,
+  listening,
+  socketsIn,
+} from '../../src/base/socket-table.ts'
 
 /** As Linux 6.18 prints it. */
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     
@@ -36,4 +43,52 @@ void t.test('a file descriptor leads to a socket or to something else', async (t
   t.equal(inodeIn('socket:[4711]'), '4711')
   for (const link of ['/dev/null', 'pipe:[4711]', 'anon_inode:[eventpoll]'])
     t.equal(inodeIn(link), undefined, link)
+})
+
+/** What is found of these ends in a table that comes in pieces of so many bytes. */
+function found(text: string, pieceBytes: number, ...ends: string[]): string {
+  const bytes = Buffer.from(text)
+  let at = 0
+  return establishedWith(ends, (into, from) => {
+    const copied = bytes.copy(into, from, at, Math.min(at + pieceBytes, bytes.length))
+    at += copied
+    return copied
+  })
+}
+
+const ends = '0100007F:D431 0100007F:2814'
+
+void t.test('established sockets are found by their ends, wherever a reading stops', async (t) => {
+  const line = `${table.split('\n')[2]}\n`
+  for (const pieceBytes of [1, 7, 150, 4096, 1 << 20])
+    t.equal(found(table, pieceBytes, '0100007F:2814 0100007F:D432', ends), line, `${pieceBytes}`)
+  t.equal(found(table, 4096, '0100007F:D431 0100007F:2815'), '', 'the remote end is another')
+  t.equal(found(table, 4096, '0200007F:D431 0100007F:2814'), '', 'the local address is another')
+  const later = `   7: ${ends} 01 later\n`
+  t.equal(found(table + later, 4096, ends), line, 'the first one counts')
+  t.equal(found(`   7: ${ends} 02 \n${later}`, 4096, ends), later, 'of the established ones')
+})
+
+void t.test('the table is read no further than what is looked for', async (t) => {
+  let reads = 0
+  establishedWith([ends], (into, from) => {
+    reads++
+    return into.write(table, from)
+  })
+  t.equal(reads, 1)
+})
+
+void t.test('what looks like no table has no lines', async (t) => {
+  for (const text of ['', '\n\n', ':\n', 'x: y:D431\n', `1: ${ends} 01 `, 'x'.repeat(200_000)])
+    t.equal(found(text, 4096, ends), '', text.slice(0, 20))
+  const line = `1: ${ends} 01 \n`
+  t.equal(
+    found(`${'x'.repeat(200_000)}\n${line}`, 1 << 20, ends),
+    line,
+    'what has none is passed over',
+  )
+})
+
+void t.test('what is not open has no inode', async (t) => {
+  t.equal(inodeOf(1 << 20), undefined)
 })

@@ -16,6 +16,9 @@ const skipTable = table ? false : 'there is no /proc/net/tcp here'
 const skipIpv6 = table && ipv6 ? false : 'there is no IPv6 on loopback here'
 const uid = process.getuid?.()
 
+const owners = new SocketOwners()
+t.teardown(() => owners[Symbol.asyncDispose]())
+
 /** Both ends of a connection from `host` to a listener on `listenOn`. */
 async function pair(
   t: Teardown,
@@ -41,19 +44,19 @@ void t.test(
   { skip: skipTable },
   async (t) => {
     const { far } = await pair(t, '127.0.0.1', '127.0.0.1')
-    t.equal(await new SocketOwners().uid(peerOf(far)), uid)
+    t.equal(await owners.uid(peerOf(far)), uid)
   },
 )
 
 void t.test('so is one over IPv6', { skip: skipIpv6 }, async (t) => {
   const { far } = await pair(t, '::1', '::1')
-  t.equal(await new SocketOwners().uid(peerOf(far)), uid)
+  t.equal(await owners.uid(peerOf(far)), uid)
 })
 
 void t.test('so is one over IPv4 to a listener that speaks both', { skip: skipIpv6 }, async (t) => {
   const { far } = await pair(t, '::', '127.0.0.1')
   t.equal(far.remoteAddress, '::ffff:127.0.0.1')
-  t.equal(await new SocketOwners().uid(peerOf(far)), uid)
+  t.equal(await owners.uid(peerOf(far)), uid)
 })
 
 void t.test(
@@ -61,7 +64,7 @@ void t.test(
   { skip: skipIpv6 },
   async (t) => {
     const { far } = await pair(t, '127.0.0.1', '::ffff:127.0.0.1')
-    t.equal(await new SocketOwners().uid(peerOf(far)), uid)
+    t.equal(await owners.uid(peerOf(far)), uid)
   },
 )
 
@@ -80,7 +83,7 @@ void t.test(
     })
     const [far] = (await Promise.race([once(server, 'connection'), client.failed])) as [Socket]
     far.on('error', () => undefined)
-    t.equal(await new SocketOwners().uid(peerOf(far)), 65_534)
+    t.equal(await owners.uid(peerOf(far)), 65_534)
   },
 )
 
@@ -92,7 +95,7 @@ void t.test(
     const peer = peerOf(far)
     near.destroy()
     await once(far, 'end')
-    t.equal(await new SocketOwners().uid(peer), undefined)
+    t.equal(await owners.uid(peer), undefined)
   },
 )
 

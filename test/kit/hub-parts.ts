@@ -125,7 +125,7 @@ export async function startHubParts(
         parts.use(new Proofs(join(rootDir, 'proofs.json'), () => undefined)),
         keys,
       ),
-      owners: new SocketOwners(),
+      owners: parts.use(new SocketOwners()),
     },
     learn,
     learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
