@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import t from 'tap'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { Claims } from '../../src/identity/claims.ts'
@@ -138,6 +139,18 @@ void t.test('no number of refused or made-up tokens has an acceptance forgotten'
   const next = hub(t, folder)
   t.equal(next.holds('genuine'), true)
   t.equal(next.holds('once-4999'), false)
+})
+
+void t.test('no number of made-up tokens has a genuine one verified again', async (t) => {
+  const { keys, of, holds } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const genuine = tokenOf(tokens)
+  const verified = mock.method(keys, 'signature')
+  t.equal(holds(genuine), true)
+  for (let i = 0; i < 2_000; i++) of(`made-up-${i}`)
+  t.equal(holds(genuine), true)
+  t.equal(verified.mock.callCount(), 1)
 })
 
 void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {

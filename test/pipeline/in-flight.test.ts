@@ -172,6 +172,22 @@ void t.test('a watch of an unproven caller has a seat until it has begun', async
   t.equal(seats.taken('unproven'), 1)
 })
 
+void t.test('a long answer to a new token holds a seat of the level it has proved', async (t) => {
+  const seats = new PriorityShares(() => 10)
+  let proven = false
+  const claim: Claim = { ...unproven, holds: () => proven }
+  const over = new AbortController()
+  const handle = withInFlightLimit(seats, () => t.fail('nothing is shed'))(async () => {
+    t.equal(seats.taken('unproven'), 1)
+    proven = true
+    return emptyReply
+  })
+  await handle({ ...exchangeOf(pods, { signal: over.signal }), claim })
+  t.strictSame([seats.taken('unproven'), seats.taken('workload')], [0, 1])
+  over.abort()
+  t.equal(seats.taken('workload'), 0)
+})
+
 void t.test('an upgrade of an unproven caller has a seat until it is answered', async (t) => {
   const seats = new PriorityShares(() => 10)
   const { promise: answered, resolve } = Promise.withResolvers<number>()
