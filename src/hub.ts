@@ -16,6 +16,7 @@ import { ReachableAddress } from './hub/hub-address.ts'
 import { gaugesOnRead, showListening } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
+import { inspectToken } from './hub/inspect-token.ts'
 import { learnOf } from './hub/learn.ts'
 import { HostNetwork, noticingOf, verdictsOf } from './hub/host-network.ts'
 import { ownHosts } from './hub/names.ts'
@@ -25,6 +26,7 @@ import { openProxies, socketsOf, type OpenSocket } from './hub/proxies.ts'
 import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
+import { mayInspect } from './identity/inspectors.ts'
 import { Proofs } from './identity/proofs.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
@@ -158,6 +160,7 @@ export async function startHub(
   const clusterKeys = unshared.use(
     new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
   )
+  const owners = unshared.use(new SocketOwners())
   const access = unshared.use(accessOf(config, { metrics, log }))
   const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
@@ -174,7 +177,7 @@ export async function startHub(
     proofs,
     clusterKeys,
     keys,
-    owners: unshared.use(new SocketOwners()),
+    owners,
     shared,
     filters,
     noticing: noticingOf(config, verdicts),
@@ -200,6 +203,7 @@ export async function startHub(
     hostNetwork.stir()
   }
   tellNeeded = () => boot.needed()
+  const inspectors = { token: inspectToken(config, log), owners }
   const ops = await listenOps({
     at: placesOf(config, 'ops'),
     metrics,
@@ -212,7 +216,10 @@ export async function startHub(
       boot.remark(),
       hubAddress.remark(),
     ],
-    inspections: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
+    inspections: {
+      reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
+      admits: (caller) => mayInspect(caller, inspectors),
+    },
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))

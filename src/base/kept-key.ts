@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { closeToOthers } from './closed-file.ts'
 import { writeDurablySync } from './durable-file.ts'
+import { Secret } from './secret.ts'
 
 const keyBytes = 32
 
@@ -9,17 +10,25 @@ const keyBytes = 32
  * A random key that stays the same: read from `file`, or made there, closed to others from the first byte and on the disk before it is
  * used, in a folder that is settled. A file of another length is replaced: what was keyed with it is lost, which is better than a weak key.
  */
-export function keptKey(file: string): Buffer {
+export const keptKey = (file: string): Buffer => kept(file, randomBytes(keyBytes))
+
+/** The same for a bearer token: as hard to guess, in characters that a header may have. */
+export function keptToken(file: string): Secret<string> {
+  const token = Buffer.from(randomBytes(keyBytes).toString('base64url'))
+  return new Secret(kept(file, token).toString('latin1'))
+}
+
+/** What lies in the file, if it is as long as `otherwise`, which is written there if it is not. */
+function kept(file: string, otherwise: Buffer): Buffer {
   try {
-    const kept = readFileSync(file)
-    if (kept.byteLength === keyBytes) {
+    const found = readFileSync(file)
+    if (found.byteLength === otherwise.byteLength) {
       closeToOthers(file, 0o600)
-      return kept
+      return found
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-  const key = randomBytes(keyBytes)
-  writeDurablySync(file, key)
-  return key
+  writeDurablySync(file, otherwise)
+  return otherwise
 }

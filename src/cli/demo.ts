@@ -43,6 +43,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     welcome(sandbox, hub, {
       plain: writeKubeconfig(folder, 'kubectl', { server }, {}),
       secure: kubeconfigOverTls(folder, result.config, hub, sandbox),
+      token: join(result.config.rootDir, 'inspect.token'),
     }),
   )
   welcomed = true
@@ -144,13 +145,15 @@ async function startOnFreePorts(
   }
 }
 
-/** Files for kubectl, by the way to the hub. */
-interface Kubeconfigs {
+interface DemoFiles {
+  /** For kubectl, by the way to the hub. */
   readonly plain: string
   readonly secure: string
+  /** For `nodehub inspect`: who tries this is seldom root. */
+  readonly token: string
 }
 
-const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure }: Kubeconfigs): string => `
+const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure, token }: DemoFiles): string => `
   A cluster in memory    ${sandbox.url}
   The hub before it      http://127.0.0.1:${hub.proxyPort}, and with TLS https://127.0.0.1:${hub.proxySecurePort}
                          (metrics and readiness: http://127.0.0.1:${hub.opsPort})
@@ -169,7 +172,7 @@ const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure }: Kubeconfigs): st
 
   Would the node and its pods come back now, without the cloud? In this folder:
 
-    npm start --silent -- inspect boot --serve-port=${hub.opsPort}
+    npm start --silent -- inspect boot --serve-port=${hub.opsPort} --token-file=${token}
 
   Then unplug the cloud here, and try the same again. What was read before still reads the same, and kubectl
   warns how old it is; what was not, logs and changes are refused with a 503. Parts of what was read are there,

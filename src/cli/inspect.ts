@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../boot/verdict.ts'
-import { address, oneOf, port } from '../config/value.ts'
+import { address, oneOf, optional, port, text } from '../config/value.ts'
 import type { HostNetworkReport } from '../filter/host-network/report.ts'
 import { aligned } from './aligned.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
@@ -25,13 +26,19 @@ const inspectFlags = {
     default: '127.0.0.1',
     help: 'The same, of loopback: elsewhere the hub does not tell.',
   }),
+  'token-file': commandFlag({
+    type: optional(text('FILE')),
+    default: undefined,
+    help: "A copy of inspect.token, which lies under the hub's --root-dir, for who is not root.",
+  }),
 }
 
 /** Asks the hub that runs on this node. */
 export const inspect: Command = {
   help: () => `Usage: nodehub inspect boot|host-network [FLAG...]
 
-Asks the hub that runs on this node. Names of objects are shown, and nothing of what is in them.
+Asks the hub that runs on this node. Names of objects are shown, and nothing of what is in them:
+to root, and to who has the hub's token.
 
   boot          whether the node and each of its pods would come back now without a link, as after
                 a power cut: what is missing from the cache, old or expired, for which pod
@@ -45,10 +52,10 @@ ${helpOfFlags(inspectFlags)}`,
   async run(argv, terminal) {
     const { values, what, mistakes } = understood(argv)
     if (what === undefined || mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
-    const { 'bind-address': host, 'serve-port': at } = values
+    const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
     let said: unknown
     try {
-      said = JSON.parse(await told(host, at, what))
+      said = JSON.parse(await told(host, at, what, tokenFile))
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause)
       terminal.err(`nodehub inspect: the hub at ${host}:${at} could not be asked: ${why}\n`)
@@ -90,12 +97,30 @@ export function understood(argv: readonly string[]) {
 const patienceMs = 30_000
 
 /** The answer of the hub's port for operators. Rejects with a message for people. */
-async function told(host: string, at: number, what: string): Promise<string> {
-  const asking = get({ host, port: at, path: `/inspect/${what}`, agent: false })
-  const { status, text } = await wholeAnswer(asking, patienceMs)
-  if (status === 200) return text
-  throw new Error(`${status} ${text.trim().slice(0, 200)}`)
+async function told(
+  host: string,
+  at: number,
+  what: string,
+  tokenFile: string | undefined,
+): Promise<string> {
+  const headers = tokenFile === undefined ? {} : { Authorization: `Bearer ${tokenIn(tokenFile)}` }
+  const asking = get({ host, port: at, path: `/inspect/${what}`, headers, agent: false })
+  const { status, text: body } = await wholeAnswer(asking, patienceMs)
+  if (status === 200) return body
+  const help = status === 401 || status === 403 ? `. ${asRoot}` : ''
+  throw new Error(`${status} ${body.trim().slice(0, 200)}${help}`)
 }
+
+function tokenIn(file: string): string {
+  try {
+    return readFileSync(file, 'latin1').trim()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Error(`--token-file=${file} cannot be read: ${code}`, { cause })
+  }
+}
+
+const asRoot = 'Run this command as root, or with --token-file=FILE'
 
 /** What is in the way comes first, since that is what somebody looks for. */
 function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {

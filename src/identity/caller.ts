@@ -1,4 +1,4 @@
-import type { Claim, Credential, Incoming } from '../exchange/exchange.ts'
+import type { Claim, Credential, Incoming, Peer } from '../exchange/exchange.ts'
 import { forbidden, StatusError, unauthorized } from '../kube/status.ts'
 import { node, type Identity } from '../request/identity.ts'
 import { shownBy } from './bearer-token.ts'
@@ -52,7 +52,10 @@ async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> 
     case 'none':
       return false
     case 'root':
-      // Where the table cannot be read the caller is refused, and may ask again.
-      return (await rules.owners.uid(peer).catch(() => undefined)) === 0
+      return isRoot(peer, rules.owners)
   }
 }
+
+/** Whether the other end is a socket of root's on this host. Where that cannot be found out it is not, and may ask again. */
+export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean> =>
+  (await owners.uid(peer).catch(() => undefined)) === 0

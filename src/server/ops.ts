@@ -13,6 +13,13 @@ export interface ReadinessCheck {
   readonly check: () => string | undefined
 }
 
+/** What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them. */
+export interface Inspections {
+  readonly reports: Readonly<Record<string, () => Promise<object>>>
+  /** Whether a caller, which is on loopback, may have them. */
+  readonly admits: (caller: Incoming) => Promise<boolean>
+}
+
 export interface OpsOptions {
   readonly at: readonly Place[]
   readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
@@ -21,8 +28,7 @@ export interface OpsOptions {
   readonly checks: readonly ReadinessCheck[]
   /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. To be cheap. */
   readonly remarks: () => readonly string[]
-  /** What is told at `/inspect/<name>`, as JSON, to callers on this host. Secrets are no part of it. */
-  readonly inspections?: Readonly<Record<string, () => Promise<object>>>
+  readonly inspections?: Inspections
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
 }
@@ -59,13 +65,10 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
 
 function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const scrape = new Paced(() => exposition(options), leastExpositionMs)
-  const inspections = new Map(
-    Object.entries(options.inspections ?? {}).map(([name, inspect]) => [
-      `/inspect/${name}`,
-      new Paced(() => report(inspect), leastInspectionMs),
-    ]),
-  )
-  return async ({ method, url, headers, peer: { localAddress } }) => {
+  const inspect = inspector(options.inspections)
+  return async (incoming) => {
+    const { method, url, headers } = incoming
+    const { localAddress } = incoming.peer
     const [path = '', query] = url.split('?')
     const [host, origin] = [headers.get('host'), headers.get('origin')]
     const strange = strangeTo(options.ownHosts, { localAddress, host, origin })
@@ -85,16 +88,36 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
         })
       case '/metrics':
         return scrape.get()
-      default: {
-        const inspection = inspections.get(path)
-        if (!inspection) return reply(404, '404 page not found\n')
-        if (!isLoopback(localAddress))
-          return reply(403, 'this is told on this host only, on loopback\n')
-        return inspection.get()
-      }
+      default:
+        return (await inspect(path, incoming)) ?? reply(404, '404 page not found\n')
     }
   }
 }
+
+type Inspect = (path: string, incoming: Incoming) => Promise<WireReply | undefined>
+
+function inspector(inspections: Inspections | undefined): Inspect {
+  if (!inspections) return async () => undefined
+  const reports = new Map(
+    Object.entries(inspections.reports).map(([name, inspect]) => [
+      `/inspect/${name}`,
+      new Paced(() => report(inspect), leastInspectionMs),
+    ]),
+  )
+  return async (path, incoming) => {
+    const wanted = reports.get(path)
+    if (!wanted) return undefined
+    if (!isLoopback(incoming.peer.localAddress)) return reply(403, onLoopback)
+    if (await inspections.admits(incoming)) return wanted.get()
+    return incoming.headers.get('authorization') === undefined
+      ? reply(403, forRoot)
+      : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
+  }
+}
+
+const onLoopback = 'inspections are answered on loopback only\n'
+const forRoot =
+  "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
 
 async function exposition({ metrics }: OpsOptions): Promise<WireReply> {
   try {

@@ -76,10 +76,13 @@ void t.test('inspections on many connections share one report, and no probe wait
   const work = new HeldWork()
   const connect = await listening(t, {
     inspections: {
-      boot: async () => {
-        await work.hold()
-        return { reports: work.begun }
+      reports: {
+        boot: async () => {
+          await work.hold()
+          return { reports: work.begun }
+        },
       },
+      admits: async () => true,
     },
   })
   const callers = await Promise.all(Array.from({ length: 40 }, () => connect()))

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { keptKey } from '../../src/base/kept-key.ts'
+import { keptKey, keptToken } from '../../src/base/kept-key.ts'
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
@@ -28,4 +28,13 @@ void t.test('a key of another length is replaced', async (t) => {
   const file = join(t.testdir(), 'a.key')
   writeFileSync(file, 'short')
   t.equal(keptKey(file).byteLength, 32)
+})
+
+void t.test('a token is kept as a key is, in characters that a header may have', async (t) => {
+  const file = join(t.testdir(), 'a.token')
+  const token = keptToken(file).reveal()
+  t.match(token, /^[\w-]{43}$/)
+  t.equal(modeOf(file), 0o600)
+  t.equal(keptToken(file).reveal(), token)
+  t.equal(readFileSync(file, 'utf8'), token)
 })

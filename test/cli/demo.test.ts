@@ -105,9 +105,12 @@ void t.test('the demonstration says how to ask over TLS, too', async (t) => {
 
 void t.test('the demonstration’s node would come back without its cloud', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
-  const [, port] = /inspect boot --serve-port=(\d+)/.exec(said) ?? []
+  const [, port, file = ''] = /inspect boot --serve-port=(\d+) --token-file=(\S+)/.exec(said) ?? []
+  const headers = { Authorization: `Bearer ${readFileSync(file, 'utf8')}` }
   const verdict = async () =>
-    (await (await fetch(`http://127.0.0.1:${port}/inspect/boot`)).json()) as BootVerdict
+    (await (
+      await fetch(`http://127.0.0.1:${port}/inspect/boot`, { headers })
+    ).json()) as BootVerdict
   while (!(await verdict()).ready);
   t.match(await verdict(), { pods: { length: 9 } })
 })

@@ -2,12 +2,19 @@ import t from 'tap'
 import { execFile, type ExecFileException } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { inspect } from '../../src/cli/inspect.ts'
 import type { BootVerdict } from '../../src/boot/verdict.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { pods, secrets } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+
+/** The flags with which this hub can be inspected, whoever runs the test. */
+const flagsFor = (hub: TestHub): [string, string] => [
+  `--serve-port=${hub.hub.opsPort}`,
+  `--token-file=${hub.inspectTokenFile}`,
+]
 
 async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ['', '']
@@ -31,10 +38,10 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   cloud.sandbox.create(pods, podWith('press', { secret: { secretName: 'password' } }))
   cloud.sandbox.create(pods, podWith('bare'))
   const hub = await startTestHub(t, { upstreams: [cloud] })
-  const port = `--serve-port=${hub.hub.opsPort}`
+  const flags = flagsFor(hub)
   await startUp(kubeletOf(hub))
 
-  const before = await run('boot', port)
+  const before = await run('boot', ...flags)
   t.match(before, { code: 1, err: '' })
   t.match(before.out, 'would come back without a link; 1 of its 2 pods would not.')
   t.match(
@@ -43,7 +50,7 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   )
   t.match(before.out, /^default\/bare$/m)
 
-  const json = await run('boot', port, '--output=json')
+  const json = await run('boot', ...flags, '--output=json')
   t.equal(json.code, 1)
   const verdict = JSON.parse(json.out) as BootVerdict
   t.strictSame(
@@ -55,15 +62,17 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   )
 
   await kubeletOf(hub).get(secretPath)
-  let after = await run('boot', port)
-  while (after.code !== 0) after = await run('boot', port)
+  let after = await run('boot', ...flags)
+  while (after.code !== 0) after = await run('boot', ...flags)
   t.match(after.out, 'Node edge-1 and its pods (2) would come back without a link.')
   t.notMatch(`${before.out}${json.out}${after.out}`, password)
 
   // As an operator runs it.
   const { promise, resolve } = Promise.withResolvers<[ExecFileException | null, string]>()
-  execFile(process.execPath, ['src/main.ts', 'inspect', 'boot', port, '-o', 'json'], (error, out) =>
-    resolve([error, out]),
+  execFile(
+    process.execPath,
+    ['src/main.ts', 'inspect', 'boot', ...flags, '-o', 'json'],
+    (error, out) => resolve([error, out]),
   )
   const [error, out] = await promise
   t.equal(error, null)
@@ -73,7 +82,7 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
 void t.test('a node that would not come back as such says so', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
-  const { code, out } = await run('boot', `--serve-port=${hub.hub.opsPort}`)
+  const { code, out } = await run('boot', ...flagsFor(hub))
   t.equal(code, 1)
   t.match(out, 'Node edge-1 would not come back without a link.')
   t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
@@ -89,6 +98,26 @@ void t.test('a hub that cannot be asked ends with 2', async (t) => {
   const other = await run('boot', `--serve-port=${(server.address() as AddressInfo).port}`)
   t.match(other, { code: 2, out: '' })
   t.match(other.err, 'could not be asked: 404 404 page not found')
+})
+
+void t.test('who is refused is told what to do', async (t) => {
+  const [shown, file] = [[] as (string | undefined)[], join(t.testdir({ token: 'abc\n' }), 'token')]
+  const server = createServer(({ headers }, response) => {
+    shown.push(headers.authorization)
+    response.writeHead(shown.length === 1 ? 403 : 401).end('inspections are for root\n')
+  })
+  t.teardown(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = `--serve-port=${(server.address() as AddressInfo).port}`
+  for (const flags of [[port], [port, `--token-file=${file}`]]) {
+    const { code, err } = await run('boot', ...flags)
+    t.equal(code, 2)
+    t.match(err, /40[13] inspections are for root\. Run this command as root, or with --token-file/)
+  }
+  t.strictSame(shown, [undefined, 'Bearer abc'])
+  const none = await run('boot', port, `--token-file=${file}.gone`)
+  t.match(none, { code: 2, out: '' })
+  t.match(none.err, /--token-file=\S+\.gone cannot be read: ENOENT/)
 })
 
 void t.test('what cannot be understood is all said at once', async (t) => {

@@ -131,9 +131,18 @@ export class TestHub {
     return new Client({ url: this.secureUrl, component, tls, ...options })
   }
 
-  /** The port of health, readiness and metrics. */
+  /** Root's token for inspections. */
+  get inspectTokenFile(): string {
+    return join(this.config.rootDir, 'inspect.token')
+  }
+
+  /** The port of health, readiness and metrics, for who may inspect the hub. */
   get ops(): Client {
-    return new Client({ url: `http://127.0.0.1:${this.hub.opsPort}`, component: 'prober' })
+    return new Client({
+      url: `http://127.0.0.1:${this.hub.opsPort}`,
+      component: 'prober',
+      token: readFileSync(this.inspectTokenFile, 'utf8'),
+    })
   }
 
   /**

@@ -477,7 +477,13 @@ void t.test(
     t.equal(await hub.metric('nodehub_host_network_port_clashes'), 3)
     let out = ''
     const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
-    t.equal(await inspect.run(['host-network', `--serve-port=${hub.hub.opsPort}`], terminal), 1)
+    t.equal(
+      await inspect.run(
+        ['host-network', `--serve-port=${hub.hub.opsPort}`, `--token-file=${hub.inspectTokenFile}`],
+        terminal,
+      ),
+      1,
+    )
     t.match(out, /^default\/a +8080\/TCP +default\/b$/m)
     t.match(out, /^default\/dns +pod network +unchanged +propagated +53\/TCP$/m)
   },

@@ -181,7 +181,10 @@ void t.test('closing is bounded by what a client does not do', async (t) => {
 })
 
 void t.test('an inspection is told on loopback, and nowhere else', async (t) => {
-  const inspections = { boot: async () => ({ ready: true }) }
+  const inspections = {
+    reports: { boot: async () => ({ ready: true }) },
+    admits: async () => true,
+  }
   const ask = await asking(t, { inspections })
   t.match(await ask('/inspect/boot'), { status: 200, body: '{"ready":true}\n' })
   for (const path of ['/inspect', '/inspect/', '/inspect/boot/more', '/inspect/toString']) {
