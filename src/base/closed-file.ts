@@ -1,13 +1,21 @@
-import { chmodSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync } from 'node:fs'
 
 /**
- * Sees to it that the file or folder is open as `mode` says and no further. What is so already is left alone, so that a disk that takes no
- * writes is none the worse; one that is read-only as a whole keeps what it has.
+ * Sees to it that the file or folder is open as `mode` says and no further. Throws where it is a link: the hub never makes one, and what it
+ * leads to may be another's. What is so already is left alone, so that a disk that takes no writes is none the worse; one that is read-only
+ * as a whole keeps what it has. By its path, as closing a database that was opened for this would let go of this process's locks on it.
  */
 export function closeToOthers(path: string, mode: number): void {
-  if ((statSync(path).mode & 0o777) === mode) return
+  const stat = lstatSync(path)
+  if (stat.isSymbolicLink())
+    throw new Error(`${path} is a link, which the hub does not follow: put there what it leads to`)
+  if ((stat.mode & 0o777) !== mode) unlessReadOnly(() => chmodSync(path, mode))
+}
+
+/** Does what a file system that is read-only as a whole does not take. */
+export function unlessReadOnly(act: () => void): void {
   try {
-    chmodSync(path, mode)
+    act()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EROFS') throw error
   }

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { writeDurably } from './durable-file.ts'
+import { ownFile } from './own-file.ts'
 
 /**
  * A file with the newest state of something, written while the process goes on. One write is under way at a time, and at most one more
@@ -43,7 +43,7 @@ export class KeptFile implements AsyncDisposable {
 /** The entries of a list that was kept in JSON; what is none of them is left out. A file that cannot be read is as good as none. */
 export function keptEntries<T>(file: string, isEntry: (entry: unknown) => entry is T): T[] {
   try {
-    const entries = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
+    const entries = JSON.parse(String(ownFile(file))) as unknown[]
     return entries.filter(isEntry)
   } catch {
     return []

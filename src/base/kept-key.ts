@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { closeToOthers } from './closed-file.ts'
 import { writeDurablySync } from './durable-file.ts'
+import { ownFile } from './own-file.ts'
 import { Secret } from './secret.ts'
 
 const keyBytes = 32
@@ -20,15 +19,8 @@ export function keptToken(file: string): Secret<string> {
 
 /** What lies in the file, if it is as long as `otherwise`, which is written there if it is not. */
 function kept(file: string, otherwise: Buffer): Buffer {
-  try {
-    const found = readFileSync(file)
-    if (found.byteLength === otherwise.byteLength) {
-      closeToOthers(file, 0o600)
-      return found
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  const found = ownFile(file, 'secret')
+  if (found?.byteLength === otherwise.byteLength) return found
   writeDurablySync(file, otherwise)
   return otherwise
 }

@@ -1,9 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { closeToOthers } from '../base/closed-file.ts'
 import { writeDurablySync } from '../base/durable-file.ts'
 import { settledFolder } from '../base/folder.ts'
+import { ownFile } from '../base/own-file.ts'
 import { CertificateAuthority } from './authority.ts'
 
 /** The name of a hub's own authority. Not its node's: names in certificates are shorter than a node's may be. */
@@ -18,26 +17,15 @@ export function keptAuthority(folder: string, onMade: () => void): CertificateAu
   settledFolder(folder, 0o700)
   const keyFile = join(folder, 'ca.key')
   const file = join(folder, 'ca.crt')
-  const certificate = textOf(file)
-  const key = textOf(keyFile)
-  if (certificate !== undefined && key !== undefined && belongTogether(certificate, key)) {
-    closeToOthers(keyFile, 0o600)
+  const certificate = ownFile(file)?.toString()
+  const key = ownFile(keyFile, 'secret')?.toString()
+  if (certificate !== undefined && key !== undefined && belongTogether(certificate, key))
     return new CertificateAuthority(commonName, { certificate, key })
-  }
   const made = new CertificateAuthority(commonName)
   writeDurablySync(keyFile, made.key)
   writeDurablySync(file, made.certificate)
   onMade()
   return made
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 function belongTogether(certificate: string, key: string): boolean {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { now } from '../base/clock.ts'
 import { KeptFile } from '../base/kept-file.ts'
+import { ownFile } from '../base/own-file.ts'
 import { FollowedCollection, type Standing } from '../cache/followed.ts'
 import {
   noClusterSettings,
@@ -154,7 +154,7 @@ const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
 
 function keptData(path: string, name: string): ConfigMapData['data'] {
   try {
-    const kept = membersOf(readFileSync(path))
+    const kept = membersOf(ownFile(path) ?? Buffer.alloc(0))
     return kept['of'] === name ? recordOf(kept['data']) : {}
   } catch {
     // Without it, or with one that cannot be read, the flags alone count until the cloud tells.

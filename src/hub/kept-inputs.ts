@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { KeptFile } from '../base/kept-file.ts'
+import { ownFile } from '../base/own-file.ts'
 import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
 
 /** What filters may know that has to be learned from the cloud. */
@@ -48,7 +48,7 @@ export class KeptInputs implements AsyncDisposable {
 /** A file that cannot be read, or tells of another node, is as good as none; of what is damaged in it nothing is known. */
 function readKept(path: string, nodeName: string): LearnedInputs {
   try {
-    const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<Record<string, unknown>>
+    const kept = JSON.parse(String(ownFile(path))) as Partial<Record<string, unknown>>
     const { node, pool, poolNodes, topologies } = kept
     const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
     const untold = learnedNames.filter((name) => names.includes(name))

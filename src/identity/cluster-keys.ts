@@ -1,6 +1,6 @@
 import { createPublicKey, verify, type KeyObject, type webcrypto } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { KeptFile } from '../base/kept-file.ts'
+import { ownFile } from '../base/own-file.ts'
 import type { WebToken } from './web-token.ts'
 
 /** The verdict on a token's signature: `unknown` where the keys at hand do not tell. */
@@ -45,7 +45,7 @@ export class ClusterKeys implements AsyncDisposable {
   constructor(file: string) {
     this.#file = new KeptFile(file, () => JSON.stringify(this.#published))
     try {
-      this.#take(JSON.parse(readFileSync(file, 'utf8')) as PublishedKeys)
+      this.#take(JSON.parse(String(ownFile(file))) as PublishedKeys)
     } catch {
       this.#keys.clear()
     }

@@ -1,5 +1,4 @@
 import { stringify } from 'yaml'
-import { makeFolder } from '../base/folder.ts'
 import { keptAuthority } from '../certificates/kept-authority.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
@@ -129,11 +128,12 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
  */
 export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
   const joined = new Joined(files, settings.rootDir)
-  makeFolder(files.real(settings.rootDir), 0o700)
+  files.makeFolder(settings.rootDir, 0o700)
   for (const original of plan.originals) joined.keep(original)
   joined.write(plan.record)
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it is the kubelet that starts the hub.
-  if (settings.ownAuthority) keptAuthority(files.real(`${settings.rootDir}/pki`), () => undefined)
+  if (settings.ownAuthority)
+    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => keptAuthority(pki, () => undefined))
   for (const { path, after } of plan.changes) if (after) files.write(path, after)
   for (const { path } of plan.record.files) files.sweep(path)
   const settled = plan.record.files.map((file) => ({ ...file, written: file.written.slice(-1) }))

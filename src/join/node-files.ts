@@ -1,21 +1,23 @@
 import {
   closeSync,
+  constants,
+  existsSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
-  readdirSync,
   renameSync,
   rmdirSync,
-  rmSync,
-  statSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname } from 'node:path'
 
 /** Who may do what with a file. */
 export interface Rights {
@@ -32,55 +34,38 @@ export interface NodeFile extends Rights {
 /** Nothing that a node keeps among its configuration is larger. */
 const largest = 4 * 1024 * 1024
 
+/** As Linux has it. */
+const mostLinks = 40
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+
 /**
  * The files of a node, or of an image of one that is mounted at `root`: every path is as the node itself has it, and so are the targets of
- * links. Nothing here waits, so that whoever is killed is killed between two steps, and not within one.
+ * links. An image is not trusted: each folder of a path is opened in the one before it, and a link is read and walked from `root`, never
+ * followed by the system, so that no file outside is read or written, whatever links there are and whenever one is exchanged. Nothing here
+ * waits, so that whoever is killed is killed between two steps, and not within one.
  */
 export class NodeFiles {
   readonly #root: string
 
   constructor(root: string) {
-    this.#root = resolve(root)
-  }
-
-  /** Where a path of the node is for this process, links followed; the last part of it need not be there. */
-  real(path: string): string {
-    let pending = path.split('/').filter(Boolean)
-    let at = ''
-    for (let links = 0; pending.length > 0;) {
-      const [part = '', ...rest] = pending
-      pending = rest
-      if (part === '.') continue
-      if (part === '..') {
-        at = dirname(at) === '/' || at === '' ? '' : dirname(at)
-        continue
-      }
-      const here = `${at}/${part}`
-      const target = linkAt(join(this.#root, here))
-      if (target === undefined) {
-        at = here
-        continue
-      }
-      links += 1
-      if (links > 40) throw new Error(`${path}: too many links`)
-      if (target.startsWith('/')) at = ''
-      pending = [...target.split('/').filter(Boolean), ...pending]
-    }
-    return join(this.#root, at)
+    this.#root = root
   }
 
   /** `undefined` where there is none. Throws where it cannot be read, or is no file. */
   read(path: string): NodeFile | undefined {
-    const real = this.real(path)
-    const stat = statSync(real, { throwIfNoEntry: false })
-    if (stat === undefined) return undefined
-    if (!stat.isFile()) throw new Error(`${path} is no file`)
-    if (stat.size > largest) throw new Error(`${path} is larger than 4 MiB`)
-    return {
-      content: readFileSync(real),
-      mode: stat.mode & 0o7777,
-      uid: stat.uid,
-      gid: stat.gid,
+    using place = this.#find(path)
+    // Not to wait for the other end of a pipe.
+    const handle = place && opened(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    if (handle === undefined) return undefined
+    try {
+      const stat = fstatSync(handle)
+      if (!stat.isFile()) throw new Error(`${path} is no file`)
+      if (stat.size > largest) throw new Error(`${path} is larger than 4 MiB`)
+      const { mode, uid, gid } = stat
+      return { content: readFileSync(handle), mode: mode & 0o7777, uid, gid }
+    } finally {
+      closeSync(handle)
     }
   }
 
@@ -93,15 +78,14 @@ export class NodeFiles {
 
   /** The names in a folder; none where there is no folder. */
   names(folder: string): readonly string[] {
-    const real = this.real(folder)
-    if (statSync(real, { throwIfNoEntry: false })?.isDirectory() !== true) return []
-    return readdirSync(real).toSorted()
+    using place = this.#find(folder)
+    return place?.enter() ? readdirSync(place.folder).toSorted() : []
   }
 
   /** The folders above a path that are missing, the outermost first. */
   missingAbove(path: string): readonly string[] {
     const folder = dirname(path)
-    if (folder === '/' || statSync(this.real(folder), { throwIfNoEntry: false })) return []
+    if (folder === '/' || this.#isThere(folder)) return []
     return [...this.missingAbove(folder), folder]
   }
 
@@ -110,10 +94,10 @@ export class NodeFiles {
    * has a name that begins with a dot: kubelets and container runtimes read every other file of their folders.
    */
   write(path: string, { content, mode, uid, gid }: NodeFile): void {
-    const real = this.real(path)
-    this.#makeFolders(dirname(real))
-    const beside = besideOf(real)
-    const handle = openSync(beside, 'w', 0o600)
+    using place = this.#find(path, newFolder)
+    if (!place) throw new Error(`${path} cannot be written: a folder above it is none`)
+    removeFile(place.beside)
+    const handle = openSync(place.beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
       for (let done = 0; done < content.byteLength;) done += writeSync(handle, content, done)
       fchownSync(handle, uid, gid)
@@ -122,54 +106,178 @@ export class NodeFiles {
     } finally {
       closeSync(handle)
     }
-    renameSync(beside, real)
-    syncFolder(dirname(real))
+    renameSync(place.beside, place.path)
+    place.sync()
+  }
+
+  /** Makes a folder, and those above it that are missing, open as `mode` says; what is there stays as it is. */
+  makeFolder(path: string, mode: number): void {
+    this.within(path, mode, () => undefined)
+  }
+
+  /**
+   * Makes the same folder and calls `act` with a path by which this process finds it while `act` runs, and only this folder, whatever its
+   * name becomes. What `act` does below it must follow no links.
+   */
+  within<T>(path: string, mode: number, act: (folder: string) => T): T {
+    using place = this.#find(path, mode)
+    if (!place?.enter(mode)) throw new Error(`${path} is no folder`)
+    return act(place.folder)
   }
 
   /** Removes what a write that was broken off left beside a file. */
   sweep(path: string): void {
-    rmSync(besideOf(this.real(path)), { force: true })
+    using place = this.#find(path)
+    if (place) removeFile(place.beside)
   }
 
   /** Removes a file, and what a write that was broken off left of it. Not being there is fine. */
   remove(path: string): void {
-    const real = this.real(path)
-    rmSync(besideOf(real), { force: true })
-    rmSync(real, { force: true })
-    if (statSync(dirname(real), { throwIfNoEntry: false })) syncFolder(dirname(real))
+    using place = this.#find(path)
+    if (!place) return
+    removeFile(place.beside)
+    removeFile(place.path)
+    place.sync()
   }
 
   /** Removes a folder if it is empty. */
   removeFolder(path: string): void {
-    try {
-      rmdirSync(this.real(path))
-    } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException
-      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(code)) throw error
-    }
+    using place = this.#find(path)
+    if (!place) return
+    unless(['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'], () => rmdirSync(place.path))
   }
 
-  #makeFolders(real: string): void {
-    if (statSync(real, { throwIfNoEntry: false })?.isDirectory()) return
-    this.#makeFolders(dirname(real))
-    mkdirSync(real, { mode: 0o755 })
-    syncFolder(dirname(real))
+  #isThere(path: string): boolean {
+    using place = this.#find(path)
+    return place !== undefined && lstatSync(place.path, { throwIfNoEntry: false }) !== undefined
+  }
+
+  /**
+   * Where a path is, links walked: the last part of it need not be there. Folders above it that are missing are made open as `missing`
+   * says; without it, and where one of them is no folder, the path is nowhere: `undefined`.
+   */
+  #find(path: string, missing?: number): Place | undefined {
+    using parts = new DisposableStack()
+    const place = parts.use(new Place(this.#root))
+    let pending = partsOf(path)
+    for (let links = 0; pending.length > 0;) {
+      const [part = '', ...rest] = pending
+      pending = rest
+      if (part === '..') place.leave()
+      if (part === '.' || part === '..') continue
+      const target = linkAt(place.at(part))
+      if (target !== undefined) {
+        links += 1
+        if (links > mostLinks) throw new Error(`${path}: too many links`)
+        if (target.startsWith('/')) place.leaveAll()
+        pending = [...partsOf(target), ...pending]
+      } else if (rest.length === 0) place.name = part
+      else {
+        place.name = part
+        if (!place.enter(missing)) return undefined
+      }
+    }
+    parts.move() // who finds the place closes it
+    return place
   }
 }
 
-const besideOf = (real: string): string => join(dirname(real), `.${basename(real)}.nodehub`)
+/** For folders that are made on the way to a file. */
+const newFolder = 0o755
+
+/** Folders of the node that are open, each found in the one before it, and a name in the last of them. */
+class Place implements Disposable {
+  readonly #handles: number[]
+  name = '.'
+
+  constructor(root: string) {
+    const handle = openSync(root, O_RDONLY | O_DIRECTORY)
+    this.#handles = [handle]
+    if (existsSync(this.folder)) return
+    closeSync(handle)
+    throw new Error('/proc is not mounted, by which folders are found that are open')
+  }
+
+  get #last(): number {
+    return this.#handles.at(-1) ?? -1
+  }
+
+  /** A path of this process: Node has no openat(2), and this leads to the open folder itself. */
+  get folder(): string {
+    return `/proc/self/fd/${this.#last}`
+  }
+
+  get path(): string {
+    return this.at(this.name)
+  }
+
+  /** Where what is written stands until it is whole. */
+  get beside(): string {
+    return this.at(`.${this.name}.nodehub`)
+  }
+
+  at(name: string): string {
+    return `${this.folder}/${name}`
+  }
+
+  /** Opens the folder of this name, which is made open as `missing` says if that is given. `false`: there is none. */
+  enter(missing?: number): boolean {
+    const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+    let handle = opened(this.path, flags)
+    if (handle === undefined && missing !== undefined) {
+      makeFolder(this.path, missing)
+      this.sync()
+      handle = opened(this.path, flags)
+    }
+    if (handle === undefined) return false
+    this.#handles.push(handle)
+    this.name = '.'
+    return true
+  }
+
+  /** To the folder above, which for the root is the root. */
+  leave(): void {
+    if (this.#handles.length > 1) closeSync(this.#handles.pop() ?? -1)
+  }
+
+  leaveAll(): void {
+    while (this.#handles.length > 1) this.leave()
+  }
+
+  /** A new name is on the disk when its folder is. */
+  sync(): void {
+    fsyncSync(this.#last)
+  }
+
+  [Symbol.dispose](): void {
+    for (const handle of this.#handles.splice(0)) closeSync(handle)
+  }
+}
+
+const partsOf = (path: string): string[] => path.split('/').filter(Boolean)
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
+
+/** `undefined` where nothing is there, or no folder where there is to be one. */
+function opened(path: string, flags: number): number | undefined {
+  return unless(['ENOENT', 'ENOTDIR'], () => openSync(path, flags))
+}
 
 /** What a link points to; `undefined` for what is none. */
-function linkAt(real: string): string | undefined {
-  const stat = lstatSync(real, { throwIfNoEntry: false })
-  return stat?.isSymbolicLink() ? readlinkSync(real) : undefined
-}
+const linkAt = (path: string): string | undefined =>
+  unless(['ENOENT', 'EINVAL'], () => readlinkSync(path))
 
-function syncFolder(real: string): void {
-  const handle = openSync(real, 'r')
+const removeFile = (path: string): void => unless(['ENOENT'], () => unlinkSync(path))
+
+const makeFolder = (path: string, mode: number): void =>
+  unless(['EEXIST'], () => void mkdirSync(path, { mode }))
+
+/** What `act` returns; `undefined` where it fails for one of these reasons. */
+function unless<T>(codes: readonly string[], act: () => T): T | undefined {
   try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
+    return act()
+  } catch (error) {
+    if (codes.includes(codeOf(error))) return undefined
+    throw error
   }
 }

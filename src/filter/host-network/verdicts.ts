@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { elapsed } from '../../base/clock.ts'
 import { KeptFile } from '../../base/kept-file.ts'
+import { ownFile } from '../../base/own-file.ts'
 
 /** How the kubelet was first shown a pod that does not ask for the host's network: on it all the same, or as it is. */
 export type NetworkVerdict = 'propagated' | 'unchanged'
@@ -171,7 +171,7 @@ type Kept = readonly [uid: string, verdict: Entry['verdict']]
 /** `undefined` where there is no such file, or none that can be understood. */
 function verdictsIn(file: string): readonly Kept[] | undefined {
   try {
-    const entries: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    const entries: unknown = JSON.parse(String(ownFile(file)))
     return Array.isArray(entries) ? entries.filter(isKept) : undefined
   } catch {
     return undefined

@@ -1,4 +1,14 @@
-import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../base/clock.ts'
@@ -90,7 +100,8 @@ export class Place implements Disposable {
   #hold(): void {
     this.#held ??= attempt(() => {
       makeFolder(this.#directory, 0o700)
-      closeToOthers(this.#directory, 0o700)
+      // The folder itself may be a link, to a larger disk.
+      closeToOthers(realpathSync(this.#directory), 0o700)
       return lock(join(this.#directory, lockFile))
     })
   }
@@ -100,6 +111,8 @@ export class Place implements Disposable {
     this.#held = undefined
   }
 }
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
 const saying = 'the store cannot be opened'
 
@@ -118,9 +131,9 @@ function attempt<T>(act: () => T): T {
 
 /** SQLite gives its other files the mode that the database has. */
 function createClosed(path: string): void {
-  closeSync(openSync(path, 'a', 0o600))
+  closeSync(openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600))
   for (const each of [path, `${path}-wal`, `${path}-shm`])
-    if (existsSync(each)) closeToOthers(each, 0o600)
+    if (lstatSync(each, { throwIfNoEntry: false })) closeToOthers(each, 0o600)
 }
 
 /** The last one set aside is kept, for whoever wants to look. */

@@ -1,0 +1,241 @@
+/** Links that lie where the hub, or a join of an image, is about to write or read, and lead elsewhere. */
+import fs from 'node:fs'
+import { basename, dirname, join as joinPath, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { keptKey } from '../../src/base/kept-key.ts'
+import { writeDurably, writeDurablySync } from '../../src/base/durable-file.ts'
+import { keptEntries } from '../../src/base/kept-file.ts'
+import { keptAuthority } from '../../src/certificates/kept-authority.ts'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { join } from '../../src/cli/join-command.ts'
+import { leave } from '../../src/cli/leave-command.ts'
+import type { Command } from '../../src/cli/command.ts'
+import { NodeFiles } from '../../src/join/node-files.ts'
+import { nodeRoot, treeOf } from '../join/node-root.ts'
+
+async function run({ run }: Command, argv: readonly string[]): Promise<string> {
+  const said: string[] = []
+  const say = (text: string): void => void said.push(text)
+  await run(argv, { out: say, err: say })
+  return said.join('')
+}
+
+const joining = (root: string): Promise<string> =>
+  run(join, ['--nodepool-name=hn', '--host-network-pool', `--root=${root}`, '--image=hub:1'])
+
+const leaving = (root: string): Promise<string> => run(leave, [`--root=${root}`])
+
+/** An image of a node, and beside it what no join of it may touch. */
+function imageBeside(t: Test): { readonly root: string; readonly outside: string } {
+  const folder = t.testdir({ outside: { victim: 'precious' }, image: {} })
+  fs.chmodSync(joinPath(folder, 'outside/victim'), 0o644)
+  return { root: nodeRoot(joinPath(folder, 'image')), outside: joinPath(folder, 'outside') }
+}
+
+function plant(path: string, target: string): void {
+  fs.rmSync(path, { force: true, recursive: true })
+  fs.mkdirSync(dirname(path), { recursive: true })
+  fs.symlinkSync(target, path)
+}
+
+/** Whatever join and leave write; where they write until it is whole; and the authority that join makes. */
+const written = [
+  '/etc/kubernetes/manifests/nodehub.yaml',
+  '/etc/kubernetes/kubelet-nodehub.conf',
+  '/etc/cni/net.d/0-loopback.conf',
+  '/srv/kubelet/flags.env',
+  '/var/lib/nodehub/joined/record.json',
+]
+const pki = ['/var/lib/nodehub/pki/ca.key', '/var/lib/nodehub/pki/ca.crt']
+const files = [
+  written,
+  [
+    ...written.map((path) => `${dirname(path)}/.${basename(path)}.nodehub`),
+    ...pki.map((path) => `${path}.new`),
+  ],
+  pki,
+]
+
+const folders = [
+  '/etc/cni',
+  '/etc/cni/net.d',
+  '/etc/kubernetes/manifests',
+  '/srv/kubelet',
+  '/var/lib/nodehub',
+  '/var/lib/nodehub/joined',
+  '/var/lib/nodehub/joined/originals',
+  '/var/lib/nodehub/pki',
+]
+
+/** How a link leads to a path outside: by its own path, up from where it stands, and by another link of the image. */
+const ways: Readonly<Record<string, (link: string, target: string, root: string) => string>> = {
+  absolute: (_link, target) => target,
+  'by ..': (link, target) => relative(dirname(link), target),
+  'by .. beyond the root': (_link, target) => `${'../'.repeat(40)}${target.slice(1)}`,
+  'by another link': (_link, target, root) => {
+    plant(joinPath(root, 'srv/hop'), dirname(target))
+    return `/srv/hop/${basename(target)}`
+  },
+}
+
+for (const [way, targetOf] of Object.entries(ways)) {
+  void t.test(`a join writes nothing through links of its image (${way})`, async (t) => {
+    for (const places of files) {
+      for (const name of ['victim', 'missing']) {
+        const { root, outside } = imageBeside(t)
+        const before = treeOf(outside)
+        const links = places.map((place) => joinPath(root, place))
+        for (const link of links) plant(link, targetOf(link, joinPath(outside, name), root))
+        await joining(root)
+        t.strictSame(treeOf(outside), before, `${places.join(', ')} -> ${name}`)
+      }
+    }
+  })
+
+  void t.test(`a leave writes and removes nothing through them (${way})`, async (t) => {
+    for (const places of files) {
+      const { root, outside } = imageBeside(t)
+      await joining(root)
+      const before = treeOf(outside)
+      const links = places.map((place) => joinPath(root, place))
+      for (const link of links) plant(link, targetOf(link, joinPath(outside, 'victim'), root))
+      await leaving(root)
+      t.strictSame(treeOf(outside), before, places.join(', '))
+    }
+  })
+}
+
+void t.test('no folder of an image leads a join or a leave out of it', async (t) => {
+  for (const [way, targetOf] of Object.entries(ways).slice(0, 1)) {
+    for (const place of folders) {
+      const { root, outside } = imageBeside(t)
+      const link = joinPath(root, place)
+      const empty = treeOf(outside)
+      plant(link, targetOf(link, outside, root))
+      await joining(root)
+      t.strictSame(treeOf(outside), empty, `join, ${place} ${way}`)
+      fs.rmSync(root, { recursive: true })
+      nodeRoot(root)
+      await joining(root)
+      // A copy of what the hub would remove: it would be found where the link were followed.
+      fs.cpSync(link, outside, { recursive: true })
+      const before = treeOf(outside)
+      plant(link, targetOf(link, outside, root))
+      await leaving(root)
+      t.strictSame(treeOf(outside), before, `leave, ${place} ${way}`)
+    }
+  }
+})
+
+void t.test('what a broken join left is written over, be it a link', async (t) => {
+  const { root, outside } = imageBeside(t)
+  plant(
+    joinPath(root, '/etc/kubernetes/manifests/.nodehub.yaml.nodehub'),
+    joinPath(outside, 'victim'),
+  )
+  await joining(root)
+  const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
+  t.ok(fs.lstatSync(manifest).isFile())
+  t.match(fs.readFileSync(manifest, 'utf8'), 'hub:1')
+  t.strictSame(fs.readdirSync(dirname(manifest)).toSorted(), ['nodehub.yaml', 'other.yaml'])
+})
+
+void t.test('reading an image stays in it, and waits for no pipe', (t) => {
+  const { root, outside } = imageBeside(t)
+  const image = new NodeFiles(root)
+  for (const [way, targetOf] of Object.entries(ways)) {
+    const link = joinPath(root, 'etc/read')
+    plant(link, targetOf(link, joinPath(outside, 'victim'), root))
+    t.equal(image.read('/etc/read'), undefined, way)
+    plant(link, targetOf(link, outside, root))
+    t.equal(image.read('/etc/read/victim'), undefined, way)
+    t.strictSame(image.names('/etc/read'), [], way)
+  }
+  plant(joinPath(root, 'etc/round'), '/etc/round')
+  t.throws(() => image.read('/etc/round'), /too many links/)
+  t.throws(() => image.read('/etc/kubernetes/manifests'), /is no file/)
+  // What stays inside is found, as a node finds it.
+  plant(joinPath(root, 'etc/inside'), '/../srv/./kubelet/../kubelet/flags.env')
+  t.match(image.text('/etc/inside'), 'network-plugin')
+  t.end()
+})
+
+void t.test('no descriptor is left open by what an image holds', (t) => {
+  const { root, outside } = imageBeside(t)
+  const image = new NodeFiles(root)
+  plant(joinPath(root, 'etc/away'), outside)
+  plant(joinPath(root, 'etc/round'), '/etc/round')
+  const open = (): number => fs.readdirSync('/proc/self/fd').length
+  const before = open()
+  image.read('/etc/away/victim')
+  image.names('/etc/kubernetes')
+  image.missingAbove('/a/b/c')
+  t.throws(() => image.read('/etc/round/x'))
+  t.throws(() =>
+    image.write('/etc/kubernetes/manifests', {
+      content: Buffer.alloc(1),
+      mode: 0o600,
+      uid: 0,
+      gid: 0,
+    }),
+  )
+  image.removeFolder('/etc/kubernetes')
+  t.equal(open(), before)
+  t.end()
+})
+
+void t.test('the hub reads and closes no file of another through a link of its folder', (t) => {
+  const folder = t.testdir({ outside: {}, own: {} })
+  const victim = joinPath(folder, 'outside/victim')
+  const own = joinPath(folder, 'own')
+  fs.writeFileSync(victim, Buffer.alloc(32, 7), { mode: 0o644 })
+  const unharmed = (what: string): void => {
+    t.strictSame(treeOf(joinPath(folder, 'outside')), { victim: `644 ${'\x07'.repeat(32)}` }, what)
+  }
+  plant(joinPath(own, 'seal.key'), victim)
+  t.throws(() => keptKey(joinPath(own, 'seal.key')), /is a link, which the hub does not follow/)
+  unharmed('a key')
+  plant(joinPath(own, 'seal.key'), joinPath(folder, 'outside/missing'))
+  t.throws(() => keptKey(joinPath(own, 'seal.key')), /is a link/)
+  unharmed('a key that is not there')
+  plant(joinPath(own, 'pki/ca.crt'), victim)
+  t.throws(() => keptAuthority(joinPath(own, 'pki'), () => undefined), /is a link/)
+  unharmed('an authority')
+  fs.writeFileSync(joinPath(folder, 'outside/victim'), '["a"]')
+  plant(joinPath(own, 'proofs.json'), victim)
+  const isText = (entry: unknown): entry is string => typeof entry === 'string'
+  t.strictSame(keptEntries(joinPath(own, 'proofs.json'), isText), [])
+  t.end()
+})
+
+void t.test('an authority of another that a link leads to is not used', (t) => {
+  const folder = t.testdir({ outside: {}, own: { pki: {} } })
+  const other = new CertificateAuthority('nodehub-ca')
+  for (const [name, content] of [
+    ['ca.crt', other.certificate],
+    ['ca.key', other.key],
+  ] as const) {
+    fs.writeFileSync(joinPath(folder, 'outside', name), content)
+    plant(joinPath(folder, 'own/pki', name), joinPath(folder, 'outside', name))
+  }
+  t.throws(() => keptAuthority(joinPath(folder, 'own/pki'), () => undefined), /is a link/)
+  t.end()
+})
+
+void t.test('a file is written in the place of a link, and beside one', async (t) => {
+  const folder = t.testdir({ outside: { victim: 'precious' }, own: {} })
+  const victim = joinPath(folder, 'outside/victim')
+  fs.chmodSync(victim, 0o644)
+  const file = joinPath(folder, 'own/state.json')
+  const writes = [writeDurably, async (path: string, text: string) => writeDurablySync(path, text)]
+  for (const write of writes) {
+    for (const planted of [file, `${file}.new`]) {
+      for (const target of [victim, joinPath(folder, 'outside/missing')]) {
+        plant(planted, target)
+        await write(file, 'state')
+        t.strictSame(treeOf(joinPath(folder, 'own')), { 'state.json': '600 state' })
+        t.strictSame(treeOf(joinPath(folder, 'outside')), { victim: '644 precious' })
+      }
+    }
+  }
+})
