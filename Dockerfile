@@ -34,6 +34,6 @@ USER 0:0
 # 10261 the node's plain proxy, 10267 health and metrics, 10268 the proxy over TLS; all on loopback unless told otherwise.
 EXPOSE 10261 10267 10268
 # The young generation kept small halves the memory of a hub under load, for a few percent of its rate; smaller still, requests under way
-# outgrow it and pile up in the old one.
-ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=4", "/app/dist/src/main.js"]
+# outgrow it and pile up in the old one. On SIGUSR1 Node would open its debugger to every program of the node's network.
+ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "--max-semi-space-size=4", "/app/dist/src/main.js"]
 CMD ["--help"]

@@ -6,6 +6,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+// As long as nobody listens for it, Node opens its debugger on SIGUSR1, to every program of the host.
+process.on('SIGUSR1', () => {})
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tools = join(root, 'node_modules', '.bin')
 const node = join(tools, 'node')
@@ -42,7 +45,12 @@ if (!installed()) {
 
 const [job, ...args] = process.argv.slice(2)
 const jobs = {
-  main: () => run(node, [join(root, 'src', 'main.ts'), ...(args.length > 0 ? args : ['demo'])]),
+  main: () =>
+    run(node, [
+      '--disable-sigusr1',
+      join(root, 'src', 'main.ts'),
+      ...(args.length > 0 ? args : ['demo']),
+    ]),
   test: () => {
     run(join(tools, 'tap'), ['build'])
     run(join(tools, 'tap'), args)

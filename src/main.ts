@@ -1,6 +1,10 @@
 #!/usr/bin/env node
-import { runCli } from './cli/cli.ts'
 
+// Before anything else is loaded: as long as nobody listens for it, Node opens its debugger on SIGUSR1, to every program of the host.
+// With --disable-sigusr1 it does not from the first moment on.
+process.on('SIGUSR1', () => undefined)
+
+const { runCli } = await import('./cli/cli.ts')
 const code = await runCli(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),

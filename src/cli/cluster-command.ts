@@ -9,6 +9,7 @@ import {
 import { checkOptions, clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
+import { closeProcess } from './closed-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
@@ -52,6 +53,7 @@ async function runCluster(argv: readonly string[], terminal: Terminal): Promise<
   const sink = standardError()
   const log = createLog(result.config.logLevel, sink)
   process.on('exit', () => sink.flush())
+  closeProcess(log)
   for (const note of result.notes) log.warn(note)
   const code = await clusterUntilStopped(result.config, terminal, log)
   // Forced: a replica that has stopped must be gone, whatever a library still holds open.

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { followConfig } from '../config/config-follower.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
+import { closeProcess } from './closed-process.ts'
 import { keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
@@ -22,7 +23,7 @@ Runs the hub on a node. All mistakes in flags, environment and file are reported
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
 SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
 SIGUSR2 starts what stands at its path now and hands over to it, without giving up its ports.
-SIGUSR1 writes what the process is doing to a file in --root-dir.
+SIGQUIT writes what the process is doing to a file in --root-dir.
 
 ${flagHelp()}
 ${elsewhere}`,
@@ -42,6 +43,7 @@ ${elsewhere}`,
       log.fatal({ err }, 'a failure nobody handled')
       process.exit(1)
     })
+    closeProcess(log)
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))

@@ -36,13 +36,25 @@ export interface Successor {
 
 /** Starts what stands at this process's own path now, with the arguments this one was given. */
 export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-    env: environmentOfNext(sockets.map(({ name }) => name)),
-    // Passed sockets are expected from the third descriptor on.
-    stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
-  })
+  const child = spawn(
+    process.execPath,
+    [...optionsOfNext(process.execArgv), ...process.argv.slice(1)],
+    {
+      env: environmentOfNext(sockets.map(({ name }) => name)),
+      // Passed sockets are expected from the third descriptor on.
+      stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
+    },
+  )
   return new ChildSuccessor(child, sockets)
 }
+
+/** This process's own options of Node, and that it opens no debugger: a signal may come before the next process can say what it does then. */
+const optionsOfNext = (own: readonly string[]): string[] => [
+  noDebugger,
+  ...own.filter((option) => option !== noDebugger),
+]
+
+const noDebugger = '--disable-sigusr1'
 
 class ChildSuccessor implements Successor {
   readonly #child: ChildProcess

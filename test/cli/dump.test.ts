@@ -5,10 +5,11 @@ import { signal, startHubProcess } from '../kit/hub-process.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
-void t.test('on SIGUSR1 the hub writes what it is doing, and opens no debugger', async (t) => {
+void t.test('on SIGQUIT the hub writes what it is doing, and opens no debugger', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   signal(hub.pid, 'SIGUSR1')
+  signal(hub.pid, 'SIGQUIT')
   const line = (await hub.says(/^wrote what the process is doing/)) as { readonly file?: string }
   const file = line.file ?? ''
   t.match(file, `nodehub.${hub.pid}.report.json`)

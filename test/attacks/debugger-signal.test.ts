@@ -1,0 +1,187 @@
+/**
+ * SIGUSR1, on which Node opens its debugger to every program of the host. A process without keys of its own is let off nothing: whoever
+ * debugs a process runs code as its user, which is root.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { startCloud } from '../kit/hub.ts'
+import { signal, startHubProcess } from '../kit/hub-process.ts'
+
+t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+
+const project = join(import.meta.dirname, '..', '..')
+const main = join(project, 'src', 'main.ts')
+
+/** The number of SIGUSR1 in the masks of proc(5). */
+const sigusr1 = 1n << 9n
+
+const mask = (status: string, name: string): bigint =>
+  BigInt(`0x${new RegExp(`^${name}:\\s*(\\w+)$`, 'm').exec(status)?.[1] ?? '0'}`)
+
+/** Resolves as soon as SIGUSR1 does not end the process any more, as it ends any program that has not begun. */
+async function survivesSignal(pid: number): Promise<void> {
+  for (;;) {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const masks = ['SigBlk', 'SigIgn', 'SigCgt'].map((name) => mask(status, name))
+    if (/^Name:\s*(?!env)/m.test(status) && masks.some((each) => (each & sigusr1) !== 0n)) return
+    await sleep(2)
+  }
+}
+
+/** The port of Node's debugger, if the process listens there. */
+function debuggerOf(pid: number): boolean {
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).map((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]
+      } catch {
+        return undefined // closed since
+      }
+    }),
+  )
+  return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .some(
+      ([, local = '', , state, , , , , , inode]) =>
+        local.endsWith(':240D') && state === '0A' && sockets.has(inode),
+    )
+}
+
+interface Started {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly said: () => string
+}
+
+function started(t: Test, command: string, args: readonly string[]): Started {
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const child = spawn(command, args, { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const said: string[] = []
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => said.push(chunk.toString()))
+  return { child, pid: child.pid ?? 0, said: () => said.join('') }
+}
+
+/** An API server that takes connections and says nothing, and a kubeconfig for it: `nodehub cluster` waits. */
+async function silent(
+  t: Test,
+): Promise<{ readonly kubeconfig: string; readonly asked: Promise<unknown> }> {
+  const server = createServer((socket) => t.teardown(() => socket.destroy()))
+  const asked = once(server, 'connection')
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const kubeconfig = join(t.testdir({}), 'kubeconfig')
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}` } }],
+    users: [{ name: 'u', user: { token: 't' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  }
+  writeFileSync(kubeconfig, JSON.stringify(config))
+  return { kubeconfig, asked }
+}
+
+const clusterFlags = (kubeconfig: string): string[] => [
+  'cluster',
+  `--kubeconfig=${kubeconfig}`,
+  '--webhook-port=0',
+  '--ops-port=0',
+]
+
+/** As the image starts what it holds: the options of its entry point. */
+function imageOptions(): string[] {
+  const [, list = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? []
+  return (JSON.parse(list) as string[]).slice(1, -1)
+}
+
+void t.test('a process of the image opens none from its first moment on', async (t) => {
+  const { kubeconfig, asked } = await silent(t)
+  const args = [...imageOptions(), main, ...clusterFlags(kubeconfig)]
+  const { pid, child, said } = started(t, process.execPath, args)
+  await survivesSignal(pid)
+  signal(pid, 'SIGUSR1')
+  await asked
+  signal(pid, 'SIGUSR1')
+  // What comes after the signal has been answered shows that it was.
+  signal(pid, 'SIGTERM')
+  await once(child, 'close')
+  t.notMatch(said(), /debugger/i)
+  t.equal(child.exitCode, 0)
+})
+
+void t.test('one that is started without the option opens none once it runs', async (t) => {
+  const { kubeconfig, asked } = await silent(t)
+  const { pid, child, said } = started(t, process.execPath, [main, ...clusterFlags(kubeconfig)])
+  await asked
+  signal(pid, 'SIGUSR1')
+  t.notOk(debuggerOf(pid))
+  signal(pid, 'SIGTERM')
+  await once(child, 'close')
+  t.notMatch(said(), /debugger/i)
+  t.equal(child.exitCode, 0)
+})
+
+void t.test('npm start runs it with the option, and opens none itself', async (t) => {
+  const { kubeconfig, asked } = await silent(t)
+  const args = [join('bin', 'run.js'), 'main', ...clusterFlags(kubeconfig)]
+  const { pid, child, said } = started(t, process.execPath, args)
+  await asked
+  const [inner = 0] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .map(Number)
+  t.teardown(() => signal(inner, 'SIGKILL'))
+  t.ok(readFileSync(`/proc/${inner}/cmdline`, 'utf8').split('\0').includes('--disable-sigusr1'))
+  for (const each of [pid, inner]) signal(each, 'SIGUSR1')
+  signal(inner, 'SIGTERM')
+  await once(child, 'close')
+  t.equal(child.exitCode, 0)
+  t.notMatch(said(), /debugger/i)
+})
+
+void t.test('the next process opens none while it starts', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  signal(hub.pid, 'SIGUSR2')
+  const { pid: next = 0 } = await hub.says(/^the next process starts/)
+  await survivesSignal(next)
+  signal(next, 'SIGUSR1')
+  await hub.says(/^the next process serves/)
+  t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
+  t.notOk(debuggerOf(next))
+  t.ok(readFileSync(`/proc/${next}/cmdline`, 'utf8').split('\0').includes('--disable-sigusr1'))
+  t.notOk(hub.lines.some(({ msg }) => /debugger/i.test(msg)))
+})
+
+void t.test(
+  'a core dump of the hub has no memory in it, and Node reports nothing by itself',
+  async (t) => {
+    const hub = await startHubProcess(t, { upstreams: [await startCloud(t)] })
+    t.equal(readFileSync(`/proc/${hub.pid}/coredump_filter`, 'utf8').trim(), '00000000')
+  },
+)
+
+void t.test(
+  'every unit of the documents starts the hub with the option, and without core dumps',
+  (t) => {
+    for (const name of readdirSync('docs').filter((name) => name.endsWith('.md'))) {
+      const units = readFileSync(join('docs', name), 'utf8').matchAll(/```ini\n(.*?)```/gs)
+      for (const [, unit = ''] of units) {
+        if (!/^ExecStart=.*(?:main\.js|nodehub) start/m.test(unit)) continue
+        t.match(unit, /^(?:ExecStart=\S*node .*|Environment=NODE_OPTIONS=)--disable-sigusr1/m, name)
+        t.match(unit, /^LimitCORE=0$/m, name)
+      }
+    }
+    t.end()
+  },
+)
