@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import type { Logger } from 'pino'
+import { optionsOfNode } from '../config/process.ts'
 
 /** Options by which Node lets others into a process, or writes what it holds to files. Keys and tokens are in the memory of this one. */
 const revealing =
@@ -22,15 +23,10 @@ export function closeProcess(log: Logger): void {
     reportOnSignal: false,
     reportOnUncaughtException: false,
   })
-  for (const option of revealingOptions(process.execArgv, process.env['NODE_OPTIONS']))
+  for (const option of revealingOptions(optionsOfNode()))
     log.warn(`Node was started with ${option}, which can show others the hub's keys and tokens`)
 }
 
 /** Those of Node's options that reveal what a process holds, as they were given. */
-export function revealingOptions(
-  argv: readonly string[],
-  environment: string | undefined,
-): readonly string[] {
-  const given = [...argv, ...(environment ?? '').split(/\s+/)]
-  return given.filter((option) => revealing.test(option.replaceAll('_', '-').replaceAll('"', '')))
-}
+export const revealingOptions = (given: readonly string[]): readonly string[] =>
+  given.filter((option) => revealing.test(option.replaceAll('_', '-').replaceAll('"', '')))

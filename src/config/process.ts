@@ -36,3 +36,9 @@ export const whyNoSuccessor = (): string | undefined => obstacleToSuccession(pro
 /** The environment of the process that takes over, which is passed sockets of these names. */
 export const environmentOfNext = (names: readonly string[]): Environment =>
   passingOn(process.env, names, process.pid)
+
+/** The options that Node was started with, on its command line and by the environment. */
+export const optionsOfNode = (): readonly string[] => [
+  ...process.execArgv,
+  ...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/),
+]

@@ -270,7 +270,7 @@ const linkAt = (path: string): string | undefined =>
 const removeFile = (path: string): void => unless(['ENOENT'], () => unlinkSync(path))
 
 const makeFolder = (path: string, mode: number): void =>
-  unless(['EEXIST'], () => void mkdirSync(path, { mode }))
+  unless(['EEXIST'], () => mkdirSync(path, mode))
 
 /** What `act` returns; `undefined` where it fails for one of these reasons. */
 function unless<T>(codes: readonly string[], act: () => T): T | undefined {

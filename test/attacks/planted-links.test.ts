@@ -13,10 +13,10 @@ import type { Command } from '../../src/cli/command.ts'
 import { NodeFiles } from '../../src/join/node-files.ts'
 import { nodeRoot, treeOf } from '../join/node-root.ts'
 
-async function run({ run }: Command, argv: readonly string[]): Promise<string> {
+async function run(command: Command, argv: readonly string[]): Promise<string> {
   const said: string[] = []
   const say = (text: string): void => void said.push(text)
-  await run(argv, { out: say, err: say })
+  await command.run(argv, { out: say, err: say })
   return said.join('')
 }
 

@@ -3,6 +3,7 @@ import { typedCalls } from '../../src/cluster/api/typed.ts'
 import { Leadership, type Term } from '../../src/cluster/leadership.ts'
 import { onAbort } from '../../src/base/abort.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
+import { textAt } from '../../src/kube/json-at.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { Condition } from '../kit/condition.ts'
@@ -60,6 +61,8 @@ void t.test(
     t.equal(second.terms.length, 0)
     await first.leadership[Symbol.asyncDispose]()
     t.ok(first.terms[0]?.signal.aborted)
+    const left = cluster.sandbox.get(leases, 'nodehub-cluster', 'kube-system')
+    t.not(textAt(left, 'spec', 'holderIdentity'), 'a', 'it is free without waiting for its end')
     await seen.until(() => second.leads)
     const lease = cluster.sandbox.get(leases, 'nodehub-cluster', 'kube-system')
     t.match(lease?.['spec'], { holderIdentity: 'b', leaseTransitions: 1 })

@@ -4,6 +4,7 @@ import type { FilterDefinition } from '../filter.ts'
 import { checkedDefinition, isFields, shown } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
 import { whyUnusable } from './probe.ts'
+import { trustImportsOf } from './trusted-imports.ts'
 
 /** What a module may take until it has loaded; only one that waits for something takes longer. */
 const patienceMs = 10_000
@@ -78,6 +79,7 @@ async function loaded(
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>()
   using _ = after(patienceMs, () => resolve('late'))
+  trustImportsOf(file)
   try {
     const loading: Promise<Record<string, unknown>> = import(`${pathToFileURL(file).href}?${hash}`)
     loading.catch(() => undefined)

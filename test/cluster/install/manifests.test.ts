@@ -12,6 +12,12 @@ const installation: Installation = {
   podHostNetwork: false,
 }
 
+/** The texts of a list. */
+const textsAt = (value: Json | undefined, name: string): string =>
+  listAt(value, name)
+    .map((each) => textAt(each))
+    .join()
+
 /** As they are applied. */
 const printed = (more: Partial<Installation> = {}): JsonObject[] =>
   JSON.parse(JSON.stringify(clusterManifests({ ...installation, ...more }))) as JsonObject[]
@@ -79,28 +85,26 @@ void t.test('what is installed stands in an order in which it can be applied', a
 function policies(): Record<string, unknown> {
   const all = printed({ admission: 'policies' })
   const named = all.filter(({ kind }) =>
-    /^(Validating|Mutating)AdmissionPolicy$/.test(String(kind)),
+    /^(Validating|Mutating)AdmissionPolicy$/.test(textAt(kind)),
   )
   return Object.fromEntries(
     named.map((policy) => {
       const name = textAt(policy, 'metadata', 'name')
       const binding = all.find(
         ({ kind, metadata }) =>
-          kind === `${String(policy['kind'])}Binding` && textAt(metadata ?? null, 'name') === name,
+          kind === `${textAt(policy, 'kind')}Binding` && textAt(metadata ?? null, 'name') === name,
       )
       return [
         name,
         [
           textAt(policy, 'spec', 'failurePolicy'),
           listAt(policy, 'spec', 'matchConstraints', 'resourceRules')
-            .map(
-              (rule) => `${listAt(rule, 'operations').join()} ${listAt(rule, 'resources').join()}`,
-            )
+            .map((rule) => `${textsAt(rule, 'operations')} ${textsAt(rule, 'resources')}`)
             .join('; '),
           listAt(policy, 'spec', 'matchConditions')
             .map((each) => textAt(each, 'name'))
             .join(),
-          binding === undefined ? 'none' : listAt(binding, 'spec', 'validationActions').join(),
+          binding === undefined ? 'none' : textsAt(objectAt(binding, 'spec'), 'validationActions'),
           textAt(binding ?? null, 'spec', 'policyName'),
         ].join(' | '),
       ]
@@ -149,7 +153,7 @@ void t.test('each webhook is asked about what it is for, and fails as it is to',
         listAt(each, 'rules')
           .map(
             (rule) =>
-              `${listAt(rule, 'operations').join()} ${listAt(rule, 'apiGroups').join()}/${listAt(rule, 'resources').join()} ${textAt(rule, 'scope')}`,
+              `${textsAt(rule, 'operations')} ${textsAt(rule, 'apiGroups')}/${textsAt(rule, 'resources')} ${textAt(rule, 'scope')}`,
           )
           .join('; '),
         listAt(each, 'matchConditions')
@@ -298,8 +302,8 @@ void t.test(
 /** `group/resource[names]: verbs`. */
 const rights = (role: JsonObject): string[] =>
   listAt(role, 'rules').map((rule) => {
-    const names = listAt(rule, 'resourceNames').join()
-    return `${listAt(rule, 'apiGroups').join()}/${listAt(rule, 'resources').join()}${names && `[${names}]`}: ${listAt(rule, 'verbs').join(' ')}`
+    const names = textsAt(rule, 'resourceNames')
+    return `${textsAt(rule, 'apiGroups')}/${textsAt(rule, 'resources')}${names && `[${names}]`}: ${textsAt(rule, 'verbs').replaceAll(',', ' ')}`
   })
 
 void t.test('it is allowed what it needs, and nothing more', async (t) => {
@@ -337,13 +341,13 @@ void t.test('it is allowed what it needs, and nothing more', async (t) => {
       ['default', ['/events: create get patch']],
     ],
   )
-  for (const binding of printed().filter(({ kind }) => String(kind).endsWith('RoleBinding')))
+  for (const binding of printed().filter(({ kind }) => textAt(kind).endsWith('RoleBinding')))
     t.strictSame(
       [binding['roleRef'], binding['subjects']],
       [
         {
           apiGroup: 'rbac.authorization.k8s.io',
-          kind: String(binding['kind']).replace('Binding', ''),
+          kind: textAt(binding, 'kind').replace('Binding', ''),
           name: 'nodehub-cluster',
         },
         [{ kind: 'ServiceAccount', name: 'nodehub-cluster', namespace: 'nodehub-system' }],
