@@ -1,7 +1,11 @@
 import t from 'tap'
 import { pino } from 'pino'
+import { request } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
 import { giveBack } from '../../src/cluster/take-over.ts'
@@ -15,6 +19,7 @@ import {
   validatingConfigurations,
 } from '../kit/admission-kinds.ts'
 import { configMaps, nodes, secrets } from '../kit/cloud.ts'
+import { until as soon } from '../kit/cluster/until.ts'
 import { customResources, startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -153,6 +158,44 @@ void t.test('health and metrics are told', async (t) => {
   t.match(metrics, /^nodehub_cluster_leading 1$/m)
   t.match(metrics, /^nodehub_cluster_api_requests_total\{verb="get",code="200"\} \d+$/m)
   t.match(metrics, /^nodehub_cluster_certificate_end_seconds [1-9]/m)
+})
+
+void t.test('what the controller writes is counted, by kind', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
+  const { metrics } = await started(t, cluster)
+  sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
+  const counted = (kind: string) => async (): Promise<boolean> =>
+    (await metrics.exposition()).body.includes(`nodehub_cluster_writes_total{kind="${kind}"} 1\n`)
+  await soon('a node that is counted', counted('node'))
+  await soon('a pool that is counted', counted('pool'))
+})
+
+void t.test('with --client-ca it answers reviews of those who show a certificate', async (t) => {
+  const cluster = await prepared(t)
+  const authority = new CertificateAuthority('clients')
+  const clientCa = join(t.testdir({ 'ca.crt': authority.certificate }), 'ca.crt')
+  const { webhooks } = configFor(cluster)
+  const { webhookPort } = await started(t, cluster, { webhooks: { ...webhooks, clientCa } })
+  const { certificate: cert, key } = authority.issue({ commonName: 'api', usage: 'client' })
+  const asked = async (shown: object): Promise<number | undefined> => {
+    const sent = request({
+      host: '127.0.0.1',
+      port: webhookPort,
+      path: '/mutate/nodes',
+      method: 'POST',
+      rejectUnauthorized: false,
+      agent: false,
+      ...shown,
+    })
+    sent.end('{}')
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    answer.resume()
+    return answer.statusCode
+  }
+  t.equal(await asked({}), 401)
+  t.equal(await asked({ cert, key }), 400, 'it is read, and is no review')
 })
 
 const foreign = (name: string, resource: string): JsonObject => ({
