@@ -1,4 +1,5 @@
 import type { Claim, Credential, Incoming, Peer } from '../exchange/exchange.ts'
+import { impersonates } from '../exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../kube/status.ts'
 import { node, type Identity } from '../request/identity.ts'
 import { shownBy } from './bearer-token.ts'
@@ -26,21 +27,33 @@ export interface CallerRules {
 }
 
 /**
- * Finds out who is asking; throws a 401 where that cannot be told. As at an API server, a certificate wins over a token, and one that is
- * not valid counts for nothing.
+ * Finds out who is asking; throws a 401 where that cannot be told, a 403 where the caller cannot be who it says. As at an API server, a
+ * certificate wins over a token, and one that is not valid counts for nothing.
  */
 export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
   const { tls } = incoming.peer
   if (tls?.certificate && isValid(tls.certificate)) {
-    if (isNodes(tls.certificate, rules.nodeName)) return { identity: node, credential: 'node' }
+    if (isNodes(tls.certificate, rules.nodeName)) return asNode(incoming)
     throw new StatusError(forbidden(cannotBePassedOn))
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized())
   const shown = shownBy(incoming)
   if (shown) return { ...rules.claims.of(shown), credential: 'caller' }
   if (tls || !(await isNode(incoming, rules))) throw new StatusError(unauthorized())
+  return asNode(incoming)
+}
+
+/**
+ * The node. It speaks for itself alone: with its credentials an API server would check the hub's right to impersonate, not the caller's, and
+ * without the fields it would answer as the node what was asked as another.
+ */
+function asNode({ headers }: Incoming): Caller {
+  if (impersonates(headers)) throw new StatusError(forbidden(cannotImpersonate))
   return { identity: node, credential: 'node' }
 }
+
+const cannotImpersonate =
+  "impersonation is not possible with the node's credentials: use a token of your own, or a kubeconfig of your own directly against the API server"
 
 const cannotBePassedOn =
   "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"

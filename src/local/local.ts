@@ -22,8 +22,8 @@ export interface LocalFacts {
 /** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
   if (!isProven(exchange)) throw new StatusError(unauthorized())
-  // Only the cloud can say whether a caller may impersonate another; the node's own requests never do.
-  if (exchange.credential === 'caller' && impersonates(exchange.headers)) throw neverCached()
+  // Only the cloud can say whether a caller may impersonate another.
+  if (impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
   const { store } = facts
   if (!info.isResource) {

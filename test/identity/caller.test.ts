@@ -54,6 +54,28 @@ const refusal = (incoming: Incoming, rules: CallerRules): Promise<number> =>
     (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
   )
 
+void t.test(
+  'with the node’s credentials nobody is impersonated, in any case of the name',
+  async (t) => {
+    for (const field of ['Impersonate-User', 'impersonate-uid', 'IMPERSONATE-EXTRA-SCOPES']) {
+      const asked = identify(request(field, 'jane'), rules('root', 0))
+      const { status } = (await asked.then(
+        () => t.fail('it is let in'),
+        (error: unknown) => error,
+      )) as StatusError
+      t.match(status, { code: 403, reason: 'Forbidden', message: /a token of your own/ }, field)
+    }
+  },
+)
+
+void t.test(
+  'with a token of its own a caller may impersonate: the API server decides',
+  async (t) => {
+    const headers = ['Authorization', 'Bearer a', 'Impersonate-User', 'jane']
+    t.match(await identify(request(...headers), rules('root', 0)), { credential: 'caller' })
+  },
+)
+
 void t.test('without credentials, root is the node, and nobody else is', async (t) => {
   t.strictSame(await identify(request(), rules('root', 0)), {
     identity: 'node',

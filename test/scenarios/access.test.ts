@@ -234,8 +234,8 @@ function servedRows({ accepted, ended, opaque }: Tokens): readonly Row[] {
     [
       'the kubelet speaking for another',
       { ...node, headers: impersonating },
-      asNode,
-      asNodeOffline,
+      ['403 403', '403 403', '401 401'],
+      ['403 403', '403 403', '401 401'],
     ],
     ['who says whom a front proxy knows', { headers: frontProxy }, none, noneOffline],
     [

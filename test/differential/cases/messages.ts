@@ -53,7 +53,7 @@ const fields: readonly Asking[] = [
   },
   {
     ...get(one, { 'Impersonate-User': 'jane' }),
-    differs: { name: 'impersonation', code: 200 },
+    differs: { name: 'impersonation', code: 403 },
     only,
   },
   { ...get(one, { Origin: 'https://page.example' }), differs: { name: 'pages', code: 403 } },
