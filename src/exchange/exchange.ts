@@ -59,6 +59,12 @@ export interface Answered {
   readonly headers: HeaderList
 }
 
+/** A user as an API server knows it (authentication.k8s.io UserInfo). */
+export interface User {
+  readonly username: string
+  readonly uid: string
+}
+
 /** A caller's claim to an identity. Only while it holds may anything be recorded or answered from the cache under that identity. */
 export interface Claim {
   /** Whether it holds, as far as can be told without asking an API server. */
@@ -67,6 +73,12 @@ export interface Claim {
   answered(answer: Answered): void
   /** The id of the key with which the cluster has signed the token, as the token says; `undefined` where it names no service account. */
   readonly keyId: string | undefined
+  /**
+   * Finds out whether the caller is the service account that its token names: `ask` has an API server say who the token's holder is, and
+   * resolves to `undefined` where none says it. Resolves to the caller's identity, as far as it can be told then. `ask` is called once for
+   * a token where it is answered, and else not again for some time. Absent where there is nothing to find out.
+   */
+  readonly confirm?: (ask: () => Promise<User | undefined>) => Promise<Identity>
 }
 
 /** A request whose meaning and sender are known. */

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { now } from '../base/clock.ts'
-import type { Answered, Claim } from '../exchange/exchange.ts'
+import { elapsed, now } from '../base/clock.ts'
+import type { Answered, Claim, User } from '../exchange/exchange.ts'
 import { areApiServers } from '../exchange/headers.ts'
 import { nobody, tokenHolder, type Identity } from '../request/identity.ts'
 import type { Shown } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { Proofs } from './proofs.ts'
-import { readWebToken, type WebToken } from './web-token.ts'
+import { readWebToken, type NamedAccount, type WebToken } from './web-token.ts'
 
 /**
  * How many tokens, of how many characters together, are remembered with their content and the verdict on their signature: of those whose
@@ -17,11 +17,18 @@ const mostKnown = 1_024
 const mostUnproven = 128
 const charactersOfOne = 2_048
 
+/** After how long API servers are asked again who the holder of a token is, where none has said it. */
+const retryMs = 30_000
+
 interface Known {
   readonly token: WebToken | undefined
   signature: Signature
   /** The generation of the keys that `signature` was found with. */
   generation: number
+  /** While API servers are asked who the token's holder is. */
+  review?: Promise<Identity>
+  /** When they may be asked, by the clock that never goes back. */
+  reviewableAt: number
 }
 
 export interface Claimed {
@@ -32,6 +39,10 @@ export interface Claimed {
 /**
  * Whom callers claim to be by their tokens, and whether that holds. A claim holds until its token expires if the cluster signed the token
  * or, where that cannot be told, if an API server has accepted it; never again once an API server has refused it.
+ *
+ * A caller is the service account that its token names only where the cluster signed the token, or an API server has confirmed that
+ * account by name and uid. That a token is accepted says nothing of what stands in it: its holder is the holder of this token then, and
+ * of nothing that another was given.
  */
 export class Claims {
   readonly #hashKey: Uint8Array
@@ -51,12 +62,15 @@ export class Claims {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
     const known = this.#known(hash, token)
+    const account = known.token?.account
+    const isOpen = account && this.#signature(known) === 'unknown' && !this.#isConfirmed(hash)
     return {
-      identity: known.token?.account ?? tokenHolder(hash),
+      identity: this.#identity(hash, known),
       claim: {
         holds: () => this.#holds(hash, known),
         answered: (answer) => this.#heed(hash, known, answer),
-        keyId: known.token?.account && known.token.keyId,
+        keyId: account && known.token.keyId,
+        ...(isOpen && { confirm: (ask) => this.#confirm(hash, known, account, ask) }),
       },
     }
   }
@@ -72,6 +86,40 @@ export class Claims {
     return known
   }
 
+  #identity(hash: string, known: Known): Identity {
+    const account = known.token?.account
+    const isAccounts = this.#signature(known) === 'genuine' || this.#isConfirmed(hash)
+    return account && isAccounts ? account.identity : tokenHolder(hash)
+  }
+
+  #isConfirmed(hash: string): boolean {
+    return this.#proofs.of(hash) === 'confirmed'
+  }
+
+  async #confirm(
+    hash: string,
+    known: Known,
+    account: NamedAccount,
+    ask: () => Promise<User | undefined>,
+  ): Promise<Identity> {
+    if (known.review) return known.review
+    if (elapsed() < known.reviewableAt) return this.#identity(hash, known)
+    known.review = this.#review(hash, known, account, ask).finally(() => delete known.review)
+    return known.review
+  }
+
+  async #review(
+    hash: string,
+    known: Known,
+    account: NamedAccount,
+    ask: () => Promise<User | undefined>,
+  ): Promise<Identity> {
+    const user = await ask()
+    if (user?.username === account.username && user.uid === account.uid) this.#proofs.confirm(hash)
+    else known.reviewableAt = user ? Infinity : elapsed() + retryMs
+    return this.#identity(hash, known)
+  }
+
   #holds(hash: string, known: Known): boolean {
     const { expiresAt = Infinity, notBefore = 0 } = known.token ?? {}
     const verdict = this.#proofs.of(hash)
@@ -80,7 +128,7 @@ export class Claims {
     if (signature === 'forged') return false
     // With the node's clock behind, a genuine token may seem not valid yet: then an acceptance counts.
     if (signature === 'genuine' && notBefore <= now()) return true
-    return verdict === 'accepted'
+    return verdict !== undefined
   }
 
   #heed(hash: string, known: Known, answer: Answered): void {
@@ -106,7 +154,7 @@ const knownTokens = (max: number): LRUCache<string, Known> =>
     sizeCalculation: ({ token }) => 1 + (token?.signed.length ?? 0),
   })
 
-const unread = { signature: 'unknown', generation: -1 } as const
+const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const
 
 /** For a credential that an API server does not read as a token: it answers as to anybody, which proves nothing. */
 const unprovable: Claimed = {

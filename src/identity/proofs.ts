@@ -2,8 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { after } from '../base/clock.ts'
 import { KeptFile, keptEntries } from '../base/kept-file.ts'
 
-/** Whether API servers have accepted or refused a token. */
-export type Verdict = 'accepted' | 'refused'
+/**
+ * Whether API servers have accepted or refused a token; `confirmed`: accepted as that of the service account that it names. An API server
+ * may accept a token for somebody else than the token says: it can have several authenticators, and some take whatever they know.
+ */
+export type Verdict = (typeof verdicts)[number]
+
+const verdicts = ['refused', 'confirmed', 'accepted'] as const
 
 /** More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal makes an acceptance forgotten. */
 const mostTokens = 4_096
@@ -21,6 +26,7 @@ export class Proofs implements AsyncDisposable {
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = {
     accepted: new LRUCache<string, true>({ max: mostTokens }),
+    confirmed: new LRUCache<string, true>({ max: mostTokens }),
     refused: new LRUCache<string, true>({ max: mostTokens }),
   }
   #writing: Disposable | undefined
@@ -35,12 +41,15 @@ export class Proofs implements AsyncDisposable {
   }
 
   of(hash: string): Verdict | undefined {
-    if (this.#verdicts.refused.get(hash)) return 'refused'
-    return this.#verdicts.accepted.get(hash) && 'accepted'
+    return verdicts.find((verdict) => this.#verdicts[verdict].get(hash))
   }
 
   accept(hash: string): void {
-    this.#set(hash, 'accepted')
+    if (this.of(hash) !== 'confirmed') this.#set(hash, 'accepted')
+  }
+
+  confirm(hash: string): void {
+    this.#set(hash, 'confirmed')
   }
 
   /** A refusal is worth storing only where it overrules something: an earlier verdict or, with `remember`, a genuine signature. */
@@ -57,7 +66,7 @@ export class Proofs implements AsyncDisposable {
   }
 
   #entries(): readonly (readonly [hash: string, verdict: Verdict])[] {
-    return (['refused', 'accepted'] as const).flatMap((verdict) =>
+    return verdicts.flatMap((verdict) =>
       [...this.#verdicts[verdict].rkeys()].map((hash) => [hash, verdict] as const),
     )
   }
@@ -75,6 +84,4 @@ export class Proofs implements AsyncDisposable {
 }
 
 const isEntry = (entry: unknown): entry is [string, Verdict] =>
-  Array.isArray(entry) &&
-  typeof entry[0] === 'string' &&
-  (entry[1] === 'accepted' || entry[1] === 'refused')
+  Array.isArray(entry) && typeof entry[0] === 'string' && verdicts.includes(entry[1] as Verdict)

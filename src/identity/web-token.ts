@@ -1,3 +1,4 @@
+import type { User } from '../exchange/exchange.ts'
 import { isObject, type Json, type JsonObject } from '../kube/json.ts'
 import { claimsOf, momentOf } from '../kube/web-token.ts'
 import { serviceAccount, type Identity } from '../request/identity.ts'
@@ -14,7 +15,12 @@ export interface WebToken {
   readonly expiresAt: number | undefined
   readonly notBefore: number | undefined
   /** The service account that it says it speaks for. */
-  readonly account: Identity | undefined
+  readonly account: NamedAccount | undefined
+}
+
+/** A service account that a token names: as an identity here, and as the user that an API server takes its holder for. */
+export interface NamedAccount extends User {
+  readonly identity: Identity
 }
 
 /** `undefined` for a token of another kind. */
@@ -38,15 +44,16 @@ export function readWebToken(token: string): WebToken | undefined {
 }
 
 /** The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only where the subject names the same one. */
-function accountIn(claims: JsonObject): Identity | undefined {
+function accountIn(claims: JsonObject): NamedAccount | undefined {
   const own = objectOf(claims['kubernetes.io'])
   const account = objectOf(own?.['serviceaccount'])
   const [namespace, name, uid] = [own?.['namespace'], account?.['name'], account?.['uid']].map(
     textOf,
   )
   if (!namespace || !name || !uid) return undefined
-  if (claims['sub'] !== `system:serviceaccount:${namespace}:${name}`) return undefined
-  return serviceAccount({ namespace, name, uid })
+  const username = `system:serviceaccount:${namespace}:${name}`
+  if (claims['sub'] !== username) return undefined
+  return { identity: serviceAccount({ namespace, name, uid }), username, uid }
 }
 
 const objectOf = (value: Json | undefined): JsonObject | undefined =>

@@ -16,6 +16,13 @@ export interface KeyLearningOptions {
 const learnedForMs = 12 * 3_600_000
 const retryMs = 60_000
 
+/** A forwarder that heeds what answers say of their callers. */
+export interface HeedingForward {
+  readonly forward: Forward
+  /** Resolves when the keys that are being fetched are known, or could not be had; at once where none are. */
+  readonly learned: () => Promise<void>
+}
+
 /**
  * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys when they are due. It fetches them with
  * the token of a service account that an API server has just accepted: service accounts may read the keys, nodes may not
@@ -24,7 +31,8 @@ const retryMs = 60_000
 export function heedingAuthentication(
   forward: Forward,
   { keys, onLearned, onFailure }: KeyLearningOptions,
-): Forward {
+): HeedingForward {
+  let learning = Promise.resolve()
   let askableAt = 0
   let learnedUntil = 0
   const isDue = (keyId: string): boolean =>
@@ -39,14 +47,16 @@ export function heedingAuthentication(
       onFailure(error)
     }
   }
-  return async (exchange, options) => {
+  const heeding: Forward = async (exchange, options) => {
     const reply = await forward(exchange, options)
     const { claim, method, info } = exchange
     if (reply.status !== 401 || !isRelayed(info))
       claim?.answered({ method, status: reply.status, headers: reply.headers })
-    if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds()) void learn(exchange)
+    if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds())
+      learning = learn(exchange)
     return reply
   }
+  return { forward: heeding, learned: () => learning }
 }
 
 /**

@@ -7,7 +7,7 @@ import { wantsTheCloud } from './freshness.ts'
 const patienceMs = 100
 
 /** What is asked of the cloud here. */
-interface Judged {
+export interface Judged {
   readonly online: boolean | undefined
   settled(): Promise<void>
 }

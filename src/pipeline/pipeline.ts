@@ -4,6 +4,7 @@ import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Forward } from '../remote/forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
+import { withConfirmedAccount } from './confirmed-account.ts'
 import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnforeseen } from './failures.ts'
@@ -53,8 +54,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
-  const heeded = heedingAuthentication(parts.dispatch.forward, parts.learning)
-  const forward = weighed(heeded, memory)
+  const heeding = heedingAuthentication(parts.dispatch.forward, parts.learning)
+  const forward = weighed(heeding.forward, memory)
   return stack<Incoming, WireReply>()
     .through(withLastResort(parts.onUnforeseen, refused)) // outermost: turns what no other layer caught into a Status in JSON
     .through(withOwnHost(parts.ownHosts)) // refuses a foreign Host or Origin before anything of the request is believed
@@ -68,6 +69,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withRescue(parts.onUnforeseen)) // turns failures into a Status in that form
     .through(withInFlightLimit(seats, onShed)) // sheds by priority level, before anything is queued
     .through(memory.shedding) // sheds before memory runs out
+    .through(withConfirmedAccount(heeding, parts.dispatch)) // before anything is recorded or looked up: who asks is part of the key
     .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
     .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
     .through(withInputs(parts.learn)) // has asked for what filters need before they look

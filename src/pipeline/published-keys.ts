@@ -24,7 +24,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   const giveUp = new AbortController()
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
   using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
-  const { headers, body: _body, ...rest } = exchange
+  const { headers, body: _body, content: _content, ...rest } = exchange
   const asked: Exchange = {
     ...rest,
     method: 'GET',

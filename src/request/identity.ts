@@ -2,8 +2,8 @@ declare const brand: unique symbol
 
 /**
  * Who a caller is; part of every key of the store. `node`: the hub's own certificate answers for it; `account:...`: a service account,
- * whatever token it has at the moment; `token:<keyed hash>`: a bearer token that tells nothing of itself, of which only the hash is
- * kept; `shared`: nobody but the hub.
+ * whatever token it has at the moment; `token:<keyed hash>`: the holder of one bearer token, of which only the hash is kept and whose
+ * account, if it names one, nothing has confirmed; `shared`: nobody but the hub.
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 

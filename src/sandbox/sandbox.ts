@@ -78,6 +78,8 @@ export interface Sandbox extends AsyncDisposable {
   /** A bearer token for a user. */
   token(user: User | string): string
   revoke(token: string): void
+  /** Takes whoever shows this token for a user, whatever stands in the token: as an authenticator that is a webhook may. */
+  accept(token: string, user: User): void
 
   create(gvr: GVR, object: JsonObject): KubeObject
   /** Overwrites whatever version there is. */
@@ -189,6 +191,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     token: (user) => tokens.issue(typeof user === 'string' ? { name: user, groups: [] } : user),
     revoke: (token) => tokens.revoke(token),
+    accept: (token, user) => tokens.accept(token, user),
     create(gvr, object) {
       const kind = kindOf(gvr)
       return registry.create(kind, namespaceOf(kind, object), object, { dryRun: false })

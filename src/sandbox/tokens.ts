@@ -47,11 +47,16 @@ export class Tokens {
   /** A token for any user, that tells nothing of itself, as bootstrap and static tokens do. */
   issue(user: User): string {
     const token = randomBytes(24).toString('base64url')
-    this.#opaque.set(token, user)
+    this.accept(token, user)
     return token
   }
 
-  /** Takes a token of `issue` back. */
+  /** Takes this token for that of a user, whatever stands in it. */
+  accept(token: string, user: User): void {
+    this.#opaque.set(token, user)
+  }
+
+  /** Takes a token of `issue` or `accept` back. */
   revoke(token: string): void {
     this.#opaque.delete(token)
   }

@@ -2,12 +2,15 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
+import type { User } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { Claims } from '../../src/identity/claims.ts'
 import { ClusterKeys, type PublishedKeys } from '../../src/identity/cluster-keys.ts'
 import { Proofs } from '../../src/identity/proofs.ts'
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+
+const reader: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
 
 const account = (name = 'reader', uid = 'u-1') => ({
   apiVersion: 'v1',
@@ -46,17 +49,93 @@ function hub(t: Teardown, folder: string) {
         status,
         headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
       }),
+    /** Resolves to the identity after an API server has said who the token's holder is. */
+    confirm: (token: string, user: User | undefined) => of(token).claim.confirm?.(async () => user),
     stop: () => proofs[Symbol.asyncDispose](),
   }
 }
 
 void t.test('tokens of one service account are one identity, others are others', async (t) => {
-  const { of } = hub(t, t.testdir())
+  const { of, keys } = hub(t, t.testdir())
   const tokens = new Tokens()
+  await keys.learn(published(tokens))
   const first = of(tokenOf(tokens)).identity
   t.equal(of(tokenOf(tokens)).identity, first)
   t.not(of(tokenOf(tokens, 3600, [], 'u-2')).identity, first, 'made again under its name')
   t.not(of('opaque').identity, of('other').identity)
+})
+
+void t.test(
+  'what a token says nobody has signed makes its holder no service account',
+  async (t) => {
+    const { of, answered } = hub(t, t.testdir())
+    const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
+    for (const token of [one, other]) answered(token, 200)
+    t.match(of(one).identity, /^token:/)
+    t.not(of(one).identity, of(other).identity)
+  },
+)
+
+void t.test('an API server that knows the account makes its tokens one identity', async (t) => {
+  const folder = t.testdir()
+  const before = hub(t, folder)
+  const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
+  for (const token of [one, other]) {
+    before.answered(token, 201)
+    t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
+    before.answered(token, 200)
+    t.match(before.of(token).identity, /^account:/)
+  }
+  await before.stop()
+  const after = hub(t, folder)
+  t.match(after.of(one).identity, /^account:/, 'after a restart, too')
+  t.equal(after.holds(one), true)
+  after.answered(one, 401)
+  t.match(after.of(one).identity, /^token:/, 'until one refuses it')
+})
+
+void t.test('whom an API server takes for another is the holder of that token alone', async (t) => {
+  for (const user of [
+    { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
+    { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
+    { username: 'oidc:reader', uid: '' },
+  ]) {
+    const { of, answered, confirm } = hub(t, t.testdir())
+    const token = tokenOf(new Tokens())
+    answered(token, 201)
+    t.match(await confirm(token, user), /^token:/, user.username)
+    t.match(of(token).identity, /^token:/)
+    t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
+  }
+})
+
+void t.test(
+  'who holds a token is asked once by all who wait, and later where none said it',
+  async (t) => {
+    const { of, confirm } = hub(t, t.testdir())
+    const token = tokenOf(new Tokens())
+    let asked = 0
+    const { promise, resolve } = Promise.withResolvers<typeof reader>()
+    const ask = (): typeof promise => {
+      asked++
+      return promise
+    }
+    const waiting = [of(token), of(token)].map(async ({ claim }) => claim.confirm?.(ask))
+    resolve(reader)
+    for (const identity of await Promise.all(waiting)) t.match(identity, /^account:/)
+    t.equal(asked, 1)
+    const silent = tokenOf(new Tokens())
+    t.match(await confirm(silent, undefined), /^token:/)
+    t.match(await confirm(silent, reader), /^token:/, 'not with each request')
+  },
+)
+
+void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
+  const { of, keys } = hub(t, t.testdir())
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  t.equal(of(tokenOf(tokens)).claim.confirm, undefined)
+  t.equal(of('opaque').claim.confirm, undefined, 'nor where no account is named')
 })
 
 void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
@@ -65,7 +144,7 @@ void t.test('a claim that contradicts itself is not one to be a service account'
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
   const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
   const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
-  t.match(of(`${write(good)}.c2ln`).identity, /^account:a\/b\/c$/)
+  t.ok(of(`${write(good)}.c2ln`).claim.confirm)
   for (const claims of [
     { ...good, sub: 'system:serviceaccount:a:other' },
     { ...good, sub: 'system:node:edge-1' },
@@ -75,7 +154,7 @@ void t.test('a claim that contradicts itself is not one to be a service account'
     [good],
     null as unknown as object,
   ])
-    t.match(of(`${write(claims)}.c2ln`).identity, /^token:/, JSON.stringify(claims))
+    t.notOk(of(`${write(claims)}.c2ln`).claim.confirm, JSON.stringify(claims))
 })
 
 void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {

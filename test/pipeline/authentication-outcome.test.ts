@@ -38,7 +38,7 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     wake?.()
   }
   const keys = new ClusterKeys(join(folder, 'keys.json'))
-  const forward = heedingAuthentication(
+  const { forward } = heedingAuthentication(
     async (exchange) => {
       asked.push(exchange)
       return answers[exchange.url] ?? answer('{}')

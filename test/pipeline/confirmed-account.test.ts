@@ -1,0 +1,128 @@
+import t from 'tap'
+import type { BytesReply, Claim, Exchange, User } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { withConfirmedAccount } from '../../src/pipeline/confirmed-account.ts'
+import { tokenHolder } from '../../src/request/identity.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+
+const answer = (status: number, body = '{}', audited = true): BytesReply => ({
+  kind: 'bytes',
+  from: 'cloud',
+  status,
+  headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
+  source: (sink) => {
+    if (sink.write(Buffer.from(body))) sink.end()
+    return () => undefined
+  },
+})
+
+const user: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
+const saying = (userInfo: object): string => JSON.stringify({ status: { userInfo } })
+const stable = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+const beta = '/apis/authentication.k8s.io/v1beta1/selfsubjectreviews'
+
+/** Sends a request through the layer; API servers answer reviews with what `answers` says of their paths. */
+async function send(
+  answers: Readonly<Record<string, BytesReply>>,
+  { online = true, upgrade = false, isOpen = true, learned = () => Promise.resolve() } = {},
+) {
+  const asked: Exchange[] = []
+  const said: (User | undefined)[] = []
+  const claim: Claim = {
+    holds: () => true,
+    answered: () => undefined,
+    keyId: 'a-key',
+    ...(isOpen && {
+      confirm: async (ask) => {
+        said.push(await ask())
+        return tokenHolder('confirmed')
+      },
+    }),
+  }
+  const heeding = {
+    forward: async (exchange: Exchange): Promise<BytesReply> => {
+      asked.push(exchange)
+      return answers[exchange.url] ?? answer(404)
+    },
+    learned,
+  }
+  const cloud = { online, settled: () => Promise.resolve() }
+  const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
+  const exchange: Exchange = {
+    ...exchangeOf('/api/v1/pods', { headers }),
+    identity: tokenHolder('unconfirmed'),
+    credential: 'caller',
+    claim,
+    upgrade,
+  }
+  let passed: Exchange | undefined
+  const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })
+  await layer(async (next) => {
+    passed = next
+    return answer(200)
+  })(exchange)
+  return { asked, said, identity: passed?.identity }
+}
+
+void t.test('the caller is found out before its request goes on', async (t) => {
+  const { asked, said, identity } = await send({ [stable]: answer(201, saying(user)) })
+  t.strictSame(said, [user])
+  t.equal(identity, tokenHolder('confirmed'))
+  const [review, ...more] = asked
+  t.strictSame(more, [])
+  t.equal(review?.method, 'POST')
+  t.equal(review?.credential, 'caller')
+  t.equal(review?.headers.get('authorization'), 'Bearer a.b.c')
+  t.notOk(review?.headers.get('impersonate-user'), 'whose the token is, not whom it speaks for')
+  t.match(JSON.parse(String(review?.content)), {
+    kind: 'SelfSubjectReview',
+    apiVersion: 'authentication.k8s.io/v1',
+  })
+})
+
+void t.test('an API server that has it as a beta is asked for that', async (t) => {
+  const { asked, said } = await send({ [beta]: answer(201, saying(user)) })
+  t.strictSame(said, [user])
+  t.strictSame(
+    asked.map(({ url }) => url),
+    [stable, beta],
+  )
+})
+
+void t.test(
+  'where it is not to be had, the keys that are being fetched are waited for',
+  async (t) => {
+    for (const answers of [{}, { [stable]: answer(403) }]) {
+      let learned = false
+      const { said } = await send(answers, {
+        learned: async () => {
+          learned = true
+        },
+      })
+      t.strictSame(said, [undefined])
+      t.equal(learned, true)
+    }
+  },
+)
+
+void t.test('nothing but the answer of an API server says who it is', async (t) => {
+  for (const reply of [
+    answer(401),
+    answer(500),
+    answer(201, 'no JSON'),
+    answer(201, 'null'),
+    answer(201, saying(user), false),
+    answer(201, ' '.repeat(1024 * 1024)),
+  ])
+    t.strictSame((await send({ [stable]: reply })).said, [undefined])
+  const nameless = await send({ [stable]: answer(201, '{"status":{}}') })
+  t.strictSame(nameless.said, [{ username: '', uid: '' }])
+})
+
+void t.test('nobody is asked offline, for an upgrade, or where it is known', async (t) => {
+  for (const circumstances of [{ online: false }, { upgrade: true }, { isOpen: false }]) {
+    const { asked, identity } = await send({}, circumstances)
+    t.strictSame(asked, [])
+    t.equal(identity, tokenHolder('unconfirmed'))
+  }
+})
