@@ -164,16 +164,35 @@ export interface Begun {
  * on, not whose it is nor in which form.
  */
 export class Pages {
-  readonly #waiting = new Map<string, Begun & { readonly since: number }>()
+  readonly #waiting = new Map<
+    string,
+    Begun & { readonly identity: string; readonly since: number }
+  >()
 
   put(key: CollectionKey, token: string, begun: Begun): void {
     const place = placeOf(key, token)
     this.#drop(place)
-    this.#waiting.set(place, { ...begun, since: now() })
-    for (const [oldest, { since }] of this.#waiting) {
-      if (this.#waiting.size <= waitingLists && now() - since < waitingMs) break
+    this.#waiting.set(place, { ...begun, identity: key.audience.identity, since: now() })
+    for (const [oldest, waiting] of this.#waiting) {
+      if (now() - waiting.since < waitingMs) break
       this.#drop(oldest)
     }
+    if (this.#waiting.size > waitingLists) this.#drop(this.#oldestOfMost())
+  }
+
+  /** So that a caller which begins many lists takes nothing from others. */
+  #oldestOfMost(): string {
+    const byIdentity = new Map<string, string[]>()
+    for (const [place, { identity }] of this.#waiting) {
+      const places = byIdentity.get(identity)
+      if (places) places.push(place)
+      else byIdentity.set(identity, [place])
+    }
+    const [first = []] = byIdentity
+      .values()
+      .toArray()
+      .toSorted((a, b) => b.length - a.length)
+    return first[0] ?? ''
   }
 
   take(key: CollectionKey, token: string): Begun | undefined {

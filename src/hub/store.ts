@@ -41,8 +41,15 @@ export const storeOf = (
       }
       log.error({ err, kind }, 'the store failed')
     },
-    onEvicted: (counts) => {
+    onEvicted: (counts, identity) => {
       for (const [kind, count] of counts) metrics.storeEvicted.add({ kind }, count)
+      if (identity !== undefined) {
+        log.warn(
+          { identity, evicted: counts.get('quota'), maxBytes: cacheMaxBytes },
+          'a caller fills the cache: what it used longest ago went, and nothing of others',
+        )
+        return
+      }
       log.warn(
         { evicted: Object.fromEntries(counts), maxBytes: cacheMaxBytes },
         'the cache is near its size: what is least needed went',

@@ -200,7 +200,7 @@ export const metricTable = {
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to.',
+    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to; and quota, of a caller that had more than its share.',
     labels: ['kind'],
   },
   storeSetAside: {

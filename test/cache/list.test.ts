@@ -77,6 +77,19 @@ void t.test('so many lists may wait, and the oldest makes room', async (t) => {
   )
 })
 
+void t.test('a caller that begins many lists displaces its own only', async (t) => {
+  const pages = new Pages()
+  const identity = 'token:x' as typeof pods.audience.identity
+  const ofOther = { ...pods, audience: { ...pods.audience, identity } }
+  const replacement = staged()
+  pages.put(ofOther, 'next', { replacement, asked })
+  const waiting = Array.from({ length: 70 }, staged)
+  for (const [i, replacement] of waiting.entries())
+    pages.put(pods, `next-${i}`, { replacement, asked })
+  t.equal(pages.take(ofOther, 'next')?.replacement, replacement)
+  t.equal(waiting.filter((each) => each.dropped()).length, 7)
+})
+
 void t.test('a list whose next page nobody asks for is let go', async (t) => {
   mock.timers.enable({ apis: ['Date'] })
   t.teardown(() => mock.timers.reset())

@@ -189,6 +189,8 @@ export interface Asked {
 /** One step of making room. */
 export interface Evict {
   readonly kind: 'evict'
+  /** Of what this identity has, which is more than its quota; absent: of what is least needed. */
+  readonly of?: string
   /** Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too. Absent: none of it. */
   readonly needed?: readonly string[]
 }
@@ -235,6 +237,8 @@ export interface Done {
   readonly unreferenced: number
   /** The database takes nearly as much as it may. */
   readonly isNearFull: boolean
+  /** Identities that have more than their quota. */
+  readonly beyondQuota: readonly string[]
 }
 
 export interface WriterOptions {

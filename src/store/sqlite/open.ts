@@ -9,6 +9,7 @@ import { Taken } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { emptyReads, openReadsAlone } from './open-reads.ts'
 import { file, Place, type Begun } from './place.ts'
+import { quotaBytes } from './quotas.ts'
 import type { Reads } from './reads.ts'
 import type { OnEvicted } from './room.ts'
 import { Seal } from './seal.ts'
@@ -79,6 +80,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
     first,
     path,
     diskWork: writing.diskWork,
+    stagedBytes: quotaBytes(maxBytes ?? Infinity),
     crashed,
     reads: reads ?? emptyReads(seal),
     readAlone: first instanceof StoreFailure ? readAlone : undefined,

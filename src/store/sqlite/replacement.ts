@@ -12,8 +12,10 @@ import {
   type Entry,
 } from './collection-state.ts'
 import { pack, type Flip, type Operation } from './messages.ts'
+import { rowBytes } from './quotas.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
+import type { Staging } from './staging.ts'
 import { isAtLeast, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -24,6 +26,7 @@ export interface ReplacementParts {
   readonly state: CollectionState
   readonly queue: WriteQueue
   readonly reads: Reads
+  readonly staging: Staging
   /** Tells this list from others that are being staged. */
   readonly replacement: number
   /** Told of every write that was not taken. */
@@ -38,6 +41,7 @@ export class StagedReplacement implements Replacement {
   readonly #state: CollectionState
   readonly #queue: WriteQueue
   readonly #reads: Reads
+  readonly #staging: Staging
   readonly #replacement: number
   readonly #missed: (failure: StoreFailure) => void
   readonly #generation: number
@@ -47,13 +51,15 @@ export class StagedReplacement implements Replacement {
   readonly #meanwhile = new Map<string, Change>()
   #replacedAt = ''
   #stages = 0
+  #stagedBytes = 0
   #failure: StoreFailure | undefined
   #over = false
 
-  constructor({ state, queue, reads, replacement, missed }: ReplacementParts) {
+  constructor({ state, queue, reads, staging, replacement, missed }: ReplacementParts) {
     this.#state = state
     this.#queue = queue
     this.#reads = reads
+    this.#staging = staging
     this.#replacement = replacement
     this.#missed = missed
     state.witnesses.add(this)
@@ -235,9 +241,19 @@ export class StagedReplacement implements Replacement {
   #end(): void {
     this.#over = true
     this.#state.witnesses.delete(this)
+    this.#staging.remove(this.#identity, this.#stagedBytes)
+    this.#stagedBytes = 0
   }
 
+  get #identity(): string {
+    return this.#state.address.scope[0]
+  }
+
+  /** Throws a `StoreFailure` where there is too much of it. */
   #stage(objects: readonly ApiObject[], bytes: number): void {
+    const weight = bytes + objects.length * rowBytes
+    this.#staging.add(this.#identity, weight)
+    this.#stagedBytes += weight
     this.#stages += 1
     const operation: Operation = {
       kind: 'stage',

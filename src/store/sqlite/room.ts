@@ -1,11 +1,11 @@
 import { elapsed } from '../../base/clock.ts'
 import { placeNameOf, type TellNeeded } from '../needed.ts'
 import type { EvictedKind, Step } from './eviction.ts'
-import type { CollectionAddress } from './messages.ts'
+import type { CollectionAddress, Evict } from './messages.ts'
 import type { Write } from './write-queue.ts'
 
-/** How many objects and documents went of each kind to make room for others. */
-export type OnEvicted = (counts: ReadonlyMap<EvictedKind, number>) => void
+/** How many objects and documents went of each kind to make room for others; `of`: the identity that had more than its quota. */
+export type OnEvicted = (counts: ReadonlyMap<EvictedKind, number>, of?: string) => void
 
 /** Until it is tried again where nothing was left that may go: it costs a look at every commit else. */
 const restMs = 10_000
@@ -22,11 +22,13 @@ export interface RoomParts {
   readonly needed: TellNeeded
 }
 
-/** Makes room in a database that is nearly full, a step at a time, each before what waits to be written and in a commit of its own. */
+/** Makes room in a database that is nearly full, or that an identity fills, a step at a time, each before what waits to be written and in a commit of its own. */
 export class Room {
   readonly #parts: RoomParts
   #isMaking = false
   #notBefore = 0
+  /** Identities of whose own room is made. */
+  readonly #beyondQuota = new Set<string>()
 
   constructor(parts: RoomParts) {
     this.#parts = parts
@@ -41,12 +43,34 @@ export class Room {
       .finally(() => (this.#isMaking = false))
   }
 
+  /** To be called after each commit that leaves an identity with more than its quota. */
+  isBeyondQuota(identity: string): void {
+    if (this.#beyondQuota.has(identity)) return
+    this.#beyondQuota.add(identity)
+    void this.#makeOf(identity)
+      .catch(() => undefined)
+      .finally(() => this.#beyondQuota.delete(identity))
+  }
+
+  async #makeOf(identity: string): Promise<void> {
+    const counts = new Map<EvictedKind, number>()
+    try {
+      for (let steps = 0, more = true; more && steps < mostSteps; steps += 1) {
+        const step = await this.#step(() => ({ kind: 'evict', of: identity }))
+        more = step.more
+        if (step.evicted) counts.set('quota', (counts.get('quota') ?? 0) + step.evicted.count)
+      }
+    } finally {
+      if (counts.size > 0) this.#parts.onEvicted(counts, identity)
+    }
+  }
+
   async #make(): Promise<void> {
     const counts = new Map<EvictedKind, number>()
     try {
       let last = false
       for (let steps = 0, more = true; more && steps < mostSteps; steps += 1) {
-        const step = await this.#step(last)
+        const step = await this.#step(() => this.#least(last))
         more = step.more || (step.exhausted === true && !last)
         last ||= step.exhausted === true
         if (step.evicted) {
@@ -62,13 +86,15 @@ export class Room {
   }
 
   /** `last`: what pods that are gone have left may go, too. What is needed is asked for when nothing can be written in between. */
-  async #step(last: boolean): Promise<Step> {
+  #least(last: boolean): Evict {
+    const needed = last ? this.#parts.needed()?.map(placeNameOf) : undefined
+    return { kind: 'evict', ...(needed && { needed }) }
+  }
+
+  async #step(operation: () => Evict): Promise<Step> {
     let made: Step = { more: false }
     await this.#parts.push({
-      operation: () => {
-        const needed = last ? this.#parts.needed()?.map(placeNameOf) : undefined
-        return { kind: 'evict', ...(needed && { needed }) }
-      },
+      operation,
       bytes: 0,
       alone: 'first',
       stepped: (step) => {

@@ -32,12 +32,15 @@ import type { Confirmation } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { RecordedFor } from './recorded-for.ts'
 import { StagedReplacement } from './replacement.ts'
+import { Staging } from './staging.ts'
 import { Sweep } from './sweep.ts'
 import { View } from './view.ts'
 import { Writing, type WritingParts } from './writing.ts'
 
 export interface Parts extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections'> {
   readonly diskWork: SharedDiskWork
+  /** Bytes that lists on their way may have staged for one identity. */
+  readonly stagedBytes: number
   /** What is stored may not be on the disk yet. */
   readonly crashed: boolean
 }
@@ -53,6 +56,7 @@ export class SqliteStore implements ObjectStore {
   readonly #history: History
   readonly #recordedFor: RecordedFor
   readonly #sweep: Sweep
+  readonly #staging: Staging
   #replacements = 0
   /** Not committed yet: until then what is stored does not tell what a put has to write. */
   #forgetting = 0
@@ -69,6 +73,7 @@ export class SqliteStore implements ObjectStore {
     const bodies = new Bodies(connection, damage)
     this.#connection = connection
     this.#collections = collections
+    this.#staging = new Staging(parts.stagedBytes)
     this.#writing = writing
     this.#damage = damage
     this.#view = new View({ collections, damage, bodies, snapshots })
@@ -182,6 +187,7 @@ export class SqliteStore implements ObjectStore {
       state,
       queue: this.#writing.queue,
       reads: this.#connection.reads,
+      staging: this.#staging,
       replacement: this.#replacements,
       missed: (failure) => this.#writing.settled(failure, state),
     })

@@ -26,6 +26,13 @@ export interface Write {
 /** Told of what has been committed together: how many bytes of objects and documents. Not of the store's own housekeeping. */
 export type OnCommitted = (bytes: number) => void
 
+export interface RoomHooks {
+  /** After a commit that left the database near to what it may take. */
+  readonly onNearFull: () => void
+  /** After a commit that left an identity with more than its quota. */
+  readonly onBeyondQuota: (identity: string) => void
+}
+
 interface Waiting extends Write {
   readonly done: PromiseWithResolvers<Displaced | undefined>
 }
@@ -38,8 +45,7 @@ export class WriteQueue {
   #worker: Worker | undefined
   readonly #snapshots: Snapshots
   readonly #onCommitted: OnCommitted
-  /** After a commit that left the database near to what it may take. */
-  readonly #onNearFull: () => void
+  readonly #hooks: RoomHooks
   readonly #waiting: Waiting[] = []
   #committing: (Waiting & { readonly kind: Operation['kind'] })[] = []
   #scheduled = false
@@ -50,9 +56,9 @@ export class WriteQueue {
   #closed = false
 
   /** Refuses all until there is a writer. */
-  constructor(snapshots: Snapshots, onCommitted: OnCommitted, onNearFull: () => void) {
+  constructor(snapshots: Snapshots, onCommitted: OnCommitted, hooks: RoomHooks) {
     this.#onCommitted = onCommitted
-    this.#onNearFull = onNearFull
+    this.#hooks = hooks
     this.#snapshots = snapshots
   }
 
@@ -137,7 +143,7 @@ export class WriteQueue {
     this.#worker?.postMessage(group, operations.flatMap(buffersOf))
   }
 
-  #answered({ outcomes, group, unreferenced, isNearFull }: Done): void {
+  #answered({ outcomes, group, unreferenced, isNearFull, beyondQuota }: Done): void {
     const committed = this.#committing
     this.#committing = []
     this.#worker?.unref()
@@ -151,7 +157,8 @@ export class WriteQueue {
       if (outcome?.ok) this.#settle(write, undefined, outcome.displaced)
       else this.#settle(write, new StoreFailure(outcome?.message, { cause: outcome }))
     })
-    if (isNearFull) this.#onNearFull()
+    if (isNearFull) this.#hooks.onNearFull()
+    for (const identity of beyondQuota) this.#hooks.onBeyondQuota(identity)
     this.#send()
     this.#rest()
   }

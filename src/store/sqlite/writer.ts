@@ -85,7 +85,22 @@ class Writer {
       outcomes = operations.map((operation) => this.#alone(operation, failed))
     }
     const { unreferenced } = this.#objects
-    return { outcomes, group: this.#group, unreferenced, isNearFull: this.#writes.isNearFull }
+    return {
+      outcomes,
+      group: this.#group,
+      unreferenced,
+      isNearFull: this.#writes.isNearFull,
+      beyondQuota: this.#beyondQuota(),
+    }
+  }
+
+  #beyondQuota(): readonly string[] {
+    try {
+      return this.#writes.beyondQuota()
+    } catch {
+      // What cannot be read cannot be measured: the next write says what is wrong.
+      return []
+    }
   }
 
   /** The disk may be full: room kept for later is given back first. */
@@ -128,7 +143,7 @@ class Writer {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): Outcome => {
         if (operation.kind === 'evict')
-          return { ok: true, step: this.#writes.evict(operation.needed) }
+          return { ok: true, step: this.#writes.evict(operation) }
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })

@@ -18,6 +18,7 @@ import {
   type Quarantine,
 } from './messages.ts'
 import type { Objects } from './objects.ts'
+import { Quotas, written } from './quotas.ts'
 import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
@@ -29,6 +30,7 @@ export class Writes {
   readonly #events: Events
   readonly #idle: IdleAudiences
   readonly #eviction: Eviction
+  readonly #quotas: Quotas
   readonly #setDocument: Statement
 
   constructor(db: DatabaseSync, objects: Objects, maxBytes: number) {
@@ -36,7 +38,8 @@ export class Writes {
     this.#lists = new Lists(this.#tables)
     this.#events = new Events(this.#tables)
     this.#idle = new IdleAudiences(db, objects, this.#tables.rings)
-    this.#eviction = new Eviction(db, objects, this.#tables.rings, maxBytes)
+    this.#quotas = new Quotas(db, maxBytes)
+    this.#eviction = new Eviction(db, objects, this.#tables.rings, this.#quotas, maxBytes)
     this.#setDocument = prepare(
       db,
       `INSERT INTO document (identity, url, accept, content_type, checksum, body, confirmed_at)
@@ -49,17 +52,26 @@ export class Writes {
   /** The transaction that ran did nothing. */
   rolledBack(): void {
     this.#tables.rings.forget()
+    this.#quotas.rolledBack()
+    this.#eviction.rolledBack()
   }
 
   get isNearFull(): boolean {
     return this.#eviction.isNear
   }
 
-  evict(needed?: readonly string[]): Step {
-    return this.#eviction.step(needed)
+  /** Identities that have more than their quota, of those that were written for since this was last called. */
+  beyondQuota(): string[] {
+    return this.#quotas.beyond()
+  }
+
+  evict({ of, needed }: Evict): Step {
+    return of === undefined ? this.#eviction.step(needed) : this.#eviction.stepOf(of)
   }
 
   carryOut(operation: Exclude<Operation, Evict>): Displaced | undefined {
+    this.#quotas.wrote(operation)
+    this.#eviction.wrote(written(operation))
     if (operation.kind === 'apply') return this.#events.apply(operation)
     this.#carryOut(operation)
     return undefined

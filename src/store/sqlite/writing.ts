@@ -49,7 +49,10 @@ export class Writing implements AsyncDisposable {
       onEvicted: parts.onEvicted,
       needed: parts.needed,
     })
-    this.queue = new WriteQueue(snapshots, parts.onCommitted, () => room.isScarce())
+    this.queue = new WriteQueue(snapshots, parts.onCommitted, {
+      onNearFull: () => room.isScarce(),
+      onBeyondQuota: (identity) => room.isBeyondQuota(identity),
+    })
     this.#recovery = new Recovery((trial) => this.queue.push(trial), parts.onRecovered)
     this.#writer = new WriterThread<Begun>(first, () => place.begin(), {
       onEnded: (failure) => this.#ended(failure),

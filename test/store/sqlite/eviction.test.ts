@@ -351,3 +351,41 @@ void t.test(
     t.strictSame(listed(store, of.console), ['a at 1'])
   },
 )
+
+void t.test('of a kind the heaviest caller gives first, until it is none', async (t) => {
+  await using store = await open(t.testdir(), { maxBytes })
+  const ofToken = (hash: string): Audience => ({ identity: tokenHolder(hash), form: json })
+  const sizes = { heavy: 40, light: 2, lighter: 1 }
+  const hashes = Object.keys(sizes) as (keyof typeof sizes)[]
+  const keys = hashes.flatMap((hash) =>
+    Array.from({ length: sizes[hash] }, (_, at) =>
+      keyOf(`of-${hash}-${at}`, { audience: ofToken(hash) }),
+    ),
+  )
+  // What the heaviest has is the newest, and of each caller objects and lists.
+  for (const key of keys.toReversed()) {
+    const held = object(key.name, 1, { bytes: Buffer.alloc(12_000) })
+    await store.put(key, pod, held)
+    const { audience, name } = key
+    const list = collection({ audience, fieldSelector: `metadata.name=${name}` })
+    await replace(store, list, head(5), [held])
+  }
+  const objects = (hash: string): number =>
+    keys
+      .filter(({ name }) => name.startsWith(`of-${hash}-`))
+      .filter((key) => store.names(key.audience, key.gvr).some(({ name }) => name === key.name))
+      .length
+  const lists = (hash: string): number =>
+    keys
+      .filter(({ name }) => name.startsWith(`of-${hash}-`))
+      .filter(({ audience, name }) =>
+        store.list(collection({ audience, fieldSelector: `metadata.name=${name}` })),
+      ).length
+  let from = 1_000
+  for (; lists('heavy') === 40; from += 100) if (!(await grow(store, 50_000, from))) break
+  t.strictSame([objects('light'), objects('lighter')], [0, 0], 'single objects went before')
+  t.strictSame([lists('light'), lists('lighter')], [2, 1])
+  for (; lists('light') === 2; from += 100) if (!(await grow(store, 20_000, from))) break
+  t.ok(lists('heavy') <= 2, `${lists('heavy')} of the heaviest were left`)
+  t.equal(lists('lighter'), 1)
+})

@@ -1,0 +1,34 @@
+import { StoreFailure } from '../store.ts'
+import { hasQuota } from './quotas.ts'
+
+/**
+ * What lists on their way have staged for each identity. Nothing of it can go to make room, and a caller that
+ * reads many lists slowly is not to fill the store with them.
+ */
+export class Staging {
+  readonly #most: number
+  readonly #bytes = new Map<string, number>()
+
+  /** Of one identity. */
+  constructor(mostBytes: number) {
+    this.#most = mostBytes
+  }
+
+  /** Throws a `StoreFailure` where the identity has staged too much. */
+  add(identity: string, bytes: number): void {
+    const staged = (this.#bytes.get(identity) ?? 0) + bytes
+    if (hasQuota(identity) && staged > this.#most) {
+      throw new StoreFailure(
+        `lists on their way for ${identity} take more than ${this.#most} bytes`,
+      )
+    }
+    this.#bytes.set(identity, staged)
+  }
+
+  /** They have become members, or were given up. */
+  remove(identity: string, bytes: number): void {
+    const left = (this.#bytes.get(identity) ?? 0) - bytes
+    if (left > 0) this.#bytes.set(identity, left)
+    else this.#bytes.delete(identity)
+  }
+}

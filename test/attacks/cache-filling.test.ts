@@ -1,0 +1,126 @@
+import t, { type Test } from 'tap'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Client } from '../kit/client.ts'
+import { configMaps, pod, pods, podsOfNode, secrets, startCloud } from '../kit/cloud.ts'
+import { startTestHub, type TestHub } from '../kit/hub.ts'
+
+const megabyte = 1 << 20
+const maxBytes = 16 * megabyte
+const namespace = 'default'
+const pathOf = (name: string): string => `/api/v1/namespaces/default/configmaps/${name}`
+
+const fileOf = ({ config }: TestHub): string => join(config.cachePath, 'objects.db')
+
+/**
+ * A cluster with some megabytes of ConfigMaps in it, and a hub with a small cache. The node has read what
+ * it boots with, and a program with a token of its own what it lives on; both are asked again offline.
+ */
+async function start(t: Test) {
+  const cloud = await startCloud(t, {
+    authorizer: ({ user, resource }) => user.name !== 'stranger' || resource === undefined,
+  })
+  for (let at = 0; at < 60; at += 1) {
+    cloud.sandbox.create(configMaps, {
+      metadata: { name: `large-${at}`, namespace, labels: { n: String(at % 3) } },
+      data: { of: String(at).repeat(60_000) },
+    })
+  }
+  cloud.sandbox.create(pods, pod('of-the-node'))
+  cloud.sandbox.create(secrets, { metadata: { name: 'of-the-node', namespace } })
+  cloud.sandbox.create(configMaps, { metadata: { name: 'of-the-network', namespace } })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--cache-components=*', '--cache-max-bytes=16Mi'],
+  })
+  await hub.online()
+  const holder = (name: string): Client => hub.as(name, { token: cloud.sandbox.token(name) })
+  const kubelet = hub.as('kubelet')
+  const network = holder('network')
+  const whole: readonly (readonly [Client, string])[] = [
+    [kubelet, podsOfNode],
+    [kubelet, '/api/v1/namespaces/default/secrets/of-the-node'],
+    [kubelet, '/apis'],
+    [kubelet, pathOf('of-the-network')],
+    [network, pathOf('of-the-network')],
+    [network, '/api/v1/namespaces/default/pods'],
+    [network, '/openapi/v2'],
+    [network, '/version'],
+  ]
+  for (const [client, path] of whole) t.equal((await client.get(path)).status, 200, path)
+  return {
+    hub,
+    holder,
+    /** What the node and the other program read is given offline, and nothing of it went. */
+    othersAreWhole: async (): Promise<void> => {
+      for (const kind of ['passing', 'idle', 'document', 'object', 'collection', 'gone'])
+        t.equal(await hub.metric(`nodehub_store_evicted_total{kind="${kind}"}`), 0, kind)
+      await cloud.unplug()
+      await hub.offline()
+      for (const [client, path] of whole) t.equal((await client.get(path)).status, 200, path)
+      t.equal(await hub.metric('nodehub_store_failures_total'), 0)
+    },
+    /** Rows of a table of the cache. */
+    rows: (table: string): number => {
+      using db = new DatabaseSync(fileOf(hub), { readOnly: true })
+      return Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
+    },
+  }
+}
+
+/** All of them, a few at a time; resolves to their codes. */
+async function getAll(client: Client, paths: readonly string[]): Promise<ReadonlySet<number>> {
+  const codes = new Set<number>()
+  for (let at = 0; at < paths.length; at += 8) {
+    const answers = paths.slice(at, at + 8).map((path) => client.get(path))
+    for (const { status } of await Promise.all(answers)) codes.add(status)
+  }
+  return codes
+}
+
+const numbered = (count: number, text: (at: number) => string): string[] =>
+  Array.from({ length: count }, (_, at) => text(at))
+
+void t.test('a caller without any right cannot fill the cache with documents', async (t) => {
+  const { holder, othersAreWhole, rows } = await start(t)
+  const stranger = holder('stranger')
+  t.equal((await stranger.get(pathOf('large-1'))).status, 403)
+  const before = rows('document')
+  const hashes = numbered(100, (at) => `/openapi/v2?hash=${at}&timeout=${at}s`)
+  t.strictSame(await getAll(stranger, hashes), new Set([200]))
+  t.equal(rows('document'), before + 1, 'whatever hash it writes')
+  for (let at = 0; at < 50; at += 1) {
+    const accept = `application/json;v=${at}, */*;q=0.${at}`
+    t.equal((await stranger.but({ accept }).get('/openapi/v2')).status, 200)
+  }
+  t.equal(rows('document'), before + 1, 'whatever it accepts')
+  await getAll(stranger, ['/%6fpenapi/v2', '/openapi/%76%32', '/api%73', '/openapi/v2/'])
+  t.equal(rows('document'), before + 1, 'and however it spells the path')
+  await othersAreWhole()
+})
+
+void t.test('a caller with one right to list cannot fill the cache', async (t) => {
+  const { hub, holder, othersAreWhole, rows } = await start(t)
+  const reader = holder('reader')
+  const list = '/api/v1/namespaces/default/configmaps'
+  const before = rows('collection')
+  const long = `${list}?labelSelector=n%20in%20(${numbered(8_000, (at) => `v${at}`).join()})`
+  t.equal((await reader.get(long)).status, 200)
+  t.equal(rows('collection'), before, 'a selector of 42 KB is passed on, and not recorded')
+  const selectors = numbered(6, (at) => `${list}?labelSelector=n%20in%20(0,x${at})`)
+  t.strictSame(await getAll(reader, selectors), new Set([200]))
+  const objects = numbered(60, (at) => pathOf(`large-${at}`))
+  t.strictSame(await getAll(reader, objects), new Set([200]))
+  const names = numbered(80, (at) => `${list}?fieldSelector=metadata.name%3Dnot-there-${at}`)
+  t.strictSame(await getAll(reader, names), new Set([200]))
+  const table = 'application/json;as=Table;g=meta.k8s.io'
+  for (let at = 0; at < 5; at += 1) {
+    const accept = `${table};v=v${at + 2},${table};v=v1`
+    t.equal((await reader.but({ accept }).get(list)).status, 200)
+  }
+  t.ok((await hub.metric('nodehub_store_evicted_total{kind="quota"}')) > 0)
+  t.ok(statSync(fileOf(hub)).size < maxBytes)
+  t.ok(hub.lines.some((line) => line.includes('a caller fills the cache')))
+  await othersAreWhole()
+})
