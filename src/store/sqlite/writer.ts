@@ -19,14 +19,24 @@ import { Writes } from './writes.ts'
  */
 
 /**
- * Bytes of the log beyond which a checkpoint is due at once, and those worth one when nothing else is to be done. The longer it waits,
- * the more often a page has been written again meanwhile, which then is copied only once.
+ * Bytes of the log at which it is copied into the database and begun anew, and those worth copying when nothing else is to be done. The
+ * longer it waits, the more often a page has been written again meanwhile, which then is copied only once.
  */
 const checkpointBytes = 16 << 20
 const idleCheckpointBytes = 4 << 20
+/**
+ * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they are waited for, and no new ones
+ * come to the log when all of it is copied. What another process reads for longer is waited for again after so many bytes more.
+ */
+const readersMs = 500
+const retryBytes = 4 << 20
 const idleAfter = 2000
+/** How long a lock of another connection is waited for otherwise. */
+const busyMs = 2000
 /** Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to write. */
 const pageSize = 2048
+/** A page in the log, with its head. */
+const frameBytes = pageSize + 24
 
 /** SQLite's codes for a file that is no database, or not a whole one. */
 const unusable = new Set([1, 11, 26])
@@ -38,8 +48,10 @@ class Writer {
   readonly #writes: Writes
   readonly #lateSync: LateSync
   readonly #changes: Statement
+  readonly #log: Statement
   #group = 0
-  #logged = 0
+  /** Bytes of the log at which it is tried again to begin it anew. */
+  #retryAt = 0
   #durable = true
   /**
    * The log may have holes that nothing tells of: what Linux could not write when it was asked to sync, it takes for written from then on
@@ -53,11 +65,12 @@ class Writer {
   constructor({ path, sealingKey, maxBytes, diskWork, syncWithinMs }: WriterOptions) {
     this.#disk = new DiskMeter(diskWork, pageSize)
     this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
-    this.#db = new DatabaseSync(path, { timeout: 2000 })
+    this.#db = new DatabaseSync(path, { timeout: busyMs })
+    // What is deleted is overwritten where that writes no more: ON writes twice the bytes that are deleted.
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
        PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
-       PRAGMA cache_size = -2000`,
+       PRAGMA cache_size = -2000; PRAGMA secure_delete = FAST`,
     )
     const seal = new Seal(sealingKey)
     this.resealed = this.#disk.opening(() => {
@@ -70,6 +83,7 @@ class Writer {
     this.#objects = new Objects(this.#db, seal)
     this.#writes = new Writes(this.#db, this.#objects, maxBytes ?? Infinity)
     this.#changes = prepare(this.#db, 'SELECT total_changes()')
+    this.#log = prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)')
     this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
     if (this.#doubtful) this.#lateSync.committed()
   }
@@ -142,13 +156,11 @@ class Writer {
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): Outcome => {
-        if (operation.kind === 'evict')
-          return { ok: true, step: this.#writes.evict(operation) }
+        if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict(operation) }
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })
     })
-    this.#logged += operations.reduce((sum, operation) => sum + weigh(operation), 0)
     return outcomes
   }
 
@@ -185,17 +197,38 @@ class Writer {
 
   /** To be called when the answer has been sent. */
   settle(): void {
-    if (this.#logged >= checkpointBytes) this.#checkpoint('PASSIVE')
-    else if (this.#logged >= idleCheckpointBytes) {
+    const { size, waiting } = this.#logged()
+    if (size < checkpointBytes) this.#retryAt = 0
+    if (size >= Math.max(checkpointBytes, this.#retryAt) && waiting > 0) this.#beginAnewIfFree()
+    else if (waiting >= idleCheckpointBytes) {
       this.#idle = after(idleAfter, () => this.#checkpoint('PASSIVE'))
     }
   }
 
-  #checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
+  /** Bytes of the log, and of those that are not in the database yet. */
+  #logged(): { readonly size: number; readonly waiting: number } {
+    try {
+      const [, frames, copied] = this.#log.get() ?? []
+      const size = Number(frames) * frameBytes
+      return { size, waiting: size - Number(copied) * frameBytes }
+    } catch {
+      // What cannot be read now is looked at after the next write.
+      return { size: 0, waiting: 0 }
+    }
+  }
+
+  #beginAnewIfFree(): void {
+    this.#db.exec(`PRAGMA busy_timeout = ${readersMs}`)
+    this.#checkpoint('RESTART')
+    this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
+    const { size, waiting } = this.#logged()
+    this.#retryAt = waiting > 0 ? size + retryBytes : 0
+  }
+
+  #checkpoint(mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE'): void {
     try {
       this.#setDurable(true)
       this.#disk.checkpoint(() => this.#db.exec(`PRAGMA wal_checkpoint(${mode})`))
-      this.#logged = 0
     } catch (cause) {
       // The log still has everything; the next one tries again.
       this.#doubtful ||= isOfDisk(cause)
@@ -221,7 +254,6 @@ class Writer {
     this.#disk.checkpoint(() => (isRead = checkpoint.get()?.['busy'] !== 0))
     if (isRead) throw new Error('the log is being read and cannot be begun anew')
     this.#doubtful = false
-    this.#logged = 0
     this.#lateSync.synced()
   }
 
@@ -232,34 +264,6 @@ class Writer {
     this.#checkpoint('TRUNCATE')
     this.#db.close()
     this.#disk.close()
-  }
-}
-
-/** Pages of tables and indexes that an operation touches, in bytes. */
-const logged = 5 * pageSize
-
-/** About what an operation adds to the log: its bytes, and the pages of tables and indexes it touches. */
-function weigh(operation: Operation): number {
-  switch (operation.kind) {
-    case 'stage':
-    case 'apply':
-    case 'put':
-      return logged + operation.objects.bytes.byteLength
-    case 'document':
-      return logged + operation.body.byteLength
-    case 'flip':
-    case 'discard':
-    case 'forget':
-    case 'quarantine':
-    case 'disown':
-    case 'age':
-    case 'used':
-    case 'forget-audience':
-    case 'asked':
-    case 'evict':
-      return logged
-    case 'trial':
-      return logged + operation.bytes
   }
 }
 
