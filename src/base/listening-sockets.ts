@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { isIPv4, SocketAddress } from 'node:net'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { inodeIn, listening, socketsIn } from './socket-table.ts'
 
 /** Where a socket listens. */
@@ -15,7 +15,7 @@ export interface ListeningSocket extends ListenAddress {
 }
 
 /** A process that has a socket open. */
-export interface SocketHolder {
+interface SocketHolder {
   readonly pid: number
   /** The file it runs; where that may not be read, the name the process gives itself. */
   readonly program: string
@@ -34,23 +34,41 @@ export function listeningSockets(): readonly ListeningSocket[] {
 }
 
 /** The sockets that keep another one from listening at `place`; the one at the very address first. */
-export function socketsAt(place: ListenAddress): readonly ListeningSocket[] {
+export function socketsAt(
+  place: ListenAddress,
+  among = listeningSockets(),
+): readonly ListeningSocket[] {
   const wanted = canonical(place.address)
-  return listeningSockets()
+  return among
     .filter(({ port, address }) => port === place.port && overlap(address, wanted))
     .toSorted((a, b) => Number(b.address === wanted) - Number(a.address === wanted))
 }
 
 /**
- * The process with the lowest number that has a socket open; `undefined` where none is seen: it may be another user's while this process
- * is not root's, or outside the container.
+ * The process with the lowest number that has a socket open, one of the socket's own user if there is any; `undefined` where none is seen:
+ * it may be another user's while this process is not root's, or outside the container.
  */
-export function holderOf(inode: string): SocketHolder | undefined {
-  for (const pid of pids()) {
-    if (openSockets(pid).includes(inode)) return { pid, program: programOf(pid) }
-  }
-  return undefined
+function holderOf({ uid, inode }: ListeningSocket): SocketHolder | undefined {
+  // Its user's processes first: to look through all of a busy node takes long.
+  const { theirs = [], others = [] } = Object.groupBy(pids(), (pid) =>
+    ownerOf(pid) === uid ? 'theirs' : 'others',
+  )
+  const pid = [...theirs, ...others].find((each) => holds(each, inode))
+  return pid === undefined ? undefined : { pid, program: programOf(pid) }
 }
+
+/** Who listens, in words for an operator. Names come from the program itself, and are quoted. */
+export function listenerShown(socket: ListeningSocket): string {
+  const holder = holderOf(socket)
+  const who = holder
+    ? `${JSON.stringify(holder.program)} (process ${holder.pid}, uid ${socket.uid})`
+    : `a process of uid ${socket.uid} that is not seen from here (inode ${socket.inode})`
+  return `${who} listens at ${inBrackets(socket)}`
+}
+
+/** As in a URL. */
+export const inBrackets = ({ address, port }: ListenAddress): string =>
+  `${isIPv6(address) ? `[${address}]` : address}:${port}`
 
 /** An address in its canonical spelling; the zone of a link-local one stays. */
 export function canonical(address: string): string {
@@ -93,13 +111,16 @@ function pids(): readonly number[] {
   }
 }
 
-/** The inodes of a process's sockets; none where it has ended, or may not be looked at. */
-function openSockets(pid: number): readonly string[] {
+const ownerOf = (pid: number): number | undefined =>
+  statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
+
+/** Whether a process has the socket open; not so where it has ended, or may not be looked at. */
+function holds(pid: number, inode: string): boolean {
   const folder = `/proc/${pid}/fd`
   try {
-    return readdirSync(folder).flatMap((fd) => inodeIn(linkAt(`${folder}/${fd}`) ?? '') ?? [])
+    return readdirSync(folder).some((fd) => inodeIn(linkAt(`${folder}/${fd}`) ?? '') === inode)
   } catch {
-    return []
+    return false
   }
 }
 

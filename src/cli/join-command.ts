@@ -17,6 +17,8 @@ import { UnreadableFlags } from '../join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
+import { usualPorts, type HubPorts } from '../join/static-pod.ts'
+import { takenPorts } from '../join/taken-ports.ts'
 import {
   commandFlag,
   helpOfFlags,
@@ -28,8 +30,6 @@ import { refuse, type Command, type ExitCode, type Terminal } from './command.ts
 import { absolutePath, nodeNameFlag, placeFlags, wrongTogether } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
-
-const usualPort = 10268
 
 /** What the static pod can read. */
 const mounted: ValueType<string> = {
@@ -97,10 +97,20 @@ export const joinFlags = {
     default: '/etc/kubernetes/manifests',
     help: 'Where the kubelet looks for static pods.',
   }),
+  'proxy-port': commandFlag({
+    type: port,
+    default: usualPorts.proxy,
+    help: "Of the hub's plain proxy.",
+  }),
   'proxy-secure-port': commandFlag({
     type: port,
-    default: usualPort,
-    help: 'Of the hub.',
+    default: usualPorts.secure,
+    help: "Of the hub's TLS proxy.",
+  }),
+  'serve-port': commandFlag({
+    type: port,
+    default: usualPorts.ops,
+    help: "Of the hub's health and metrics.",
   }),
   'certificate-authority': commandFlag({
     type: optional(absolutePath),
@@ -197,7 +207,16 @@ async function joined(
       )
     }
   }
+  const taken = values.root === '/' ? takenPorts(portsOf(values)) : undefined
+  if (taken && taken.byOthers.length > 0) {
+    throw new CannotJoin(
+      `${taken.byOthers.join(', ')}: a hub could not start there, and clients would not reach it`,
+    )
+  }
   const plan = planJoin(files, settingsOf(values, { files, api, nodePool, hostNetwork }))
+  if (taken && plan.isFirst) {
+    for (const by of taken.byRoot) terminal.err(`note: ${by}: the hub starts once that has ended\n`)
+  }
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
   for (const note of shadowedBy(files)) terminal.err(`note: ${note}\n`)
   const network = runtimeNetwork(files)
@@ -212,7 +231,7 @@ async function joined(
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })
-  return restarted(values, terminal)
+  return restarted(values, terminal, files)
 }
 
 async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
@@ -232,6 +251,16 @@ interface Found {
   readonly hostNetwork: boolean
 }
 
+const portsOf = (values: Values): HubPorts => ({
+  proxy: values['proxy-port'],
+  secure: values['proxy-secure-port'],
+  ops: values['serve-port'],
+})
+
+/** The file of who vouches for the hub. */
+const authorityOf = (values: Values): string =>
+  values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`
+
 function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found): JoinSettings {
   const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
   const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined
@@ -247,13 +276,11 @@ function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found
       nodeName: values['node-name'],
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
-      ...(values['proxy-secure-port'] !== usualPort && {
-        securePort: values['proxy-secure-port'],
-      }),
+      ports: portsOf(values),
     },
     kubelet: {
       port: values['proxy-secure-port'],
-      certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,
+      certificateAuthority: authorityOf(values),
       clientCertificate: certificate,
       clientKey: values['client-key'] ?? ownKey ?? certificate,
     },
@@ -316,16 +343,16 @@ async function labelled(
 
 /** As long as an image that has to be pulled over a thin link may take. */
 const patienceMs = 300_000
-const opsPort = 10267
 
-async function restarted({ restart }: Values, terminal: Terminal): Promise<ExitCode> {
-  if (!restart) {
+async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {
+  if (!values.restart) {
     terminal.out(
       'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
     )
     return 0
   }
-  if (!(await hubIsReady(opsPort, patienceMs))) {
+  const ca = files.text(authorityOf(values))
+  if (!(await hubIsReady({ ports: portsOf(values), ca }, patienceMs))) {
     terminal.err(
       'nodehub join: the hub is not ready, and the kubelet was not restarted: crictl ps -a; crictl logs\n',
     )

@@ -14,12 +14,13 @@ import {
   serverAddress,
 } from '../config/value.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubelet-kubeconfig.ts'
-import { staticPod } from '../join/static-pod.ts'
+import { hubArgs, staticPod, usualPorts, type HubStart } from '../join/static-pod.ts'
+import { systemdUnits, unitNames } from '../join/systemd-units.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
 
-const parts = ['static-pod', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const
+const parts = ['static-pod', 'systemd', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const
 
 const admissions = ['webhooks', 'policies'] as const
 
@@ -39,7 +40,10 @@ const flags = {
   namespace: { type: 'string' },
   'root-dir': { type: 'string', default: '/var/lib/nodehub' },
   kubeconfig: { type: 'string' },
-  'proxy-secure-port': { type: 'string', default: '10268' },
+  'proxy-port': { type: 'string', default: String(usualPorts.proxy) },
+  'proxy-secure-port': { type: 'string', default: String(usualPorts.secure) },
+  'serve-port': { type: 'string', default: String(usualPorts.ops) },
+  unit: { type: 'string' },
   'certificate-authority': { type: 'string' },
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
@@ -54,9 +58,11 @@ const flags = {
 
 /** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|kubeconfig|rbac|configmap|cluster [FLAG...]
+  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
+  systemd      the hub on a node as units of systemd, which holds its listening sockets while it is
+               down: each to be written to the file that stands above it, or alone with --unit
   kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has, once
                the hub has run on the node and made its certificate authority there
   rbac         what nodes must be allowed besides what Kubernetes allows them: once per cluster,
@@ -67,11 +73,11 @@ export const manifests: Command = {
                which serves it and looks after nodes: once per cluster
 
   --server-addr https://HOST:PORT,...
-        API servers; required for static-pod.
+        API servers; required for static-pod and systemd.
   --image IMAGE
         The hub's image. Default: nodehub:${ownVersion()}.
   --node-name NAME
-        Default: what the kubelet calls the node.
+        Default: what the kubelet calls the node; for systemd, the host's name.
   --kubeconfig FILE
         The hub's credentials, under /etc/kubernetes. Default: the kubelet's own certificate.
   --root-dir FOLDER
@@ -79,8 +85,10 @@ export const manifests: Command = {
   --namespace NAME
         Of the static pod and the ConfigMap, for rbac too. Default: kube-system. Of the cluster's
         side: nodehub-system.
-  --proxy-secure-port PORT
-        Of the hub, for kubeconfig. Default: 10268.
+  --proxy-port PORT, --proxy-secure-port PORT, --serve-port PORT
+        Of the hub. Defaults: 10261, 10268, 10267.
+  --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
+        Only that one, for systemd.
   --certificate-authority FILE
         Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
   --client-certificate FILE
@@ -164,6 +172,12 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   if (values.part === 'static-pod' && values['server-addr'] === undefined) {
     mistakes.push('--server-addr is required for the static pod')
   }
+  if (values.part === 'systemd' && values['server-addr'] === undefined) {
+    mistakes.push('--server-addr is required for the units')
+  }
+  if (values.unit !== undefined && !unitNames.some((name) => name === values.unit)) {
+    mistakes.push(`--unit must be one of ${unitNames.join(', ')}`)
+  }
   if (!admissions.some((admission) => admission === values.admission)) {
     mistakes.push(`--admission must be one of ${admissions.join(', ')}`)
   }
@@ -171,7 +185,9 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['server-addr', atLeastOne(listOf(serverAddress))],
     ['node-name', objectName],
     ['namespace', objectName],
+    ['proxy-port', port],
     ['proxy-secure-port', port],
+    ['serve-port', port],
     ['pool-scope-resources', listOf(resource)],
     ['api-server-cidrs', atLeastOne(listOf(cidr))],
     ['ops-cidrs', atLeastOne(listOf(cidr))],
@@ -198,14 +214,13 @@ function manifest(part: Part, values: FlagValues): string {
     case 'static-pod':
       return yaml(
         staticPod({
+          ...startOf(values, namespace),
           image: values.image ?? `nodehub:${ownVersion()}`,
-          serverAddresses: values['server-addr'] ?? '',
           nodeName: values['node-name'],
-          namespace,
-          rootDir: values['root-dir'] ?? '/var/lib/nodehub',
-          kubeconfig: values.kubeconfig,
         }),
       )
+    case 'systemd':
+      return units(values, namespace)
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
@@ -229,6 +244,31 @@ function manifest(part: Part, values: FlagValues): string {
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
+}
+
+const startOf = (values: FlagValues, namespace: string): HubStart => ({
+  serverAddresses: values['server-addr'] ?? '',
+  namespace,
+  rootDir: values['root-dir'] ?? '/var/lib/nodehub',
+  kubeconfig: values.kubeconfig,
+  ports: {
+    proxy: Number(values['proxy-port']),
+    secure: Number(values['proxy-secure-port']),
+    ops: Number(values['serve-port']),
+  },
+})
+
+/** As `systemctl cat` prints units: each under its file. */
+function units(values: FlagValues, namespace: string): string {
+  const start = startOf(values, namespace)
+  const texts = systemdUnits({
+    args: hubArgs(start),
+    ports: start.ports,
+    nodeName: values['node-name'],
+  })
+  const only = unitNames.find((name) => name === values.unit)
+  if (only !== undefined) return texts[only]
+  return unitNames.map((name) => `# /etc/systemd/system/${name}\n${texts[name]}`).join('\n')
 }
 
 function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {

@@ -23,16 +23,17 @@ export interface ProcessIds {
 export function passedSockets(
   env: Environment,
   { pid, ppid }: ProcessIds,
-  listeningAt: (fd: number) => PassedSocket['at'] = listeningSocket,
+  listeningAt?: (fd: number) => PassedSocket['at'],
 ): readonly PassedSocket[] {
   const ours = env['LISTEN_PID'] === String(pid) || isSuccessor(env, { pid, ppid })
   const count = Number(env['LISTEN_FDS'] ?? 0)
   if (!ours || !(count >= 1 && count <= most)) return []
   const names = env['LISTEN_FDNAMES']?.split(':') ?? []
+  const find = listeningAt ?? ownListeningSockets()
   return Array.from({ length: count }, (_, i) => ({
     fd: first + i,
     name: names[i] ?? '',
-    at: listeningAt(first + i),
+    at: find(first + i),
   }))
 }
 
@@ -69,9 +70,11 @@ export function obstacleToSuccession(
     : undefined
 }
 
-/** Where a socket of this process listens: Node itself tells only of sockets it has taken over. */
-function listeningSocket(fd: number): PassedSocket['at'] {
-  const inode = inodeOf(fd)
-  const found = listeningSockets().find((socket) => socket.inode === inode)
-  return found && { address: found.address, port: found.port }
+/** Tells where sockets of this process listen: Node itself tells only of those it has taken over. The kernel's table is read once. */
+function ownListeningSockets(): (fd: number) => PassedSocket['at'] {
+  const sockets = new Map(listeningSockets().map((socket) => [socket.inode, socket]))
+  return (fd) => {
+    const found = sockets.get(inodeOf(fd) ?? '')
+    return found && { address: found.address, port: found.port }
+  }
 }

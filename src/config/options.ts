@@ -129,7 +129,7 @@ export const options = {
   'bind-address': option({
     type: is.address,
     group: 'Listeners',
-    help: 'Where health, readiness and metrics are served.',
+    help: 'Where health, readiness and metrics are served; 127.0.0.1 and ::1 stand for both of them.',
     default: '127.0.0.1',
   }),
   'serve-port': option({
@@ -141,7 +141,7 @@ export const options = {
   'bind-proxy-address': option({
     type: is.address,
     group: 'Listeners',
-    help: 'Where the node speaks to the hub.',
+    help: 'Where the node speaks to the hub; 127.0.0.1 and ::1 stand for both of them.',
     default: '127.0.0.1',
   }),
   'proxy-port': option({
@@ -159,7 +159,7 @@ export const options = {
   'plain-proxy': option({
     type: is.optional(is.boolean),
     group: 'Listeners',
-    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses whoever calls unless it is asked for here.',
+    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses every caller unless it is asked for here. The port is held in any case.',
     default: undefined,
     defaultShown: 'true, but for host-network nodes and --host-network-propagation',
   }),

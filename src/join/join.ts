@@ -39,6 +39,8 @@ export interface Change {
 
 export interface JoinPlan {
   readonly changes: readonly Change[]
+  /** Whether the node has not joined yet. */
+  readonly isFirst: boolean
   /** What an operator should know, a sentence each. */
   readonly notes: readonly string[]
   readonly record: JoinRecord
@@ -105,6 +107,7 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
   const folders = targets.flatMap(({ path }) => files.missingAbove(path))
   return {
     changes,
+    isFirst: existing === undefined,
     notes,
     originals,
     record: {

@@ -1,9 +1,21 @@
-/** What differs from node to node in the hub's static pod. */
-export interface StaticPodOptions {
-  readonly image: string
+import { options } from '../config/options.ts'
+
+/** The ports of a hub. */
+export interface HubPorts {
+  readonly proxy: number
+  readonly secure: number
+  readonly ops: number
+}
+
+export const usualPorts: HubPorts = {
+  proxy: options['proxy-port'].default,
+  secure: options['proxy-secure-port'].default,
+  ops: options['serve-port'].default,
+}
+
+/** How the hub of a node is started. */
+export interface HubStart {
   readonly serverAddresses: string
-  /** Absent: what the kubelet calls the node. */
-  readonly nodeName: string | undefined
   readonly namespace: string
   readonly rootDir: string
   /** A kubeconfig under /etc/kubernetes; absent: the kubelet's own certificate. */
@@ -12,18 +24,28 @@ export interface StaticPodOptions {
   readonly nodePool?: string
   /** Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy stays closed then. */
   readonly hostNetwork?: boolean
-  /** Of the TLS proxy; absent: the usual one. */
-  readonly securePort?: number
+  readonly ports: HubPorts
 }
 
-const opsPort = 10267
+/** What differs from node to node in the hub's static pod. */
+export interface StaticPodOptions extends HubStart {
+  readonly image: string
+  /** Absent: what the kubelet calls the node. */
+  readonly nodeName: string | undefined
+}
 
 /**
  * The hub as a static pod on the node's network: the kubelet runs it before it can reach any API server, which is how it comes to
  * reach one. Matches the image of the Dockerfile, whose entry point is `nodehub`.
  */
-export function staticPod(options: StaticPodOptions): object {
-  const { image, namespace, rootDir } = options
+export function staticPod(pod: StaticPodOptions): object {
+  const { image, namespace, rootDir, ports } = pod
+  const probe = (path: string): object => ({
+    // Over plain HTTP, and without credentials: what is asked here is no secret.
+    httpGet: { host: '127.0.0.1', port: ports.ops, path, scheme: 'HTTP' },
+    periodSeconds: 10,
+    timeoutSeconds: 5,
+  })
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -49,8 +71,8 @@ export function staticPod(options: StaticPodOptions): object {
           name: 'nodehub',
           image,
           imagePullPolicy: 'IfNotPresent',
-          args: argsOf(options),
-          env: [nodeNameVariable(options.nodeName)],
+          args: hubArgs(pod),
+          env: [nodeNameVariable(pod.nodeName)],
           livenessProbe: { ...probe('/livez'), initialDelaySeconds: 10, failureThreshold: 6 },
           readinessProbe: { ...probe('/readyz'), failureThreshold: 3 },
           resources: {
@@ -58,11 +80,12 @@ export function staticPod(options: StaticPodOptions): object {
             limits: { memory: '512Mi' },
           },
           securityContext: {
-            // Root: the kubelet's certificates are root's alone. Nothing more than that of root is needed.
+            // Root: the kubelet's certificates are root's alone. More than that of root only ports that the node keeps for root need
+            // (net.ipv4.ip_unprivileged_port_start).
             runAsUser: 0,
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,
-            capabilities: { drop: ['ALL'] },
+            capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
           },
           volumeMounts: [
             { name: 'state', mountPath: rootDir },
@@ -80,7 +103,8 @@ export function staticPod(options: StaticPodOptions): object {
   }
 }
 
-function argsOf(options: StaticPodOptions): string[] {
+/** The arguments of `nodehub` that start the hub. */
+export function hubArgs(start: HubStart): string[] {
   const {
     serverAddresses,
     namespace,
@@ -88,8 +112,8 @@ function argsOf(options: StaticPodOptions): string[] {
     kubeconfig,
     nodePool,
     hostNetwork = false,
-    securePort,
-  } = options
+    ports,
+  } = start
   return [
     'start',
     `--server-addr=${serverAddresses}`,
@@ -98,7 +122,9 @@ function argsOf(options: StaticPodOptions): string[] {
     kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
-    ...(securePort === undefined ? [] : [`--proxy-secure-port=${securePort}`]),
+    ...(ports.proxy === usualPorts.proxy ? [] : [`--proxy-port=${ports.proxy}`]),
+    ...(ports.secure === usualPorts.secure ? [] : [`--proxy-secure-port=${ports.secure}`]),
+    ...(ports.ops === usualPorts.ops ? [] : [`--serve-port=${ports.ops}`]),
   ]
 }
 
@@ -106,9 +132,3 @@ const nodeNameVariable = (nodeName: string | undefined): object =>
   nodeName === undefined
     ? { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }
     : { name: 'NODE_NAME', value: nodeName }
-
-const probe = (path: string): object => ({
-  httpGet: { host: '127.0.0.1', port: opsPort, path, scheme: 'HTTP' },
-  periodSeconds: 10,
-  timeoutSeconds: 5,
-})

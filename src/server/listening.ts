@@ -1,5 +1,10 @@
-import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
-import { holderOf, socketsAt, type ListenAddress } from '../base/listening-sockets.ts'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import {
+  inBrackets,
+  listenerShown,
+  socketsAt,
+  type ListenAddress,
+} from '../base/listening-sockets.ts'
 
 /** Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this process as a file descriptor. */
 export type Place =
@@ -69,24 +74,15 @@ function takenBy({ host, port, setBy }: Extract<Place, { host: string }>): strin
   if (!found) {
     return `is taken, and no socket that listens there is seen: a program has bound it without listening${otherPort}`
   }
-  const { uid, inode } = found
-  const holder = holderOf(inode)
-  const who = holder
-    ? `${JSON.stringify(holder.program)} (process ${holder.pid}, uid ${uid})`
-    : `a process of uid ${uid} that is not seen from here (inode ${inode})`
   const strange =
-    uid === process.getuid?.() ? '' : ', and reads what clients of this program send there'
-  return `is taken: ${who} listens at ${inBrackets(found)}${strange}${otherPort}`
+    found.uid === process.getuid?.() ? '' : ', and reads what clients of this program send there'
+  return `is taken: ${listenerShown(found)}${strange}${otherPort}`
 }
 
 const shown = (place: Place): string =>
   'fd' in place
     ? `the socket passed as file descriptor ${place.fd}`
     : inBrackets({ address: place.host, port: place.port })
-
-/** As in a URL. */
-export const inBrackets = ({ address, port }: ListenAddress): string =>
-  `${isIPv6(address) ? `[${address}]` : address}:${port}`
 
 /** How many ports are tried where any will do, and another program has the one that was drawn at a further place. */
 const draws = 20

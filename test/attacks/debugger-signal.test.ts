@@ -9,6 +9,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { manifests } from '../../src/cli/manifests.ts'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
 
@@ -172,16 +173,24 @@ void t.test(
 )
 
 void t.test(
-  'every unit of the documents starts the hub with the option, and without core dumps',
-  (t) => {
+  'the unit, and every drop-in of the documents, starts the hub with the option and without core dumps',
+  async (t) => {
+    const printed: string[] = []
+    const terminal = { out: (text: string) => printed.push(text), err: () => undefined }
+    await manifests.run(
+      ['--part=systemd', '--unit=nodehub.service', '--server-addr=https://a'],
+      terminal,
+    )
+    t.match(printed.join(''), /^ExecStart=\S*node --disable-sigusr1 /m)
+    t.match(printed.join(''), /^LimitCORE=0$/m)
     for (const name of readdirSync('docs').filter((name) => name.endsWith('.md'))) {
       const units = readFileSync(join('docs', name), 'utf8').matchAll(/```ini\n(.*?)```/gs)
       for (const [, unit = ''] of units) {
         if (!/^ExecStart=.*(?:main\.js|nodehub) start/m.test(unit)) continue
         t.match(unit, /^(?:ExecStart=\S*node .*|Environment=NODE_OPTIONS=)--disable-sigusr1/m, name)
-        t.match(unit, /^LimitCORE=0$/m, name)
+        // A drop-in, which takes the place of the unit's command, and of nothing else.
+        if (!/^ExecStart=$/m.test(unit)) t.match(unit, /^LimitCORE=0$/m, name)
       }
     }
-    t.end()
   },
 )

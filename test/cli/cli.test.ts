@@ -150,7 +150,7 @@ void t.test('manifests says what it needs', async (t) => {
   }
   t.match(
     (await nodehub('manifests')).err,
-    'must be one of static-pod, kubeconfig, rbac, configmap',
+    'must be one of static-pod, systemd, kubeconfig, rbac, configmap',
   )
   t.match(
     (await nodehub('manifests --part=static-pod --server-addr=a --kubeconfig=/root/k')).err,
@@ -212,6 +212,7 @@ interface Pod extends Manifest {
       readonly env: readonly object[]
       readonly livenessProbe: object
       readonly readinessProbe: object
+      readonly securityContext: { readonly capabilities: object }
       readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
     }[]
     readonly volumes: readonly { readonly name: string; readonly hostPath: { path: string } }[]
@@ -225,6 +226,10 @@ void t.test('the static pod runs the hub on the node network, with what it reads
   t.equal(code, 0)
   const { kind, metadata, spec } = parse(out) as Pod
   const [container, ...more] = spec.containers
+  t.strictSame(container?.securityContext.capabilities, {
+    drop: ['ALL'],
+    add: ['NET_BIND_SERVICE'],
+  })
   t.strictSame([kind, metadata.namespace, more.length], ['Pod', 'kube-system', 0])
   t.match(spec, { hostNetwork: true, priorityClassName: 'system-node-critical' })
   t.match(container, {
@@ -250,6 +255,26 @@ void t.test('the static pod runs the hub on the node network, with what it reads
     readFile: () => '',
   })
   t.match(result, { mistakes: [/^--bootstrap-mode=kubeletcertificate: .*not a certificate/] })
+})
+
+void t.test('the ports of the static pod can be set, and its probes follow', async (t) => {
+  const { out } = await nodehub(
+    'manifests --part=static-pod --server-addr=a --proxy-port=961 --serve-port=967 --proxy-secure-port=968',
+  )
+  const [container] = (parse(out) as Pod).spec.containers
+  t.match(container, {
+    livenessProbe: { httpGet: { port: 967 } },
+    readinessProbe: { httpGet: { port: 967 } },
+  })
+  const ports = container?.args.filter((arg) => arg.includes('-port='))
+  t.strictSame(ports, ['--proxy-port=961', '--proxy-secure-port=968', '--serve-port=967'])
+})
+
+void t.test('the units need API servers, and are three', async (t) => {
+  const { code, err } = await nodehub('manifests --part=systemd --unit=nodehub')
+  t.equal(code, 2)
+  t.match(err, '--server-addr is required for the units')
+  t.match(err, '--unit must be one of nodehub.socket, nodehub-ipv6.socket, nodehub.service')
 })
 
 void t.test('a node can be named, and given credentials of its own', async (t) => {
@@ -387,7 +412,8 @@ void t.test('check-config says of a port that is taken that it is', async (t) =>
     `check-config --server-addr=https://a --proxy-port=${port} --serve-port=0 --proxy-secure-port=0`,
   )
   t.equal(code, 0, 'as it is where the hub runs')
-  t.match(err, `note: --proxy-port: 127.0.0.1:${port} is taken: another program listens there\n`)
+  t.match(err, `note: 127.0.0.1:${port} is taken: "${process.execPath}" (process ${process.pid}, `)
+  t.match(err, '; --proxy-port sets another port\n')
   t.notMatch(err, /--serve-port|--proxy-secure-port/)
 })
 

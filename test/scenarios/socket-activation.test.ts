@@ -1,11 +1,14 @@
 import t from 'tap'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { manifests } from '../../src/cli/manifests.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { listenerNames } from '../../src/config/passed-sockets.ts'
+import { placesOf } from '../../src/hub/places.ts'
 import { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -62,47 +65,75 @@ void t.test(
   },
 )
 
-const guide = readFileSync('docs/upgrade-without-a-gap.md', 'utf8')
+/** The units that `nodehub manifests` prints, by name. */
+async function printedUnits(...flags: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  let printed = ''
+  const terminal = { out: (text: string) => (printed += text), err: (text: string) => t.fail(text) }
+  await manifests.run(['--part=systemd', '--server-addr=https://a', ...flags], terminal)
+  const parts = printed.split(/^# \/etc\/systemd\/system\/(.*)\n/m).slice(1)
+  return new Map(parts.flatMap((name, i) => (i % 2 === 0 ? [[name, parts[i + 1] ?? '']] : [])))
+}
 
-/** The unit files of the guide, by name. */
-const units = new Map(
-  [...guide.matchAll(/`\/etc\/systemd\/system\/([\w.]+)`:\n\n```\n([^`]*)```/g)].map(
-    ([, name = '', text = '']) => [name, text],
-  ),
-)
+for (const flags of [[], ['--proxy-port=961', '--proxy-secure-port=968', '--serve-port=967']]) {
+  void t.test(
+    `the sockets of the units are all those of the hub that they start: ${flags.join(' ')}`,
+    async (t) => {
+      const units = await printedUnits(...flags)
+      t.strictSame([...units.keys()], ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.service'])
+      const streams = [...units].flatMap(([name, text]) =>
+        [...text.matchAll(/^ListenStream=(.*):(\d+)$/gm)].map(([, address = '', port]) => ({
+          name,
+          at: { address: address.replace(/^\[(.*)\]$/, '$1'), port: Number(port) },
+        })),
+      )
+      const started = /^ExecStart=.* start (.*)$/m.exec(units.get('nodehub.service') ?? '')?.[1]
+      const result = readConfig({
+        argv: (started ?? '').split(' ').filter((word) => !word.startsWith('--bootstrap-mode')),
+        env: {},
+        hostname: 'n',
+        readFile: () => '',
+        passed: streams.map((socket, i) => ({ fd: 3 + i, ...socket })),
+      })
+      if ('mistakes' in result) throw new Error(result.mistakes.join('; '))
+      for (const name of listenerNames) {
+        const places = placesOf(result.config, name)
+        t.equal(places.length, 2, name)
+        t.ok(
+          places.every((place) => 'fd' in place),
+          'the hub opens none itself',
+        )
+      }
+      t.equal(streams.length, 6)
+    },
+  )
+}
 
-void t.test('the sockets of the guide are those of a hub that is told nothing else', async (t) => {
-  const passed = [...(units.get('nodehub.socket') ?? '').matchAll(/^ListenStream=(.*):(\d+)$/gm)]
-  const result = readConfig({
-    argv: ['--server-addr=https://a'],
-    env: {},
-    hostname: 'n',
-    readFile: () => '',
-    passed: passed.map(([, address = '', port], i) => ({
-      fd: 3 + i,
-      name: 'nodehub.socket',
-      at: { address, port: Number(port) },
-    })),
-  })
-  t.match(result, { config: { sockets: { proxy: 3, ops: 4, 'proxy-secure': 5 } } })
+void t.test('a unit can be had alone, and its words are quoted for systemd', async (t) => {
+  let printed = ''
+  const terminal = { out: (text: string) => (printed += text), err: (text: string) => t.fail(text) }
+  const argv = ['--part=systemd', '--server-addr=https://a', '--unit=nodehub.service']
+  await manifests.run([...argv, '--root-dir=/var/a $b %c', '--node-name=edge-1'], terminal)
+  t.match(printed, /^\[Unit\]\n/)
+  t.match(printed, '"--root-dir=/var/a $$b %%c"')
+  t.match(printed, 'Environment=NODE_NAME=edge-1\n')
 })
 
 const analyze = findBinaries(['systemd-analyze'])
 
 void t.test(
-  'systemd finds nothing wrong with the units of the guide',
+  'systemd finds nothing wrong with the units',
   { skip: 'missing' in analyze && analyze.missing },
   async (t) => {
     if ('missing' in analyze) return
     const folder = mkdtempSync(join(tmpdir(), 'nodehub-units-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const paths = [...units].map(([name, text]) => {
+    const paths = [...(await printedUnits())].map(([name, text]) => {
       const path = join(folder, name)
       // A program that is there, as the units' own will be.
       writeFileSync(path, text.replace('/usr/local/bin/node', process.execPath))
       return path
     })
-    t.equal(paths.length, 2)
+    t.equal(paths.length, 3)
     const { status, stderr } = spawnSync(analyze.paths['systemd-analyze'], ['verify', ...paths])
     t.strictSame([status, stderr.toString()], [0, ''])
   },

@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { canonical, listenerShown, socketsAt } from '../../src/base/listening-sockets.ts'
+
+const skip = process.platform !== 'linux' && 'no /proc here'
+
+async function listeningAt(t: Test, address: string): Promise<number> {
+  const server = createServer().listen(0, address)
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+void t.test('an address is spelt in one way', async (t) => {
+  t.equal(canonical('0:0:0:0:0:0:0:1'), '::1')
+  t.equal(canonical('127.0.0.1'), '127.0.0.1')
+  t.equal(canonical('FE80::0:1%eth0'), 'fe80::1%eth0')
+})
+
+void t.test('a socket is in the way of every address that it covers', { skip }, async (t) => {
+  for (const [address, inTheWayOf, not] of [
+    ['127.0.0.1', ['127.0.0.1', '0.0.0.0', '::'], ['127.0.0.2', '::1']],
+    ['0.0.0.0', ['127.0.0.1', '0.0.0.0', '::'], ['::1']],
+    ['::1', ['::1', '::'], ['127.0.0.1', '0.0.0.0']],
+    ['::', ['::1', '127.0.0.1', '0.0.0.0', '::'], []],
+  ] as const) {
+    const port = await listeningAt(t, address)
+    const own = process.getuid?.()
+    for (const other of inTheWayOf)
+      t.match(socketsAt({ address: other, port }), [{ address, port, uid: own }], other)
+    for (const other of not) t.strictSame(socketsAt({ address: other, port }), [], other)
+  }
+})
+
+void t.test('who listens is told by its program, process and user', { skip }, async (t) => {
+  const port = await listeningAt(t, '::1')
+  const [socket] = socketsAt({ address: '::1', port })
+  if (!socket) throw new Error('it is not seen')
+  const uid = process.getuid?.()
+  t.equal(
+    listenerShown(socket),
+    `"${process.execPath}" (process ${process.pid}, uid ${uid}) listens at [::1]:${port}`,
+  )
+  t.equal(
+    listenerShown({ ...socket, inode: '0', uid: 4711 }),
+    `a process of uid 4711 that is not seen from here (inode 0) listens at [::1]:${port}`,
+  )
+})
