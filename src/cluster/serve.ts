@@ -13,6 +13,7 @@ import {
   unauthorized,
   type Status,
 } from '../kube/status.ts'
+import { ConnectionMemory } from '../server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../server/listener.ts'
 import { isAdmissionPath, reviewed, type AdmissionRules } from './admission/review.ts'
 import { convertedReview } from './crd/conversion-review.ts'
@@ -50,6 +51,9 @@ export type Refused = Shed | 'unauthenticated'
 /** API servers ask over HTTP/1.1, on a connection for each review at a time. */
 const mostConnections = 1_000
 
+/** What they may hold together, estimated for the worst; where no caller is proven half of it is what counts. */
+const connectionsMemory = 256 * 1024 * 1024
+
 /**
  * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the Deployment has 512 MiB. Conversions are
  * counted apart: a certificate is never asked for them, and they are not to keep out what shows one.
@@ -74,6 +78,7 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
   const listener = await listenSecurely({
     at: [{ host: address, port }],
     maxConnections: mostConnections,
+    memory: new ConnectionMemory(connectionsMemory),
     credentials: shown,
     onBroken: onFailed,
     handler: (incoming) => answer(incoming, { ...options, onRefused, admissions, conversions }),

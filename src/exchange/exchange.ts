@@ -47,6 +47,11 @@ export interface Incoming {
   readonly upgrade: boolean
   /** Aborts when the client has gone: whatever works for it stops. */
   readonly signal: Signal
+  /**
+   * To be called, any number of times, once it is known that the caller is who it says: the listener is more patient with the connections
+   * of such callers. Absent where no client is at the other end.
+   */
+  readonly onProven?: (identity: Identity) => void
 }
 
 /** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */

@@ -3,13 +3,18 @@ import type { HubConfig } from '../config/hub-config.ts'
 import type { ListenerName } from '../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
+import { ConnectionMemory } from '../server/connection-memory.ts'
 import { listen, listenSecurely, type Listener, type ProxyListener } from '../server/listener.ts'
 import type { Bound, BoundSocket } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
+import { memoryLimit } from './memory.ts'
 import { placesOf } from './places.ts'
 
 /** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
 const maxConnections = 4_096
+
+/** What connections may hold together however small the hub is to be: what a node's programs need. */
+const leastMemory = 32 * 1024 * 1024
 
 export interface ProxyParts {
   readonly handler: Handler<Incoming, WireReply>
@@ -51,6 +56,7 @@ export async function openProxies(
   const proxied = {
     handler,
     maxConnections,
+    memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) / 4)),
     onBroken: (err: unknown) => {
       metrics.brokenAnswers.add()
       log.info({ err }, 'an answer broke off')

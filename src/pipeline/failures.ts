@@ -9,6 +9,7 @@ import type {
   WireReply,
 } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
+import { isProven } from '../exchange/proven.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
 import {
@@ -70,9 +71,28 @@ export function withRescue(onUnforeseen: OnUnforeseen) {
         return await next(exchange)
       } catch (error) {
         const [form] = exchange.forms
-        return statusReply(told(error, exchange, onUnforeseen), form?.encoding ?? 'json')
+        const status = told(error, exchange, onUnforeseen)
+        const shown = isProven(exchange) ? status : withoutEcho(status)
+        return statusReply(shown, form?.encoding ?? 'json')
       }
     }
+}
+
+/**
+ * Without the words of a refusal that may repeat the request, a selector of 60 KB say: who is not proven is not to decide how long an answer
+ * is that the hub holds for it. Other failures have words of the hub's own.
+ */
+function withoutEcho(status: Status): Status {
+  const { code, details } = status
+  if (code >= 500 || code === 401 || code === 429) return status
+  const { details: _details, ...plain } = badRequest('the request was refused')
+  const retryAfterSeconds = details?.retryAfterSeconds
+  return {
+    ...plain,
+    ...(status.reason !== undefined && { reason: status.reason }),
+    code,
+    ...(retryAfterSeconds !== undefined && { details: { retryAfterSeconds } }),
+  }
 }
 
 /** Told of answers to requests that never became exchanges. */

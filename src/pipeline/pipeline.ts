@@ -20,6 +20,7 @@ import { SlowWatches } from './slow-watches.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
+import { withProof } from './proof.ts'
 import { withTakenOver, type Noticing } from './taken-over.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
@@ -61,6 +62,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     .through(withOwnHost(parts.ownHosts)) // refuses a foreign Host or Origin before anything of the request is believed
     .through(withRequestInfo) // parses the URL: identity and limits depend on what is asked
     .through(withIdentity(parts.callers)) // finds out who asks; the request becomes an exchange
+    .through(withProof) // says to the listener who has proved to ask, before anything of the answer is made
     .through(withTrace(parts.metrics, parts.onAnswer)) // counts every answer, whichever layer below gives it
     .through(withLasting) // marks followed logs and the like, which a handover does not wait for
     .through(memory.sending) // above all that hold bytes: what passes here is no longer counted as held

@@ -9,7 +9,8 @@ export interface Addressed {
 
 /**
  * Why a request is not served on loopback: a web page sent it (any Origin), or it was led here by a name that is not this host's (DNS
- * rebinding). A browser of root's would otherwise act for its pages. Elsewhere names are the operator's to give.
+ * rebinding). A browser of root's would otherwise act for its pages. Elsewhere names are the operator's to give. The name is not repeated:
+ * a refusal would otherwise be as long as its sender likes.
  */
 export function strangeTo(
   ownHosts: ReadonlySet<string>,
@@ -20,7 +21,7 @@ export function strangeTo(
   const name = nameIn(host)
   return name === 'localhost' || isLoopback(name) || ownHosts.has(name)
     ? undefined
-    : `${JSON.stringify(name)} is not a name of this host`
+    : 'the Host of the request is not a name of this host'
 }
 
 /** Without port and brackets, in lower case. */

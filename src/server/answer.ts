@@ -3,6 +3,7 @@ import { onAbort } from '../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut, Activity } from './connection-limit.ts'
+import type { StalledAnswers } from './stalled-answers.ts'
 
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
@@ -16,6 +17,7 @@ export interface Service {
 /** What each protocol of a listener is given. */
 export interface Served extends Required<Service> {
   readonly connections: ConnectionLimit
+  readonly answers: StalledAnswers
   /** See `limits`. */
   readonly stalledMs: number
   readonly pipelined: number
@@ -23,8 +25,8 @@ export interface Served extends Required<Service> {
 
 /** One request's way back to its client. */
 export interface Outlet {
-  /** Status and fields; they go out with the first bytes, or when `flush` is called. */
-  head(status: number, headers: HeaderList): void
+  /** Status and fields; they go out with the first bytes, or when `flush` is called. With `last` the connection takes no more requests. */
+  head(status: number, headers: HeaderList, last: boolean): void
   flush(): void
   /** The whole body. */
   end(body: Uint8Array): void
@@ -32,7 +34,7 @@ export interface Outlet {
   sink(): Sink & { started(): boolean }
 }
 
-/** Lets the service answer one request that is no upgrade; marks `activity` where the answer lasts. Rejects where the service fails. */
+/** Lets the service answer one request that is no upgrade, and keeps `activity` informed. Rejects where the service fails. */
 export async function answer(
   incoming: Incoming,
   outlet: Outlet,
@@ -43,7 +45,7 @@ export async function answer(
   const reply = await handler(incoming)
   if (signal.aborted) return
   if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
-  outlet.head(reply.status, reply.headers)
+  outlet.head(reply.status, reply.headers, activity.answered(reply.status))
   if (reply.kind === 'body') return outlet.end(reply.body)
   if (reply.lasting) activity.lasts()
   const sink = outlet.sink()

@@ -1,8 +1,13 @@
-import type { Server, Socket } from 'node:net'
+import { isIPv6, type Server, type Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { isLoopback } from '../request/own-host.ts'
+import { node, type Identity } from '../request/identity.ts'
+import type { ConnectionMemory, Weighed } from './connection-memory.ts'
+import { limits } from './limits.ts'
+import { largest, Ranks, type Rank } from './ranks.ts'
 
 /** Why a connection was closed that its client had left open. */
-export type Cut = 'full' | 'stalled' | 'pipelined'
+export type Cut = 'full' | 'memory' | 'stalled' | 'pipelined'
 
 export type OnCut = (why: Cut) => void
 
@@ -10,82 +15,185 @@ export type OnCut = (why: Cut) => void
 export interface Activity extends Disposable {
   /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
   lasts(): void
+  /** To be called when the pipeline has found out who asks: what the caller has proved counts for its connection from then on. */
+  readonly proven: (identity: Identity) => void
+  /** To be called with the code of the answer. Whether this was one refusal too many in a row: the connection is to end with it. */
+  answered(status: number): boolean
+  /** To be called with what waits on the stream of the request now, in either direction. */
+  waits(bytes: number): void
+  /** Whether anything asked on this connection has proved who is at its other end. */
+  readonly onProvenConnection: boolean
 }
 
-interface Connection {
+interface Connection extends Weighed {
   readonly name: string
   readonly socket: Socket
-  /** Where it stands; `undefined` once it has been closed. */
-  among: Map<string, Connection> | undefined
+  rank: Rank
+  owner: string
+  bytes: number
+  /** What a head that is being read may hold: counted until the caller is proven, as nothing shows it. */
+  unseen: number
+  open: boolean
+  /** Whether a request has come. */
+  used: boolean
   underWay: number
   /** How many of these last. */
   lasting: number
+  /** Counts up over all connections: when it began to be idle, or to be served. */
+  since: number
+  /** Refusals since something was last proved. */
+  refusals: number
+  onProven: () => void
 }
 
 /**
- * Keeps at most so many connections of one listener open. When one more comes, one is closed: the oldest that has sent no request yet, else
- * the one that has been idle for longest. Where all are being served, the latest of the address that has most of them is closed, so that no
- * address can keep all others out; or the new one, if its own address has as many.
+ * Keeps at most so many connections of one listener open. When one more comes, one is closed: first one on which no caller was ever
+ * proven, served or not, the oldest of the address that has most of them; then one of the callers' (see `#spare`). The node's go last, and
+ * only while idle: where the node has all of them served, the new one is closed. Callers have no more than seven eighths, so that the
+ * node always finds room.
  */
 export class ConnectionLimit {
   readonly #most: number
+  readonly #mostCallers: number
+  readonly #memory: ConnectionMemory
   readonly #onCut: OnCut
-  /** Connections that have sent no request yet, those between two requests, and those with one under way; the longest so first. */
-  readonly #unused = new Map<string, Connection>()
-  readonly #idle = new Map<string, Connection>()
-  readonly #served = new Map<string, Connection>()
+  readonly #base: number
+  readonly #ranks = new Ranks<Connection>()
+  readonly #all = new Map<string, Connection>()
   /** By the socket that requests come from. */
   readonly #known = new WeakMap<Socket, Connection>()
+  #turns = 0
   #onChange: () => void = () => undefined
 
-  constructor(server: Server, most: number, onCut: OnCut) {
+  constructor(server: Server, most: number, memory: ConnectionMemory, onCut: OnCut) {
     this.#most = most
+    this.#mostCallers = most - Math.floor(most / 8)
+    this.#memory = memory
     this.#onCut = onCut
+    this.#base = server instanceof TlsServer ? limits.tlsBytes : limits.connectionBytes
     server.on('connection', (socket: Socket) => this.#enter(socket))
   }
 
   #enter(socket: Socket): void {
-    const open = this.#unused.size + this.#idle.size + this.#served.size
-    if (open >= this.#most) {
+    if (this.#all.size >= this.#most) {
       this.#onCut('full')
-      const [leaving] = [
-        ...first(this.#unused),
-        ...first(this.#idle),
-        ...latestOfMost(this.#served, socket),
-      ]
+      const leaving = this.#leaving()
       if (!leaving) return void socket.destroy()
-      this.#move(leaving[1], undefined)
-      leaving[1].socket.destroy()
+      this.#close(leaving)
     }
-    const name = nameOf(socket)
-    const entering = { name, socket, among: this.#unused, underWay: 0, lasting: 0 }
-    this.#unused.set(name, entering)
-    socket.once('close', () => this.#move(entering, undefined))
+    const entering: Connection = {
+      name: nameOf(socket),
+      socket,
+      rank: 'unproven',
+      owner: networkOf(socket),
+      bytes: this.#base + limits.headBytes,
+      unseen: limits.headBytes,
+      open: true,
+      used: false,
+      underWay: 0,
+      lasting: 0,
+      since: this.#turns++,
+      refusals: 0,
+      onProven: () => undefined,
+      shed: () => {
+        this.#onCut('memory')
+        this.#close(entering)
+      },
+    }
+    this.#all.set(entering.name, entering)
+    this.#ranks.unproven.add(entering)
+    socket.once('close', () => this.#leave(entering))
+    this.#memory.enter(entering)
   }
 
-  /** To be called when a request begins, with the connection or the TLS socket inside it: until disposed it is not idle. */
-  serving(socket: Socket): Activity {
+  #leaving(): Connection | undefined {
+    const [oldest] = this.#ranks.unproven.most()?.members ?? []
+    return oldest ?? this.#spare() ?? idleForLongest(this.#ranks.node.most()?.members ?? [])
+  }
+
+  /** Of the identity that has most connections the one that has been idle for longest, else the one whose request came last. */
+  #spare(): Connection | undefined {
+    const members = this.#ranks.caller.most()?.members ?? []
+    return idleForLongest(members) ?? largest(members, ({ since }) => since)
+  }
+
+  /** To be called when a request begins, with the connection or the TLS socket inside it, and with what its head holds. */
+  serving(socket: Socket, headBytes: number): Activity {
     const connection = this.#of(socket)
-    if (connection?.underWay === 0) this.#move(connection, this.#served)
-    if (connection) connection.underWay++
-    let over = false
+    let held = limits.requestBytes + headBytes
     let lasting = 0
+    let over = !connection
+    let isProven = false
+    if (connection) {
+      connection.used = true
+      if (connection.underWay++ === 0) connection.since = this.#turns++
+      this.#weigh(connection, held)
+      this.#onChange()
+    }
+    const waits = (bytes: number): void => {
+      if (over || !connection) return
+      const more = limits.requestBytes + headBytes + bytes - held
+      held += more
+      if (more !== 0) this.#weigh(connection, more)
+    }
     return {
+      get onProvenConnection() {
+        return connection?.rank !== 'unproven'
+      },
       lasts: () => {
         if (over || !connection) return
         connection.lasting += 1 - lasting
         lasting = 1
         this.#onChange()
       },
+      proven: (identity) => {
+        isProven = true
+        if (connection?.open) this.#proven(connection, identity)
+      },
+      answered: (status) => {
+        if (!connection || isProven || !isRefusal(status)) return false
+        connection.refusals++
+        return connection.refusals >= limits.refusals
+      },
+      waits,
       [Symbol.dispose]: () => {
         if (over || !connection) return
         over = true
         connection.lasting -= lasting
-        connection.underWay--
-        if (connection.underWay === 0 && connection.among) this.#move(connection, this.#idle)
-        else this.#onChange()
+        this.#weigh(connection, -held)
+        if (--connection.underWay === 0) connection.since = this.#turns++
+        this.#onChange()
       },
     }
+  }
+
+  /** To be called when a connection turns out to speak HTTP/2. Calls `onProven` when a caller is first proven on it. */
+  carriesHttp2(socket: Socket, onProven: () => void): void {
+    const connection = this.#of(socket)
+    if (!connection) return
+    connection.onProven = onProven
+    connection.unseen += limits.http2HeadBytes
+    this.#weigh(connection, limits.http2HeadBytes)
+  }
+
+  #proven(connection: Connection, identity: Identity): void {
+    connection.refusals = 0
+    const rank = identity === node ? 'node' : 'caller'
+    const { rank: before } = connection
+    if (before === rank || before === 'node') return
+    this.#ranks[before].remove(connection)
+    this.#memory.leave(connection)
+    connection.rank = rank
+    connection.owner = identity
+    connection.bytes -= connection.unseen
+    connection.unseen = 0
+    this.#ranks[rank].add(connection)
+    this.#memory.enter(connection)
+    if (before === 'unproven' && connection.open) connection.onProven()
+    if (this.#ranks.caller.size <= this.#mostCallers) return
+    this.#onCut('full')
+    const leaving = this.#spare()
+    if (leaving) this.#close(leaving)
   }
 
   /** Resolves when only answers that last are under way, and no connection is without a request yet. To be called once no more are accepted. */
@@ -93,64 +201,65 @@ export class ConnectionLimit {
     for (;;) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#onChange = resolve
-      const served = [...this.#served.values()]
-      if (
-        this.#unused.size === 0 &&
-        served.every((connection) => connection.underWay === connection.lasting)
-      )
-        return
+      const all = [...this.#all.values()]
+      if (all.every(({ used, underWay, lasting }) => used && underWay === lasting)) return
       await promise
     }
   }
 
   /** Closes the connections that have sent no request yet. */
   closeUnused(): void {
-    for (const { socket } of this.#unused.values()) socket.destroy()
+    for (const { used, socket } of this.#all.values()) if (!used) socket.destroy()
   }
 
   /** `undefined` once it has been closed. */
   #of(socket: Socket): Connection | undefined {
     const known = this.#known.get(socket)
-    if (known) return known.among && known
-    const name = nameOf(socket)
-    const found = this.#served.get(name) ?? this.#idle.get(name) ?? this.#unused.get(name)
+    if (known) return known.open ? known : undefined
+    const found = this.#all.get(nameOf(socket))
     if (found) this.#known.set(socket, found)
     return found
   }
 
-  #move(connection: Connection, to: Map<string, Connection> | undefined): void {
-    connection.among?.delete(connection.name)
-    connection.among = to
-    to?.set(connection.name, connection)
+  #weigh(connection: Connection, bytes: number): void {
+    if (!connection.open) return
+    connection.bytes += bytes
+    this.#ranks[connection.rank].weigh(connection.owner, bytes)
+    this.#memory.weigh(connection, bytes)
+  }
+
+  #close(connection: Connection): void {
+    this.#leave(connection)
+    connection.socket.destroy()
+  }
+
+  #leave(connection: Connection): void {
+    if (!connection.open) return
+    this.#ranks[connection.rank].remove(connection)
+    this.#memory.leave(connection)
+    connection.open = false
+    this.#all.delete(connection.name)
     this.#onChange()
   }
 }
 
+/** A client error other than "try again later": the hub and API servers give it to those they do not serve. */
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 429
+
 /** A connection and the TLS socket inside it are known by their common remote end. */
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
-  for (const entry of map) return [entry]
-  return []
+const idleForLongest = (members: Iterable<Connection>): Connection | undefined => {
+  const idle = [...members].filter(({ underWay }) => underWay === 0)
+  return largest(idle, ({ since }) => -since)
 }
 
-/** The latest served connection of the address that has most of them; none where the newcomer's own address would then have most. */
-function latestOfMost(
-  served: ReadonlyMap<string, Connection>,
-  newcomer: Socket,
-): [string, Connection][] {
-  const byAddress = new Map<string, [string, Connection][]>()
-  for (const entry of served) {
-    const address = endOf(entry[1].socket)
-    const known = byAddress.get(address)
-    if (known) known.push(entry)
-    else byAddress.set(address, [entry])
-  }
-  const own = byAddress.get(endOf(newcomer))?.length ?? 0
-  const [most = []] = [...byAddress.values()].sort((a, b) => b.length - a.length)
-  return most.length > own + 1 ? most.slice(-1) : []
+/** All loopback addresses count as one: a program of this host may call from any of them. So do those of an IPv6 network of 64 bits. */
+function networkOf({ remoteAddress = '' }: Socket): string {
+  if (isLoopback(remoteAddress)) return 'loopback'
+  if (!isIPv6(remoteAddress) || remoteAddress.includes('.')) return remoteAddress
+  const [head = '', tail] = remoteAddress.split('::')
+  const [left, right] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = Array<string>(Math.max(0, 8 - (left?.length ?? 0) - (right?.length ?? 0))).fill('0')
+  return [...(left ?? []), ...zeros, ...(right ?? [])].slice(0, 4).join(':')
 }
-
-/** All loopback addresses count as one: a program of this host may call from any of them. */
-const endOf = ({ remoteAddress = '' }: Socket): string =>
-  isLoopback(remoteAddress) ? 'loopback' : remoteAddress

@@ -14,7 +14,7 @@ import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
-import { streamSink } from './sink.ts'
+import { streamSink, type Taken } from './sink.ts'
 import { mayBeRefused, refused, underWayOn } from './under-way.ts'
 
 /** Options for Node's server, with TLS or without. */
@@ -91,7 +91,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
-    const activity = service.connections.serving(request.socket)
+    const activity = service.connections.serving(request.socket, headBytes(request))
     socket.once('close', () => tunnels.delete(socket))
     answerUpgrade(request, socket, head, service, activity).catch((cause: unknown) => {
       service.onBroken(cause)
@@ -130,7 +130,7 @@ function answerRequest(
   service: Served,
 ): Promise<void> {
   const gone = new LightAbort()
-  const serving = service.connections.serving(request.socket)
+  const serving = service.connections.serving(request.socket, headBytes(request))
   const end = (): void => {
     underWay.delete(here)
     serving[Symbol.dispose]()
@@ -146,20 +146,40 @@ function answerRequest(
     request.socket.destroy()
     return Promise.resolve()
   }
-  if (hasBody(request) || offersUpgrade(request)) response.once('finish', () => skipRest(request))
+  if (hasBody(request) || offersUpgrade(request)) {
+    response.once('finish', () => skipRest(request, serving))
+  }
+  const onTaken = service.answers.add({
+    stream: response,
+    activity: serving,
+    // The timeout of the server sees what the socket takes of a single long write, too.
+    patienceMs: Number.POSITIVE_INFINITY,
+    // Until its turn has come an answer waits for those before it, not for the client.
+    waiting: () => (response.socket ? response.writableLength : 0),
+    unread: () => request.readableLength,
+    cut: () => {
+      service.onCut('stalled')
+      request.socket.destroy()
+    },
+  })
   response.sendDate = false
-  const outlet = outletOf(request, response, service.onBroken)
-  return answer(incoming(request, false, gone.signal), outlet, service, serving)
+  const outlet = outletOf(request, response, { onBroken: service.onBroken, onTaken })
+  return answer(incoming(request, false, gone.signal, serving), outlet, service, serving)
 }
 
 function outletOf(
   request: IncomingMessage,
   response: ServerResponse,
-  onBroken: (cause: unknown) => void,
+  { onBroken, onTaken }: Taken,
 ): Outlet {
   return {
-    head: (status, headers) =>
-      void response.writeHead(status, reasonPhrase(status), [...headers.raw]),
+    head: (status, headers, last) => {
+      if (last) {
+        refused.add(request.socket)
+        response.shouldKeepAlive = false
+      }
+      response.writeHead(status, reasonPhrase(status), [...headers.raw])
+    },
     flush: () => response.flushHeaders(),
     end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
     sink: () =>
@@ -167,6 +187,7 @@ function outletOf(
         trailers: (raw) => response.addTrailers(pairs(raw)),
         breakOff: (cause) => void response.destroy(cause),
         onBroken,
+        onTaken,
       }),
   }
 }
@@ -199,9 +220,10 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 }
 
 /** Reads and drops the rest of a body that its handler left unread: the next request comes after it. */
-function skipRest(request: IncomingMessage): void {
+function skipRest(request: IncomingMessage, { onProvenConnection }: Activity): void {
   if (request.complete) return
-  unlessClosed(request, limits.restMs, () => request.destroy())
+  const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs
+  unlessClosed(request, restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
 }
@@ -216,7 +238,7 @@ async function answerUpgrade(
   const gone = new LightAbort()
   socket.once('close', () => gone.abort(clientGone))
   socket.on('error', () => socket.destroy())
-  const reply = await handler(incoming(request, true, gone.signal))
+  const reply = await handler(incoming(request, true, gone.signal, activity))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
     activity.lasts()
@@ -231,7 +253,12 @@ async function answerUpgrade(
   socket.resume()
 }
 
-function incoming(request: IncomingMessage, upgrade: boolean, signal: Signal): Incoming {
+function incoming(
+  request: IncomingMessage,
+  upgrade: boolean,
+  signal: Signal,
+  activity: Activity,
+): Incoming {
   return {
     id: requestId(),
     method: request.method ?? 'GET',
@@ -241,8 +268,12 @@ function incoming(request: IncomingMessage, upgrade: boolean, signal: Signal): I
     ...(hasBody(request) && { body: request }),
     upgrade,
     signal,
+    onProven: activity.proven,
   }
 }
+
+const headBytes = ({ url = '', rawHeaders }: IncomingMessage): number =>
+  rawHeaders.reduce((bytes, text) => bytes + text.length, url.length)
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

@@ -16,10 +16,9 @@ import type { Activity } from './connection-limit.ts'
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import { streamSink, type SinkOptions } from './sink.ts'
-import { StalledStreams } from './stalled-streams.ts'
+import { streamSink, type Taken } from './sink.ts'
 
-/** How many times streams are looked at within the time that one may stall. */
+/** How often it is looked which connections are idle. */
 const looksInTime = 4
 
 /** What is known of a stream besides its head. */
@@ -29,6 +28,8 @@ interface Opened {
   readonly serving: Activity
   /** To be called when the client has taken a part of the answer. */
   readonly onTaken: () => void
+  /** Takes no more streams on its connection. */
+  readonly retire: () => void
 }
 
 /** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
@@ -44,10 +45,10 @@ export class Http2Connections implements Closing {
   /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
   take(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { connections, stalledMs } = this.#service
+    const { connections, answers, stalledMs, onCut } = this.#service
     const session = performServerHandshake(socket, {
       settings: {
-        maxConcurrentStreams: limits.streams,
+        maxConcurrentStreams: peer.tls?.certificate ? limits.streams : limits.unprovenStreams,
         maxHeaderListSize: limits.headBytes,
         enablePush: false,
       },
@@ -58,20 +59,40 @@ export class Http2Connections implements Closing {
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
     this.#sessions.set(session, socket)
-    const streams = new StalledStreams(stalledMs)
+    connections.carriesHttp2(socket, () => {
+      if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
+    })
+    let open = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
-      const serving = connections.serving(socket)
+      const fields = raw as unknown as string[]
+      const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
+      const serving = connections.serving(socket, headBytes)
+      open++
+      stream.once('close', () => open--)
       stream.once('close', () => serving[Symbol.dispose]())
       // `close` follows, and is all that is needed here.
       stream.on('error', () => undefined)
-      this.#serve(stream, headers, new HeaderList(raw as unknown as string[]), {
+      const onTaken = answers.add({
+        stream,
+        activity: serving,
+        patienceMs: stalledMs,
+        waiting: () => stream.writableLength,
+        unread: () => stream.readableLength,
+        cut: () => {
+          onCut('stalled')
+          if (serving.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
+          else this.#cutOff(session)
+        },
+      })
+      this.#serve(stream, headers, new HeaderList(fields), {
         peer,
         serving,
         hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
-        onTaken: streams.add(stream),
+        onTaken,
+        retire: () => session.close(),
       })
     })
-    const watching = this.#watch(session, streams)
+    const watching = this.#watch(session, () => open)
     session.on('error', () => session.destroy())
     session.once('close', () => {
       watching[Symbol.dispose]()
@@ -81,18 +102,13 @@ export class Http2Connections implements Closing {
   }
 
   /**
-   * Ends streams that have stalled, and the connection once it has been idle for long. Node's own timeouts are not for this: they keep
-   * connections that break off in memory until their time is over.
+   * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep connections that break off in memory
+   * until their time is over.
    */
-  #watch(session: Http2Session, streams: StalledStreams): Disposable {
-    const { stalledMs, onCut } = this.#service
+  #watch(session: Http2Session, open: () => number): Disposable {
     let idleSince = elapsed()
-    return every(stalledMs / looksInTime, () => {
-      for (const stream of streams.look()) {
-        onCut('stalled')
-        stream.close(constants.NGHTTP2_CANCEL)
-      }
-      if (streams.open > 0) idleSince = elapsed()
+    return every(this.#service.stalledMs / looksInTime, () => {
+      if (open() > 0) idleSince = elapsed()
       else if (session.closed) this.#cutOff(session)
       else if (elapsed() - idleSince >= limits.idleMs) session.close()
     })
@@ -122,7 +138,7 @@ export class Http2Connections implements Closing {
     stream: ServerHttp2Stream,
     fields: IncomingHttpHeaders,
     raw: HeaderList,
-    { peer, hasBody, serving, onTaken }: Opened,
+    { peer, hasBody, serving, onTaken, retire }: Opened,
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
@@ -147,9 +163,17 @@ export class Http2Connections implements Closing {
       ...(hasBody && { body: stream }),
       upgrade: false,
       signal: gone.signal,
+      onProven: serving.proven,
     }
     const { onBroken } = this.#service
-    const outlet = outletOf(stream, incoming.method === 'HEAD', { onBroken, onTaken })
+    const outlet = outletOf(stream, incoming.method === 'HEAD', {
+      onBroken,
+      onTaken,
+      // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of refusals needs new connections.
+      onHead: (status, last) => {
+        if (last || (status === 401 && !serving.onProvenConnection)) retire()
+      },
+    })
     answer(incoming, outlet, this.#service, serving).catch((cause: unknown) => {
       onBroken(cause)
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
@@ -163,17 +187,23 @@ const bodiless = new Set([204, 205, 304])
 function outletOf(
   stream: ServerHttp2Stream,
   isHead: boolean,
-  { onBroken, onTaken }: Required<Pick<SinkOptions, 'onBroken' | 'onTaken'>>,
+  {
+    onBroken,
+    onTaken,
+    onHead,
+  }: Taken & { readonly onHead: (status: number, last: boolean) => void },
 ): Outlet {
   let trailers: Record<string, string[]> = {}
   stream.once('wantTrailers', () => stream.sendTrailers(trailers))
   return {
-    head: (status, headers) =>
+    head: (status, headers, last) => {
       stream.respond([':status', String(status), ...endToEnd(headers).raw], {
         endStream: isHead || bodiless.has(status),
         waitForTrailers: true,
         sendDate: false,
-      } as Parameters<ServerHttp2Stream['respond']>[1]),
+      } as Parameters<ServerHttp2Stream['respond']>[1])
+      onHead(status, last)
+    },
     flush: () => undefined,
     end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
     sink: () =>

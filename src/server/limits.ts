@@ -17,8 +17,24 @@ export const limits = {
   pipelined: 64,
   /** At a time on one HTTP/2 connection: a kubelet watches each Secret and ConfigMap its pods mount, hundreds of them. */
   streams: 1_000,
-  /** What HTTP/2 may keep for one connection (frames to be sent, tables, heads), in megabytes as Node counts it. */
-  sessionMegabytes: 64,
+  /** The same until a caller is proven on it, unless it showed a certificate: Go's clients open as many before they know the limit. */
+  unprovenStreams: 100,
+  /**
+   * What HTTP/2 may keep for one connection (streams, frames to be sent, tables, heads), in megabytes as Node counts it; beyond it new
+   * streams are refused. 1,000 watches that begin at once take between 2 and 3, and Node cannot raise it later.
+   */
+  sessionMegabytes: 4,
+  /** How many refusals in a row a connection gets; an API server, too, ends an HTTP/2 connection after its first 401. */
+  refusals: 16,
+  /** How long an answer may wait in part for a client on whose connection no caller was proven, and how long the rest of its body may take. */
+  unprovenMs: 5_000,
+  /** What a connection is estimated to hold, in memory of the process: without TLS, and with it. */
+  connectionBytes: 16 * 1024,
+  tlsBytes: 80 * 1024,
+  /** What a head that is being read over HTTP/2 may hold besides its text: small fields take many times their size. */
+  http2HeadBytes: 160 * 1024,
+  /** What a request is estimated to hold besides its head and what waits on its stream. */
+  requestBytes: 4 * 1024,
   /** How long a client may take to close its end once it was sent everything. */
   lingerMs: 1_000,
 } as const

@@ -6,16 +6,20 @@ import { after } from '../base/clock.ts'
 import { createServer } from '../base/node-http.ts'
 import type { Served, Service } from './answer.ts'
 import { ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionMemory } from './connection-memory.ts'
 import { closed } from './draining.ts'
 import { http1Options, serveHttp1, type Closing } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { listening, type Bound, type Place } from './listening.ts'
+import { StalledAnswers } from './stalled-answers.ts'
 
 export interface ListenerOptions extends Service {
   readonly at: readonly Place[]
   /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
   readonly maxConnections: number
+  /** Bounds what they hold together, with those of other listeners. */
+  readonly memory: ConnectionMemory
   /** In the place of those of `limits`. */
   readonly stalledMs?: number
   readonly pipelined?: number
@@ -102,10 +106,12 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
 })
 
 function served(server: Server, options: ListenerOptions): Served {
-  const { handler, onBroken, onCut = () => undefined } = options
+  const { handler, onBroken, onCut = () => undefined, maxConnections, memory } = options
   const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
-  const connections = new ConnectionLimit(server, options.maxConnections, onCut)
-  return { handler, onBroken, onCut, stalledMs, pipelined, connections }
+  const connections = new ConnectionLimit(server, maxConnections, memory, onCut)
+  const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
+  server.once('close', () => answers[Symbol.dispose]())
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
 }
 
 /** How long an accepted connection may take to send its first request once the listener is told to stop. */

@@ -4,6 +4,7 @@ import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLoopback, strangeTo } from '../request/own-host.ts'
+import { ConnectionMemory } from './connection-memory.ts'
 import { listen, type Listener } from './listener.ts'
 import type { Place } from './listening.ts'
 
@@ -56,6 +57,8 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
     ...options,
     handler: opsHandler(options),
     maxConnections: mostConnections,
+    // So few that their number bounds it; floods elsewhere are not to close them.
+    memory: new ConnectionMemory(Number.POSITIVE_INFINITY),
     pipelined: mostPipelined,
     stalledMs,
     onBroken: options.onBroken ?? (() => undefined),

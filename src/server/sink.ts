@@ -2,15 +2,18 @@ import type { Writable } from 'node:stream'
 import type { Sink } from '../exchange/exchange.ts'
 import { drainedOf } from './drained.ts'
 
-export interface SinkOptions {
+export interface Taken {
+  /** Called with the cause when an answer fails while its client is still there. */
+  readonly onBroken: (cause: unknown) => void
+  /** Called when something written has gone to the client. */
+  readonly onTaken: () => void
+}
+
+export interface SinkOptions extends Taken {
   /** Names and values in turn; they follow what has been written. */
   readonly trailers: (raw: readonly string[]) => void
   /** Breaks the answer off so that the client sees that it is no whole one. */
   readonly breakOff: (cause: Error) => void
-  /** Called with the cause when an answer fails while its client is still there. */
-  readonly onBroken: (cause: unknown) => void
-  /** Called when something written has gone to the client. */
-  readonly onTaken?: () => void
 }
 
 /** A Sink over a stream whose head has been set, which goes out with the first bytes. */

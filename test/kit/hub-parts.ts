@@ -30,6 +30,7 @@ import { nodeName, services } from './cloud.ts'
 import { filteringOf } from './filtering.ts'
 import { inputsOf } from './inputs.ts'
 import type { Teardown } from './wire/wire.ts'
+import { unbounded } from './listener.ts'
 
 export interface PartsOptions {
   readonly upstream: { readonly url: string }
@@ -173,6 +174,7 @@ export async function startHubParts(
     at: [{ host: '127.0.0.1', port: 0 }],
     handler,
     maxConnections: 100,
+    memory: unbounded(),
     onBroken: () => undefined,
   })
   parts.defer(() => listener.close(0))

@@ -1,7 +1,9 @@
 import type { Signal } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
+import { ConnectionMemory } from '../../src/server/connection-memory.ts'
 import { listen, type ListenerOptions, type ProxyListener } from '../../src/server/listener.ts'
+import { node, type Identity } from '../../src/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
 /** A whole answer. */
@@ -45,6 +47,7 @@ export async function startListener(
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
+    memory: unbounded(),
     onBroken: (cause) => broken.push(cause),
     onCut: (why) => cuts.push(why),
     ...options,
@@ -56,6 +59,17 @@ export async function startListener(
   t.teardown(() => listener.close(0))
   return { listener, seen, broken, cuts, dial: () => dial(t, listener.port) }
 }
+
+/** The same handler, to which each caller proves to be `who`. */
+export const proving =
+  (handler: ListenerOptions['handler'], who: Identity = node): ListenerOptions['handler'] =>
+  (incoming) => {
+    incoming.onProven?.(who)
+    return handler(incoming)
+  }
+
+/** For listeners whose memory is not what a test is about. */
+export const unbounded = (): ConnectionMemory => new ConnectionMemory(Number.POSITIVE_INFINITY)
 
 /** The head of a GET. */
 export const get = (path = '/', ...fields: string[]): string =>

@@ -1,12 +1,19 @@
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
-import type { Incoming } from '../../src/exchange/exchange.ts'
-import { get, said, startListener } from '../kit/listener.ts'
+import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { node, tokenHolder, type Identity } from '../../src/request/identity.ts'
+import { get, proving, said, startListener, type Listening } from '../kit/listener.ts'
 import { Wire } from '../kit/wire/wire.ts'
 
 void t.test('when there is no room, the connection idle for longest makes it', async (t) => {
-  const { dial, cuts } = await startListener(t, async () => said('ok'), { maxConnections: 2 })
+  const { dial, cuts } = await startListener(
+    t,
+    proving(async () => said('ok')),
+    {
+      maxConnections: 2,
+    },
+  )
   const [first, second] = [await dial(), await dial()]
   for (const client of [second, first]) await client.write(get()).answer()
   const third = await dial()
@@ -16,26 +23,81 @@ void t.test('when there is no room, the connection idle for longest makes it', a
   t.strictSame(cuts, ['full'])
 })
 
-void t.test('connections that ask for nothing make room before those that have', async (t) => {
-  const { dial } = await startListener(t, async () => said('ok'), { maxConnections: 3 })
+const forever = (): Promise<never> => new Promise(() => undefined)
+const holder = (name: string): Identity => tokenHolder(name)
+
+/** A handler that finds out who asks by the path, and lets `/hold` and what is below it wait for ever. */
+const byPath = async (incoming: Incoming): Promise<WireReply> => {
+  const [, name = '', what] = incoming.url.split('/')
+  if (name !== '') incoming.onProven?.(name === 'node' ? node : holder(name))
+  return what === 'hold' ? forever() : said('ok')
+}
+
+void t.test('connections on which no caller is proven make room first, the oldest', async (t) => {
+  const { dial } = await startListener(t, byPath, { maxConnections: 3 })
   const known = await dial()
-  await known.write(get()).answer()
-  const strangers = [await dial(), await dial(), await dial(), await dial()]
+  await known.write(get('/someone')).answer()
+  const strangers = [await dial(), await dial()]
+  await strangers[1]?.write(get()).answer()
+  strangers.push(await dial(), await dial())
   t.equal(await strangers[0]?.rest(), '')
-  t.equal(await strangers[1]?.rest(), '')
-  t.equal((await known.write(get()).answer()).body, 'ok')
+  t.equal(await strangers[1]?.rest(), '', 'an answer proves nothing')
+  t.equal((await known.write(get('/someone')).answer()).body, 'ok')
   t.equal((await strangers[3]?.write(get()).answer())?.body, 'ok')
 })
 
-void t.test('where every connection is being served, a further one is closed', async (t) => {
-  const { dial, seen } = await startListener(t, () => new Promise(() => undefined), {
-    maxConnections: 2,
-  })
-  const clients = [await dial(), await dial()]
-  for (const client of clients) client.write(get())
-  while (seen.length < 2) await new Promise(setImmediate)
-  t.equal(await (await dial()).rest(), '')
-  t.notOk(seen.some(({ signal }) => signal.aborted))
+/** Dials, asks for what never ends, and waits until the listener has seen it. */
+async function served({ dial, seen }: Listening, path: string): Promise<Wire> {
+  const before = seen.length
+  const client = (await dial()).write(get(path))
+  while (seen.length === before) await new Promise(setImmediate)
+  return client
+}
+
+void t.test('where the node has every connection served, a further one is closed', async (t) => {
+  const listening = await startListener(t, byPath, { maxConnections: 2 })
+  for (let i = 0; i < 2; i++) await served(listening, '/node/hold')
+  t.equal(await (await listening.dial()).rest(), '')
+  t.notOk(listening.seen.some(({ signal }) => signal.aborted))
+})
+
+void t.test('no caller keeps the others out: who has most connections makes room', async (t) => {
+  const listening = await startListener(t, byPath, { maxConnections: 4 })
+  const modest = await served(listening, '/modest/hold')
+  const greedy: Wire[] = []
+  for (let i = 0; i < 3; i++) greedy.push(await served(listening, '/greedy/hold'))
+  const node = await served(listening, '/node/hold')
+  t.equal(await greedy[2]?.rest(), '', 'the latest of the greedy one')
+  await served(listening, '/third/hold')
+  t.equal(await greedy[1]?.rest(), '')
+  t.strictSame(
+    listening.seen.map(({ url, signal }) => [url, signal.aborted]),
+    [
+      ['/modest/hold', false],
+      ['/greedy/hold', false],
+      ['/greedy/hold', true],
+      ['/greedy/hold', true],
+      ['/node/hold', false],
+      ['/third/hold', false],
+    ],
+  )
+  for (const client of [modest, node]) client.socket.destroy()
+})
+
+void t.test('an eighth of the connections is not for callers with tokens', async (t) => {
+  const listening = await startListener(t, byPath, { maxConnections: 16 })
+  for (let i = 0; i < 20; i++) await served(listening, '/greedy/hold')
+  const gone = (): number => listening.seen.filter(({ signal }) => signal.aborted).length
+  while (gone() < 6) await new Promise(setImmediate)
+  for (let i = 0; i < 2; i++) await served(listening, '/node/hold')
+  t.equal(gone(), 6, 'there is room for the node')
+  t.strictSame(
+    listening.seen.slice(-2).map(({ url, signal }) => [url, signal.aborted]),
+    [
+      ['/node/hold', false],
+      ['/node/hold', false],
+    ],
+  )
 })
 
 const [ownAddress] = Object.values(networkInterfaces())
@@ -44,10 +106,10 @@ const [ownAddress] = Object.values(networkInterfaces())
   .map(({ address }) => address)
 
 void t.test(
-  'an end that has every connection served makes room for another, and not by calling from many addresses',
+  'of the addresses at which no caller is proven the one with most connections makes room',
   { skip: ownAddress === undefined && 'this host has no address but loopback' },
   async (t) => {
-    const { listener, seen } = await startListener(t, () => new Promise(() => undefined), {
+    const { listener, seen } = await startListener(t, forever, {
       at: [{ host: '0.0.0.0', port: 0 }],
       maxConnections: 4,
     })
@@ -62,11 +124,13 @@ void t.test(
       while (seen.length === before) await new Promise(setImmediate)
       return seen.at(-1)
     }
-    const greedy = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map((a) => dialFrom(a))
+    const modest = await servedNext(dialFrom(ownAddress ?? '', ownAddress))
+    const greedy = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'].map((a) =>
+      dialFrom(a),
+    )
     for (const client of greedy) await servedNext(client)
-    const served = await servedNext(dialFrom(ownAddress ?? '', ownAddress))
-    t.equal(await greedy[3]?.rest(), '', 'the latest of the greedy end')
-    t.equal(await dialFrom('127.0.0.5').rest(), '', 'which gets it back from nobody')
-    t.equal(served?.signal.aborted, false)
+    t.equal(await greedy[0]?.rest(), '', 'loopback is one address')
+    t.equal(await greedy[1]?.rest(), '')
+    t.equal(modest?.signal.aborted, false, 'though it was the first')
   },
 )

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Sink } from '../../src/exchange/exchange.ts'
-import { aborted, driven, get, said, startListener } from '../kit/listener.ts'
+import { aborted, driven, get, said, startListener, proving } from '../kit/listener.ts'
 import { fill } from '../kit/wire/fill.ts'
 import { valuesOf } from '../kit/wire/wire.ts'
 
@@ -158,12 +158,13 @@ void t.test(
   async (t) => {
     const { dial, seen, cuts } = await startListener(
       t,
-      async ({ url }) =>
+      proving(async ({ url }) =>
         driven((sink) => {
           sink.write(Buffer.from('head'))
           if (url === '/stalled') for (let i = 0; i < 64; i++) sink.write(Buffer.alloc(1024 * 1024))
           return undefined
         }),
+      ),
       { stalledMs: 200 },
     )
     const waiting = await dial()

@@ -9,6 +9,7 @@ import { limits } from '../../src/server/limits.ts'
 import { listenSecurely } from '../../src/server/listener.ts'
 import { frame, get, preface, postFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
+import { unbounded } from '../kit/listener.ts'
 
 const hubs = new CertificateAuthority('hub')
 const cancel = Buffer.from('00000008', 'hex')
@@ -25,7 +26,7 @@ const floods: readonly Flood[] = [
   ['streams that the server has to reset', (n) => Buffer.concat([get(2 * n + 1), frame(8, 0, 2 * n + 1, Buffer.alloc(4))]), resets],
   ['a head without end', (n) => (n === 0 ? frame(1, 1, 1, postFields) : frame(9, 0, 1)), 0],
   ['bodies without bytes', (n) => (n === 0 ? frame(1, 4, 1, postFields) : frame(0, 0, 1)), 1],
-  ['more streams than a connection carries', (n) => frame(1, 4, 2 * n + 1, postFields), limits.streams],
+  ['more streams than a connection carries', (n) => frame(1, 4, 2 * n + 1, postFields), limits.unprovenStreams],
 ] // prettier-ignore
 
 for (const [name, nth, answered] of floods) {
@@ -37,6 +38,7 @@ for (const [name, nth, answered] of floods) {
       const listener = await listenSecurely({
         at: [{ host: '127.0.0.1', port: 0 }],
         maxConnections: 100,
+        memory: unbounded(),
         credentials: hubs.issue({
           commonName: 'hub',
           usage: 'server',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { turn } from '../../src/base/clock.ts'
 import type { BytesReply, WireReply } from '../../src/exchange/exchange.ts'
 import { listen } from '../../src/server/listener.ts'
-import { driven, get, said, startListener, upgrading } from '../kit/listener.ts'
+import { driven, get, said, startListener, upgrading, unbounded } from '../kit/listener.ts'
 
 void t.test('a port that is taken is an error', async (t) => {
   const { listener } = await startListener(t, async () => said('ok'))
@@ -11,6 +11,7 @@ void t.test('a port that is taken is an error', async (t) => {
       at: [{ host: '127.0.0.1', port: listener.port }],
       handler: async () => said('ok'),
       maxConnections: 1,
+      memory: unbounded(),
       onBroken: () => undefined,
     }),
     { code: 'EADDRINUSE' },

@@ -1,5 +1,10 @@
 import { once } from 'node:events'
-import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
+import {
+  connect as connectHttp2,
+  constants,
+  type ClientHttp2Session,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
 import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t from 'tap'
@@ -13,7 +18,7 @@ import {
   type ServingCredentials,
 } from '../../src/server/listener.ts'
 import { openStream } from '../kit/http2.ts'
-import { aborted, driven, get, said, textOf } from '../kit/listener.ts'
+import { aborted, driven, get, proving, said, textOf, unbounded } from '../kit/listener.ts'
 import { Wire, valuesOf, type Teardown } from '../kit/wire/wire.ts'
 
 const hubs = new CertificateAuthority('hub')
@@ -52,6 +57,7 @@ async function listening(
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
+    memory: unbounded(),
     credentials: serving(),
     onBroken: (cause) => broken.push(cause),
     handler: (incoming) => {
@@ -175,12 +181,13 @@ void t.test(
     const cuts: string[] = []
     const { http2, seen } = await listening(
       t,
-      async ({ url }) =>
+      proving(async ({ url }) =>
         driven((sink) => {
           sink.write(Buffer.from('x'))
           if (url === '/stalled') sink.write(Buffer.alloc(100 * 1024))
           else if (url === '/read') sink.end()
         }),
+      ),
       { stalledMs: 200, onCut: (why) => cuts.push(why) },
     )
     const session = http2()
@@ -295,20 +302,64 @@ void t.test('a body that nobody reads does not keep an answered request', async 
   t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR)
 })
 
-void t.test('a kubelet’s six hundred watches fit into one connection', async (t) => {
-  const { http2, seen } = await listening(t, async () => driven(() => undefined))
-  const session = http2()
-  const heads = Array.from({ length: 600 }, () => openStream(session, {}).head())
-  t.strictSame(new Set((await Promise.all(heads)).map((head) => head[':status'])), new Set([200]))
-  t.equal(new Set(seen.map(({ peer }) => peer)).size, 1)
+const kubelets = clients.issue({
+  commonName: 'system:node:edge-1',
+  organizations: ['system:nodes'],
+  usage: 'client',
 })
 
-void t.test('a connection is told how many requests it may carry at a time', async (t) => {
-  const { http2 } = await listening(t, forever)
-  const session = http2()
-  await once(session, 'remoteSettings')
-  t.equal(session.remoteSettings.maxConcurrentStreams, limits.streams)
+/** What a kubelet sends for each Secret and ConfigMap that its pods mount, with a token where it has no certificate. */
+const watchOf = (n: number, fields: OutgoingHttpHeaders = {}): OutgoingHttpHeaders => ({
+  ':path': `/api/v1/namespaces/default/secrets?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dsecret-${n}&resourceVersion=123456&watch=true`,
+  accept: 'application/vnd.kubernetes.protobuf,application/json',
+  'user-agent': 'kubelet/v1.36.0 (linux/amd64) kubernetes/0123456',
+  ...fields,
 })
+
+for (const [whose, shown, fields] of [
+  ['a kubelet with its certificate', kubelets, {}],
+  ['a caller that proves its token', undefined, { authorization: `Bearer ${'x'.repeat(1_200)}` }],
+] as const) {
+  void t.test(
+    `as many watches as a connection may carry begin on one at once: ${whose}`,
+    async (t) => {
+      const { http2, seen } = await listening(
+        t,
+        proving(async () => driven((sink) => void sink.write(Buffer.alloc(1_000)))),
+      )
+      const session = http2(shown)
+      const heads = Array.from({ length: limits.streams }, (_, n) =>
+        openStream(session, watchOf(n, fields)).head(),
+      )
+      t.strictSame(
+        new Set((await Promise.all(heads)).map((head) => head[':status'])),
+        new Set([200]),
+      )
+      t.equal(new Set(seen.map(({ peer }) => peer)).size, 1)
+    },
+  )
+}
+
+void t.test(
+  'a connection carries few requests at a time until a caller is proven on it',
+  async (t) => {
+    const { http2 } = await listening(t, async (incoming) =>
+      incoming.url === '/known' ? proving(async () => said('ok'))(incoming) : said('no'),
+    )
+    const told: (number | undefined)[] = []
+    const session = http2()
+    session.on('remoteSettings', ({ maxConcurrentStreams }) => told.push(maxConcurrentStreams))
+    await openStream(session, { ':path': '/unknown' }).whole()
+    t.strictSame(told, [limits.unprovenStreams])
+    const more = once(session, 'remoteSettings')
+    await openStream(session, { ':path': '/known' }).whole()
+    await more
+    t.strictSame(told, [limits.unprovenStreams, limits.streams])
+    const certified = http2(kubelets)
+    await once(certified, 'remoteSettings')
+    t.equal(certified.remoteSettings.maxConcurrentStreams, limits.streams)
+  },
+)
 
 void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
   const { http1, http2, seen } = await listening(t, async () => said('ok'))

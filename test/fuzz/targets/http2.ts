@@ -10,6 +10,7 @@ import { frame, get, getFields, postFields, preface } from '../../kit/http2-fram
 import { chunked, mutated } from '../mutate.ts'
 import type { Random } from '../random.ts'
 import { Finding, type Opening, type Target } from '../target.ts'
+import { unbounded } from '../../kit/listener.ts'
 
 const settings = frame(4, 0, 0)
 const many = (count: number, make: (stream: number) => Buffer): Buffer =>
@@ -41,6 +42,7 @@ export const http2Target: Opening = {
     const listener = await listenSecurely({
       at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
+      memory: unbounded(),
       credentials: own,
       onBroken: () => undefined,
       handler: (incoming) => echo(incoming, seen),

@@ -1,0 +1,52 @@
+import { largest, Ranks, type Rank, type Ranked } from './ranks.ts'
+
+/** A connection as far as its memory goes. */
+export interface Weighed extends Ranked {
+  /** Closes it. */
+  shed(): void
+}
+
+/**
+ * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`, and to half of that for those whose
+ * callers are not proven. Beyond it the heaviest connection of the owner that holds most is closed: of those not proven as long as
+ * there are any, then of callers. What the node holds is not bounded here.
+ */
+export class ConnectionMemory {
+  readonly #limit: number
+  readonly #ranks = new Ranks<Weighed>()
+
+  constructor(limitBytes: number) {
+    this.#limit = limitBytes
+  }
+
+  /** Estimated bytes that connections of the rank hold. */
+  held(rank: Rank): number {
+    return this.#ranks[rank].bytes
+  }
+
+  enter(one: Weighed): void {
+    this.#ranks[one.rank].add(one)
+    this.#fit()
+  }
+
+  leave(one: Weighed): void {
+    this.#ranks[one.rank].remove(one)
+  }
+
+  /** To be called with what a connection holds more than before. */
+  weigh(one: Weighed, bytes: number): void {
+    this.#ranks[one.rank].weigh(one.owner, bytes)
+    if (bytes > 0) this.#fit()
+  }
+
+  #fit(): void {
+    const { unproven, caller } = this.#ranks
+    while (unproven.bytes + caller.bytes > this.#limit || unproven.bytes > this.#limit / 2) {
+      const group = unproven.heaviest() ?? caller.heaviest()
+      const heaviest = group && largest(group.members, ({ bytes }) => bytes)
+      if (!heaviest) return
+      this.leave(heaviest)
+      heaviest.shed()
+    }
+  }
+}

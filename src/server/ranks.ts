@@ -1,0 +1,93 @@
+/** How far it is known who is at the other end of a connection: nobody yet, a caller with a token, or the node itself. */
+export type Rank = 'unproven' | 'caller' | 'node'
+
+/** What ranks keep of a connection. */
+export interface Ranked {
+  readonly rank: Rank
+  /** Whose it is: an address while that is all that is known, then an identity. */
+  readonly owner: string
+  /** What it makes the hub hold, estimated. */
+  readonly bytes: number
+}
+
+/** Connections of one owner, in the order in which they became its own. */
+interface Group<Of> {
+  readonly members: ReadonlySet<Of>
+  readonly bytes: number
+}
+
+interface Growing<Of> extends Group<Of> {
+  readonly members: Set<Of>
+  bytes: number
+}
+
+/** The connections of one rank, by owner, counted as they come, grow and go. */
+class Groups<Of extends Ranked> {
+  readonly #groups = new Map<string, Growing<Of>>()
+  #size = 0
+  #bytes = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  add(one: Of): void {
+    const known = this.#groups.get(one.owner)
+    const group = known ?? { members: new Set<Of>(), bytes: 0 }
+    if (!known) this.#groups.set(one.owner, group)
+    group.members.add(one)
+    this.#size++
+    this.weigh(one.owner, one.bytes)
+  }
+
+  remove(one: Of): void {
+    const group = this.#groups.get(one.owner)
+    if (!group?.members.delete(one)) return
+    this.#size--
+    this.weigh(one.owner, -one.bytes)
+    if (group.members.size === 0) this.#groups.delete(one.owner)
+  }
+
+  /** To be called with what a connection of `owner` holds more than before. */
+  weigh(owner: string, bytes: number): void {
+    const group = this.#groups.get(owner)
+    if (!group) return
+    group.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  /** The owner with the most connections. */
+  most(): Group<Of> | undefined {
+    return largest(this.#groups.values(), ({ members }) => members.size)
+  }
+
+  /** The owner whose connections hold most. */
+  heaviest(): Group<Of> | undefined {
+    return largest(this.#groups.values(), ({ bytes }) => bytes)
+  }
+}
+
+/** The first of the largest; `undefined` where there is none. */
+export function largest<Of>(all: Iterable<Of>, size: (one: Of) => number): Of | undefined {
+  let found: { readonly one: Of; readonly size: number } | undefined
+  for (const one of all) {
+    const its = size(one)
+    if (found === undefined || its > found.size) found = { one, size: its }
+  }
+  return found?.one
+}
+
+/** Connections by rank. */
+export class Ranks<Of extends Ranked> {
+  readonly unproven = new Groups<Of>()
+  readonly caller = new Groups<Of>()
+  readonly node = new Groups<Of>()
+
+  get size(): number {
+    return this.unproven.size + this.caller.size + this.node.size
+  }
+}

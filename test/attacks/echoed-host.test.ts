@@ -1,0 +1,80 @@
+/**
+ * A refusal that repeats a Host of many KB is as long as its sender likes, and one that is not taken is memory held. Refusals of callers that
+ * are not proven have words of the hub's own.
+ */
+import t from 'tap'
+import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
+import { MalformedSelector } from '../../src/kube/selectors.ts'
+import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/kube/status.ts'
+import { withRescue } from '../../src/pipeline/failures.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import { dial, type Answer } from '../kit/wire/wire.ts'
+
+/** As long as a head may be at the ops listener, too. */
+const long = 'x'.repeat(12_000)
+
+const ask = (...fields: string[]): string =>
+  ['GET /api/v1/pods HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n')
+
+void t.test('no refusal repeats a Host, an Origin, a path or a token', async (t) => {
+  const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
+  await hub.online()
+  const { proxyPort, opsPort } = hub.hub
+  const asked = async (port: number, head: string): Promise<Answer> =>
+    (await dial(t, port)).write(head).answer()
+  const heads: readonly (readonly [what: string, head: string])[] = [
+    ['a foreign Host', ask(`Host: ${long}.example`)],
+    ['a malformed Host', ask(`Host: ${long}<`)],
+    ['an Origin', ask('Host: localhost', `Origin: https://${long}`)],
+    ['a token', ask('Host: localhost', `Authorization: Basic ${long}`)],
+    ['a path that is none', `GET ${long} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`],
+  ]
+  for (const port of [proxyPort, opsPort]) {
+    for (const [what, head] of heads) {
+      const { line, fields, body } = await asked(port, head)
+      const bytes = [line, ...fields, body].join('').length
+      t.ok(bytes < 1_000, `${what}: ${line}, ${bytes} bytes`)
+    }
+  }
+})
+
+const claimed = (holds: boolean): Claim => ({
+  holds: () => holds,
+  answered: () => undefined,
+  keyId: undefined,
+})
+
+const errors: readonly (readonly [error: Error, code: number])[] = [
+  [new MalformedSelector(`"${long}" is no selector`), 400],
+  [new StatusError(badRequest(`"${long}" is no number`)), 400],
+  [new StatusError(notFound({ group: '', resource: 'pods', name: long })), 404],
+]
+
+for (const [error, code] of errors) {
+  void t.test(
+    `what a ${error.name} of ${code} repeats of a request is for proven callers only`,
+    async (t) => {
+      const bodyFor = async (exchange: Exchange): Promise<BodyReply> =>
+        (await withRescue(() => undefined)(() => Promise.reject(error))(exchange)) as BodyReply
+      const exchange = exchangeOf('/api/v1/pods')
+      const unproven = await bodyFor({ ...exchange, claim: claimed(false) })
+      t.equal(unproven.status, code)
+      t.notMatch(Buffer.from(unproven.body).toString(), long)
+      for (const proven of [exchange, { ...exchange, claim: claimed(true) }]) {
+        t.match(Buffer.from((await bodyFor(proven)).body).toString(), long)
+      }
+    },
+  )
+}
+
+void t.test('a caller that is not proven still hears when to try again', async (t) => {
+  const rescue = withRescue(() => undefined)(() => {
+    throw new StatusError(tooManyRequests('later', 7))
+  })
+  const reply = (await rescue({
+    ...exchangeOf('/api/v1/pods'),
+    claim: claimed(false),
+  })) as BodyReply
+  t.equal(reply.headers.get('retry-after'), '7')
+})

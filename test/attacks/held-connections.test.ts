@@ -1,0 +1,138 @@
+/**
+ * Whoever reaches a listener can be refused as often as it likes, and leave the refusals untaken: such connections were once held for two
+ * minutes each, until no other found room. They make room before all others now, and do not last.
+ */
+import { connect } from 'node:http2'
+import t from 'tap'
+import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { limits } from '../../src/server/limits.ts'
+import { node } from '../../src/request/identity.ts'
+import { startFlooded } from '../kit/flooding.ts'
+import { frame, get as getOver2 } from '../kit/http2-frames.ts'
+import { aborted, driven, get, proving, said, startListener } from '../kit/listener.ts'
+import type { Wire } from '../kit/wire/wire.ts'
+
+const mebi = 1024 * 1024
+const refusal: WireReply = { ...said('Unauthorized'), status: 401 } as WireReply
+
+/** The node is served, for ever where it watches; others are refused. */
+const answered = async (incoming: Incoming): Promise<WireReply> => {
+  if (!incoming.url.startsWith('/node')) return refusal
+  incoming.onProven?.(node)
+  return incoming.url === '/node/watch'
+    ? driven((sink) => void sink.write(Buffer.from('event')))
+    : said('ok')
+}
+
+void t.test('refusals that are not taken keep no connection from the node', async (t) => {
+  const seen: Incoming[] = []
+  const { listener, dial, ca } = await startFlooded(
+    t,
+    (incoming) => {
+      seen.push(incoming)
+      return answered(incoming)
+    },
+    { limitBytes: 256 * mebi, maxConnections: 32 },
+  )
+  const hold = async (): Promise<void> => {
+    const before = seen.length
+    const client = (await dial()).write(getOver2(1))
+    while (seen.length === before && !client.socket.destroyed) await new Promise(setImmediate)
+  }
+  for (let i = 0; i < 50; i++) await hold()
+  const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
+  t.teardown(() => session.destroy())
+  const watch = session.request({ ':path': '/node/watch' })
+  await new Promise((resolve) => watch.once('data', resolve))
+  for (let i = 0; i < 50; i++) await hold()
+  const watched = seen.find(({ url }) => url === '/node/watch')
+  t.equal(watched?.signal.aborted, false)
+  const refused = seen.filter(({ url }) => url !== '/node/watch')
+  t.equal(refused.length, 100, 'each found room, and lost it to the next')
+  const held = refused.filter(({ signal }) => !signal.aborted)
+  t.ok(held.length < 32, `${held.length} are held`)
+})
+
+void t.test(
+  'connections without a caller find room for each other over HTTP/1.1, too',
+  async (t) => {
+    const { dial, seen } = await startListener(
+      t,
+      async (incoming) =>
+        incoming.url.startsWith('/node') ? answered(incoming) : new Promise(() => undefined),
+      { maxConnections: 16 },
+    )
+    const watch = (await dial()).write(get('/node/watch'))
+    await watch.until('event')
+    const held: Wire[] = []
+    for (let i = 0; i < 200; i++) {
+      const before = seen.length
+      held.push((await dial()).write(get()))
+      while (seen.length === before) await new Promise(setImmediate)
+    }
+    t.equal((await (await dial()).write(get('/node')).answer()).body, 'ok')
+    t.equal(seen[0]?.signal.aborted, false)
+    await held[0]?.ended
+  },
+)
+
+/** Takes an answer 4 KiB at a time. */
+function take(client: Wire): void {
+  if (client.socket.destroyed) return
+  for (const stream of [0, 1]) client.write(frame(8, 0, stream, Buffer.from('00001000', 'hex')))
+  setImmediate(() => take(client))
+}
+
+/** An answer that does not end, and of which a part waits at any time. */
+const endless = (): WireReply =>
+  driven((sink) => {
+    let over = false
+    const write = async (): Promise<void> => {
+      while (!over) if (!sink.write(Buffer.alloc(1024))) await sink.drained()
+    }
+    void write()
+    return () => {
+      over = true
+    }
+  })
+
+for (const isProven of [false, true]) {
+  const kept = isProven ? 'keeps that of a proven caller' : 'keeps no other'
+  void t.test(`taking some of an answer, and never all, ${kept}`, async (t) => {
+    const seen: Incoming[] = []
+    const handler = async (incoming: Incoming): Promise<WireReply> => {
+      seen.push(incoming)
+      return endless()
+    }
+    const { dial, cuts } = await startFlooded(t, isProven ? proving(handler) : handler, {
+      limitBytes: 64 * mebi,
+      stalledMs: 200,
+    })
+    const slow = (await dial()).write(getOver2(1))
+    while (seen.length < 1) await new Promise(setImmediate)
+    take(slow)
+    // One that takes nothing at all is cut in either case: by then the time of the first would be over.
+    const still = await dial()
+    still.write(getOver2(1))
+    while (seen.length < 2) await new Promise(setImmediate)
+    await aborted(seen[1]?.signal ?? AbortSignal.abort())
+    t.equal(seen[0]?.signal.aborted, !isProven)
+    t.strictSame(cuts, isProven ? ['stalled'] : ['stalled', 'stalled'])
+    for (const client of [slow, still]) client.socket.destroy()
+  })
+}
+
+void t.test(
+  'so many refusals in a row end a connection; what proves a caller begins anew',
+  async (t) => {
+    const { dial } = await startListener(t, answered)
+    const client = await dial()
+    for (let i = 1; i < limits.refusals; i++) await client.write(get()).answer()
+    t.equal((await client.write(get('/node')).answer()).status, 200)
+    for (let i = 1; i < limits.refusals; i++) await client.write(get()).answer()
+    const last = await client.write(get()).answer()
+    t.equal(last.status, 401)
+    t.match(last.fields.join(' '), 'Connection close')
+    t.equal(await client.rest(), '')
+  },
+)

@@ -1,0 +1,139 @@
+/**
+ * Whoever reaches a TLS listener can open HTTP/2 connections on which it has heads half read, many long heads at once, and answers that it
+ * does not take. What all of that holds is counted over all connections, and bounded.
+ */
+import { once } from 'node:events'
+import { connect, type ClientHttp2Session } from 'node:http2'
+import t from 'tap'
+import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { node } from '../../src/request/identity.ts'
+import { startFlooded, type Flooded } from '../kit/flooding.ts'
+import { frame, getFields } from '../kit/http2-frames.ts'
+import { openStream } from '../kit/http2.ts'
+import { driven, said } from '../kit/listener.ts'
+import type { Teardown, Wire } from '../kit/wire/wire.ts'
+
+const mebi = 1024 * 1024
+
+/** The node is served, others wait for an answer for as long as they like. */
+const served = async (incoming: Incoming): Promise<WireReply> => {
+  if (!incoming.url.startsWith('/node')) return new Promise(() => undefined)
+  incoming.onProven?.(node)
+  return incoming.url === '/node/watch' ? driven((sink) => void sink.write(longHead)) : said('ok')
+}
+
+/** HPACK: a field named x that is not kept in the table. */
+function field(bytes: number): Buffer {
+  const more: number[] = []
+  let rest = bytes - 127
+  for (; rest >= 128; rest = Math.floor(rest / 128)) more.push((rest % 128) + 128)
+  return Buffer.concat([Buffer.from([0, 1, 0x78, 127, ...more, rest]), Buffer.alloc(bytes, 'a')])
+}
+
+const longHead = Buffer.concat([getFields, field(12_000)])
+
+/** A field that goes into the table, and is then named two thousand times by one byte each; the head does not end. */
+const smallFields = Buffer.concat([
+  getFields,
+  Buffer.from('4001610162', 'hex'),
+  Buffer.alloc(1_900, 0xbe),
+])
+
+function nodeAt(t: Teardown, { listener, ca }: Flooded): ClientHttp2Session {
+  const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
+  t.teardown(() => session.destroy())
+  return session
+}
+
+/** Writes, and waits until the listener has read all of it, or has closed the connection. */
+async function sent(client: Wire, bytes: Buffer): Promise<void> {
+  client.write(Buffer.concat([bytes, frame(6, 0, 0, Buffer.from('all read'))]))
+  await Promise.race([client.until('all read').catch(() => undefined), client.closed])
+}
+
+void t.test(
+  'many long heads at once on many connections hold no more than their share',
+  async (t) => {
+    let most = 0
+    const flooded: Flooded = await startFlooded(
+      t,
+      (incoming) => {
+        most = Math.max(most, flooded.memory.held('unproven'))
+        return served(incoming)
+      },
+      { limitBytes: 8 * mebi },
+    )
+    const session = nodeAt(t, flooded)
+    const watch = session.request({ ':path': '/node/watch' })
+    await once(watch, 'data')
+    const heads = Array.from({ length: 80 }, (_, i) => frame(1, 5, 2 * i + 1, longHead))
+    const attackers = await Promise.all(Array.from({ length: 24 }, () => flooded.dial()))
+    for (const client of attackers) await sent(client, Buffer.concat(heads))
+    t.ok(most > 2 * mebi, 'it was tried')
+    t.ok(most <= 4 * mebi, `${most} bytes were held`)
+    t.strictSame(new Set(flooded.cuts), new Set(['memory']))
+    t.equal((await openStream(session, { ':path': '/node' }).whole()).body, 'ok')
+    t.notOk(watch.closed, 'the node is none of those who make room')
+  },
+)
+
+void t.test('the connection that holds most goes first', async (t) => {
+  const flooded = await startFlooded(t, served, { limitBytes: 4 * mebi })
+  const modest = await flooded.dial()
+  await sent(modest, frame(1, 5, 1, getFields))
+  const greedy = await flooded.dial()
+  await sent(
+    greedy,
+    Buffer.concat(Array.from({ length: 99 }, (_, i) => frame(1, 5, 2 * i + 1, longHead))),
+  )
+  const more = await flooded.dial()
+  await sent(
+    more,
+    Buffer.concat(Array.from({ length: 50 }, (_, i) => frame(1, 5, 2 * i + 1, longHead))),
+  )
+  await greedy.closed
+  await sent(modest, frame(1, 5, 3, getFields))
+  t.notOk(modest.socket.destroyed)
+})
+
+void t.test(
+  'heads that never end are counted before they have: small fields hold many times their size',
+  async (t) => {
+    const flooded = await startFlooded(t, served, { limitBytes: 4 * mebi })
+    const attackers: Wire[] = []
+    for (let i = 0; i < 40; i++) {
+      attackers.push((await flooded.dial()).write(frame(1, 1, 1, smallFields)))
+    }
+    await attackers[0]?.closed
+    t.ok(flooded.memory.held('unproven') <= 2 * mebi)
+    const session = nodeAt(t, flooded)
+    t.equal((await openStream(session, { ':path': '/node' }).whole()).body, 'ok')
+    const open = attackers.filter(({ socket }) => !socket.destroyed)
+    t.ok(open.length <= 8, `${open.length} are open`)
+  },
+)
+
+void t.test(
+  'after a 401 a connection takes no more streams, unless a caller is proven on it',
+  async (t) => {
+    const flooded = await startFlooded(
+      t,
+      async (incoming) =>
+        incoming.url === '/node' ? served(incoming) : { ...said('no'), status: 401 },
+      { limitBytes: 64 * mebi },
+    )
+    const proven = nodeAt(t, flooded)
+    for (const [path, status] of [
+      ['/node', 200],
+      ['/', 401],
+      ['/node', 200],
+    ] as const) {
+      t.equal((await openStream(proven, { ':path': path }).whole()).status, status)
+    }
+    const unproven = nodeAt(t, flooded)
+    const leaving = once(unproven, 'goaway')
+    t.equal((await openStream(unproven, { ':path': '/' }).whole()).status, 401)
+    await leaving
+    t.notOk(proven.closed)
+  },
+)

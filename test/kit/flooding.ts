@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { connect } from 'node:tls'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { ConnectionMemory } from '../../src/server/connection-memory.ts'
+import {
+  listenSecurely,
+  type ListenerOptions,
+  type SecureListener,
+} from '../../src/server/listener.ts'
+import { frame, preface } from './http2-frames.ts'
+import { Wire, type Teardown } from './wire/wire.ts'
+
+const hubs = new CertificateAuthority('hub')
+
+/** What a client says of itself: no bytes of answers are to be sent until it opens a window. */
+const noWindow = frame(4, 0, 0, Buffer.from('000400000000', 'hex'))
+
+export interface Flooded {
+  readonly listener: SecureListener
+  readonly memory: ConnectionMemory
+  readonly cuts: readonly string[]
+  /** A client over HTTP/2 that writes its own frames, and lets none of an answer's body come. */
+  readonly dial: () => Promise<Wire>
+  /** The authority of the listener's certificate. */
+  readonly ca: string
+}
+
+/** A TLS listener on which connections may hold `limitBytes`; it is closed with the test. */
+export async function startFlooded(
+  t: Teardown,
+  handler: ListenerOptions['handler'],
+  { limitBytes, ...options }: Partial<ListenerOptions> & { readonly limitBytes: number },
+): Promise<Flooded> {
+  const memory = new ConnectionMemory(limitBytes)
+  const cuts: string[] = []
+  const listener = await listenSecurely({
+    at: [{ host: '127.0.0.1', port: 0 }],
+    maxConnections: 1_000,
+    credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
+    onBroken: () => undefined,
+    onCut: (why) => cuts.push(why),
+    ...options,
+    memory,
+    handler,
+  })
+  t.teardown(() => listener.close(0))
+  const ca = hubs.certificate
+  const dial = async (): Promise<Wire> => {
+    const socket = connect({ port: listener.port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined)
+    await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')])
+    const wire = new Wire(socket)
+    return wire.write(Buffer.concat([preface, noWindow]))
+  }
+  return { listener, memory, cuts, dial, ca }
+}
