@@ -1,0 +1,58 @@
+/** Whatever text a caller repeats, reading it takes work in proportion to its length: four times the text is not sixteen times the work. */
+import t from 'tap'
+import { endToEnd, HeaderList } from '../../src/exchange/headers.ts'
+import { shownBy } from '../../src/identity/bearer-token.ts'
+import { readWebToken } from '../../src/identity/web-token.ts'
+import { encodingOf } from '../../src/kube/media-type.ts'
+import { canonicalFieldSelector, canonicalLabelSelector } from '../../src/kube/selectors.ts'
+import { componentOf } from '../../src/request/component.ts'
+import { formsOf } from '../../src/request/form.ts'
+import { strangeTo } from '../../src/request/own-host.ts'
+import { namedBySelector, parseRequestInfo } from '../../src/request/request-info.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+import { isSuperLinear } from '../kit/work.ts'
+
+const field = (name: string, value: string) => ({
+  ...exchangeOf('/api'),
+  upgrade: true,
+  headers: new HeaderList([name, value]),
+})
+
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  Authorization: (text) => shownBy(field('Authorization', text)),
+  'Sec-WebSocket-Protocol': (text) => shownBy(field('Sec-WebSocket-Protocol', text)),
+  Connection: (text) => endToEnd(new HeaderList(['Connection', text])),
+  Accept: (text) => formsOf(text, new URLSearchParams()),
+  'Content-Type': encodingOf,
+  'User-Agent': componentOf,
+  Host: (host) => strangeTo(new Set(), { localAddress: '127.0.0.1', host, origin: undefined }),
+  'a token': readWebToken,
+  'a path': (text) => parseRequestInfo('GET', `/api/v1/${text}`),
+  'a query': (text) => {
+    const info = parseRequestInfo('GET', `/api/v1/pods?fieldSelector=${text}`)
+    return info.isResource && namedBySelector(info)
+  },
+  'a label selector': canonicalLabelSelector,
+  'a field selector': canonicalFieldSelector,
+}
+
+/** What is repeated: blanks, separators, and what looks like the beginning of something. */
+const units = [' ', '\t', ',', ', ', ';', ';q=0', '=', 'a=b,', 'a!=', 'a,', '(', 'a in (b),', '!', '\\', '%41', '/', '//', '.', ':', ':1', '[', 'a', 'a.b', '1.', 'metadata.name='] // prettier-ignore
+
+const outcome = (read: (text: string) => unknown) => (text: string) => {
+  try {
+    return read(text)
+  } catch (refusal) {
+    return refusal
+  }
+}
+
+for (const [what, read] of Object.entries(readers)) {
+  void t.test(`the work of reading grows as what is read: ${what}`, async (t) => {
+    const act = outcome(read)
+    for (const unit of units) {
+      const of = (length: number): string => `x${unit.repeat(length / unit.length)}y`
+      t.notOk(await isSuperLinear(act, of(8_000), of(32_000)), JSON.stringify(unit))
+    }
+  })
+}
