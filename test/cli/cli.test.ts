@@ -423,6 +423,6 @@ void t.test(
     const { out } = await nodehub('start --help')
     const plain = out.replace(/\s+/g, ' ')
     t.match(plain, 'Not yet: the hub neither makes such an interface')
-    t.match(plain, 'more are answered 429. Default: 250. (live)')
+    t.match(plain, 'More are answered 429. Default: 250. (live)')
   },
 )
