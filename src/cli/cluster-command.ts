@@ -1,3 +1,4 @@
+import { after } from '../base/clock.ts'
 import type { ApiServer } from '../cluster/api/api-server.ts'
 import {
   readCheckConfig,
@@ -12,6 +13,7 @@ import { processSources } from '../config/process.ts'
 import { closeProcess } from './closed-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
+import { endProcess, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
@@ -52,18 +54,26 @@ async function runCluster(argv: readonly string[], terminal: Terminal): Promise<
   if ('mistakes' in result) return refuse(terminal, 'cluster', result.mistakes)
   const sink = standardError()
   const log = createLog(result.config.logLevel, sink)
-  process.on('exit', () => sink.flush())
   closeProcess(log)
   for (const note of result.notes) log.warn(note)
-  const code = await clusterUntilStopped(result.config, terminal, log)
+  const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
   // Forced: a replica that has stopped must be gone, whatever a library still holds open.
-  return process.exit(code)
+  return exit(await clusterUntilStopped(result.config, { terminal, log, exit }))
 }
+
+interface ClusterSurroundings {
+  readonly terminal: Terminal
+  readonly log: ReturnType<typeof createLog>
+  readonly exit: (code: ExitCode) => Promise<never>
+}
+
+/** What a graceful stop may take beyond the grace period itself; and by when a process that has not exited then is killed. */
+const closingMs = 4000
+const exitingMs = 3000
 
 async function clusterUntilStopped(
   config: ClusterConfig,
-  terminal: Terminal,
-  log: ReturnType<typeof createLog>,
+  { terminal, log, exit }: ClusterSurroundings,
 ): Promise<ExitCode> {
   // It loads a client library that no other command needs.
   const { startCluster, BesideYurtManager } = await import('../cluster/cluster.ts')
@@ -71,7 +81,13 @@ async function clusterUntilStopped(
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       stop.resolve()
-      process.once(signal, () => process.exit(1))
+      process.once(signal, () => void exit(1))
+      const ms = config.shutdownGracePeriodMs + closingMs
+      killLater(ms + exitingMs)
+      after(ms, () => {
+        log.error({ ms }, 'did not stop in time: stopping at once')
+        void exit(1)
+      })
     })
   try {
     const starting = startCluster(config, {

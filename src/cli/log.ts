@@ -1,4 +1,7 @@
+import { constants, fstatSync, openSync } from 'node:fs'
 import { destination, pino, stdSerializers, stdTimeFunctions, type Logger } from 'pino'
+import { after } from '../base/clock.ts'
+import { isExpectedFault } from '../base/expected-fault.ts'
 import type { LogLevel } from '../config/config.ts'
 
 /** Where log lines go. */
@@ -28,7 +31,28 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
 const scrubbed = (line: string): string =>
   secretShapes.reduce((text, [shape, instead]) => text.replace(shape, instead), line)
 
-/** JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of them. */
+/** A stack is for a mistake in a program; of a fault that the hub foresees the messages tell all there is to know. */
+function serialized(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  if (!isExpectedFault(error)) return stdSerializers.errWithCause(error)
+  return withoutStack(error)
+}
+
+function withoutStack(error: Error): object {
+  const { name, message, cause } = error
+  const { code } = error as NodeJS.ErrnoException
+  return {
+    type: name,
+    ...(code !== undefined && { code }),
+    message,
+    ...(cause !== undefined && { cause: cause instanceof Error ? withoutStack(cause) : cause }),
+  }
+}
+
+/**
+ * JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of them, and a stack only where the hub did
+ * not foresee what failed.
+ */
 export function createLog(level: LogLevel, sink: LogSink): Logger {
   return pino(
     {
@@ -36,7 +60,7 @@ export function createLog(level: LogLevel, sink: LogSink): Logger {
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: stdSerializers.errWithCause },
+      serializers: { err: serialized },
       redact: { paths: secretNames.flatMap((name) => [name, `*.${name}`]), censor: redacted },
       hooks: { streamWrite: scrubbed },
     },
@@ -44,20 +68,55 @@ export function createLog(level: LogLevel, sink: LogSink): Logger {
   )
 }
 
+/** Lines that are not written yet, in bytes: further ones are dropped. */
+const mostUnread = 4 * 1024 * 1024
+
+export interface StandardError extends LogSink {
+  /** Resolves when every line is written, or no reader is left (true), or after `ms` (false). */
+  written(ms: number): Promise<boolean>
+}
+
 /**
  * Standard error, written to without waiting, so that a reader who has stopped reading does not stop the hub: past 4 MiB unread,
- * lines are dropped. `flush` writes what is left, at the end.
+ * lines are dropped. A disk that takes no lines, or a reader that is gone, loses them and does no more harm.
  */
-export function standardError(): LogSink & { flush(): void } {
-  const stream = destination({ fd: 2, sync: false, maxLength: 4 * 1024 * 1024 })
+export function standardError(): StandardError {
+  const stream = destination({ fd: withoutBlocking(2), sync: false, maxLength: mostUnread })
+  let pending = false
+  let onSettled = (): void => undefined
+  const settled = (): void => {
+    pending = false
+    onSettled()
+  }
+  stream.on('drain', settled)
+  stream.on('error', settled)
+  // pino would write what is left while the process exits, and wait for the reader: for ever, where it has stopped reading.
+  stream.flushSync = () => undefined
   return {
-    write: (line) => void stream.write(line),
-    flush() {
-      try {
-        stream.flushSync()
-      } catch {
-        // Nobody reads any more: there is no one left to tell.
-      }
+    write(line) {
+      pending = true
+      stream.write(line)
     },
+    async written(ms) {
+      if (!pending) return true
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      using _late = after(ms, () => resolve(false))
+      onSettled = () => resolve(true)
+      return await promise
+    },
+  }
+}
+
+/**
+ * Another descriptor of the same pipe, on which a write fails rather than waits. On the one that the process was given it would hold a
+ * thread until the reader reads, and making that one non-blocking would do so for all processes that share it. A socket cannot be
+ * opened again, nor, by some users, a pipe: then the one that was given.
+ */
+function withoutBlocking(fd: number): number {
+  try {
+    if (!fstatSync(fd).isFIFO()) return fd
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return fd
   }
 }

@@ -5,6 +5,7 @@ import { closeProcess } from './closed-process.ts'
 import { keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
+import { endProcess, killLater } from './end-process.ts'
 import { elsewhere, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
 import { parentAsPredecessor } from './predecessor.ts'
@@ -38,24 +39,24 @@ ${elsewhere}`,
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()
     const log = createLog(result.config.logLevel, sink)
-    process.on('exit', () => sink.flush())
+    const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
     process.on('uncaughtException', (err) => {
       log.fatal({ err }, 'a failure nobody handled')
-      process.exit(1)
+      void exit(1)
     })
     closeProcess(log)
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))
     const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
-    const exit = (code: ExitCode): never => process.exit(code)
     // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still holds open.
     return exit(
       await superviseHub(result.config, {
         log,
         startHub,
         signals: process,
-        exit,
+        exit: (code) => void exit(code),
+        killLater,
         predecessor: startedAsSuccessor() ? parentAsPredecessor() : undefined,
         succeed: (sockets) => {
           const impossible = whyNoSuccessor()

@@ -42,8 +42,10 @@ export interface Supervision {
   readonly log: Logger
   readonly startHub: StartHub
   readonly signals: Signals
-  /** Ends the process at once. */
+  /** Ends the process at once, but for its last lines. */
   readonly exit: (code: ExitCode) => void
+  /** Has the process killed after `ms`, whatever it does then. */
+  readonly killLater: (ms: number) => void
   /** The process that this one takes over from, if any. */
   readonly predecessor?: Predecessor | undefined
   /** Starts the process that is to take over from this one, with its sockets; or says why there can be none. */
@@ -52,14 +54,18 @@ export interface Supervision {
   readonly follow: (listener: ConfigListener) => ConfigFollower
 }
 
-/** What a graceful stop may take beyond the grace period itself: closing the store, flushing. */
-const closingMs = 5000
+/** What a graceful stop may take beyond the grace period itself, to close the store and the like. */
+const closingMs = 4000
+
+/** By when a process that was to exit by itself, and does not, is killed. */
+const exitingMs = 3000
 
 /** Starts the hub and waits until it has stopped: by itself, by a signal, or because the next process serves in its place. */
 export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
   const { log, startHub, predecessor } = supervision
   let config = first
-  using wishes = new Wishes(supervision)
+  const patienceOf = (): number => config.shutdownGracePeriodMs + closingMs
+  using wishes = new Wishes(supervision, patienceOf)
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
     let hub = await startHub(config, {
@@ -84,7 +90,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       const wish = await nextWish(hub, wishes, log)
       const next = wish === 'hand over' ? await prepared(hub, wishes, supervision) : undefined
       if (wish === 'hand over' && next === undefined) continue
-      const patienceMs = config.shutdownGracePeriodMs + closingMs
+      const patienceMs = patienceOf()
       if (next === undefined) {
         const late = await stopped(hub, patienceMs, log)
         return wish === 'failed' || late ? 1 : 0
@@ -128,8 +134,10 @@ class Wishes implements Disposable {
   /** Called when the configuration is to be read again. */
   onReread: () => void = () => undefined
   #handOver = Promise.withResolvers<Wish>()
+  #late: Disposable | undefined
 
-  constructor({ log, signals, exit }: Supervision) {
+  /** `patienceMs`: how long the hub may take to stop. What takes longer is cut off, even a start that a signal finds under way. */
+  constructor({ log, signals, exit, killLater }: Supervision, patienceMs: () => number) {
     const { promise, resolve } = Promise.withResolvers<string>()
     this.stop = promise
     let stopping = false
@@ -139,6 +147,12 @@ class Wishes implements Disposable {
         exit(1)
       }
       stopping = true
+      const ms = patienceMs()
+      killLater(ms + exitingMs)
+      this.#late = after(ms, () => {
+        log.error({ ms }, 'did not stop in time: stopping at once')
+        exit(1)
+      })
       resolve(signal)
     }
     const onHandOver = (): void => this.#handOver.resolve('hand over')
@@ -166,6 +180,7 @@ class Wishes implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#late?.[Symbol.dispose]()
     this.#off()
   }
 }

@@ -160,7 +160,7 @@ export const clusterOptions = {
   'shutdown-grace-period': option({
     type: is.duration,
     group: 'Operation',
-    help: 'How long requests under way may take once the process is told to stop.',
+    help: 'How long requests under way may take once the process is told to stop. 5 s after that it has ended, by force if need be, and then with an exit code other than 0.',
     default: 10_000,
     defaultShown: '10s',
   }),

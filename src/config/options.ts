@@ -402,7 +402,7 @@ export const options = {
     type: is.duration,
     group: 'Operation',
     live: true,
-    help: 'How long requests under way may take once the hub is told to stop.',
+    help: 'How long requests under way may take once the hub is told to stop. 5 s after that the process has ended, by force if need be, and then with an exit code other than 0.',
     default: 10_000,
     defaultShown: '10s',
   }),

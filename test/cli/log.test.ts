@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Secret } from '../../src/base/secret.ts'
 import { createLog } from '../../src/cli/log.ts'
+import { StoreFailure } from '../../src/store/store.ts'
 import type { LogLevel } from '../../src/config/config.ts'
 
 function logged(level: LogLevel = 'info') {
@@ -52,3 +53,31 @@ void t.test('an error is logged with its code and its cause', async (t) => {
     err: { message: 'the store failed', cause: { message: 'no space left', code: 'ENOSPC' } },
   })
 })
+
+void t.test('a fault that was foreseen is logged without a stack, with its causes', async (t) => {
+  const { lines, log } = logged()
+  const disk = Object.assign(new Error('disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
+  log.error({ err: new StoreFailure('not written', { cause: disk }) }, 'failed')
+  const { err } = JSON.parse(lines[0] ?? '') as { err: unknown }
+  t.strictSame(err, {
+    type: 'Error',
+    code: 'STORE_FAILURE',
+    message: 'not written',
+    cause: { type: 'Error', code: 'ERR_SQLITE_ERROR', message: 'disk is full' },
+  })
+})
+
+void t.test(
+  'a mistake in a program is logged with its stack, in whatever it is wrapped',
+  async (t) => {
+    for (const mistake of [
+      new TypeError('x is not a function'),
+      Object.assign(new TypeError('an argument'), { code: 'ERR_INVALID_ARG_TYPE' }),
+      Object.assign(new Error('no such column'), { code: 'ERR_SQLITE_ERROR', errcode: 1 }),
+    ]) {
+      const { lines, log } = logged()
+      log.error({ err: new StoreFailure('not written', { cause: mistake }) }, 'failed')
+      t.match(JSON.parse(lines[0] ?? ''), { err: { cause: { stack: /log\.test/ } } })
+    }
+  },
+)

@@ -47,6 +47,7 @@ function stage(
     },
     signals,
     exit: (code) => exits.push(code),
+    killLater: () => undefined,
     succeed: () => ({ impossible: 'not here' }),
     follow: () => ({ read: () => undefined, [Symbol.dispose]: () => undefined }),
   }

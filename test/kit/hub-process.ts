@@ -81,6 +81,11 @@ export class HubProcess {
     })
   }
 
+  /** Reads no more of what it logs, as a log's reader does that hangs. */
+  stopReading(): void {
+    this.#child.stderr?.removeAllListeners('data').pause()
+  }
+
   /** Resolves when the first process has ended. */
   async ended(): Promise<number | null> {
     await this.#condition.until(() => this.#ended)
