@@ -21,7 +21,7 @@ export const limits = {
   unprovenStreams: 100,
   /**
    * What HTTP/2 may keep for one connection (streams, frames to be sent, tables, heads), in megabytes as Node counts it; beyond it new
-   * streams are refused. 1,000 watches that begin at once take between 2 and 3, and Node cannot raise it later.
+   * streams are refused. For 1,000 watches that begin at once 2 are too few, and Node cannot raise it later.
    */
   sessionMegabytes: 4,
   /** How many refusals in a row a connection gets; an API server, too, ends an HTTP/2 connection after its first 401. */
