@@ -44,23 +44,25 @@ function asking(client: Client): { enough(): Promise<readonly number[]> } {
 }
 
 /** Whether somebody else could listen there. */
-async function canBeTaken(port: number): Promise<boolean> {
+async function canBeTaken(port: number, address = '127.0.0.1'): Promise<boolean> {
   const server = createServer()
   const taken = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => resolve(true))
+    server.listen(port, address, () => resolve(true))
   })
   server.close()
   await turn() // an address in use is told without a turn of the loop
   return taken
 }
 
-/** Tries to take the port, until told that it is enough; resolves to how often that succeeded. */
+/** Tries to take the port at either address of loopback, until told that it is enough; resolves to how often that succeeded. */
 function coveting(port: number): { enough(): Promise<number> } {
   let over = false
   let taken = 0
   const done = (async () => {
-    while (!over) taken += (await canBeTaken(port)) ? 1 : 0
+    while (!over) {
+      for (const address of ['127.0.0.1', '::1']) taken += (await canBeTaken(port, address)) ? 1 : 0
+    }
     return taken
   })()
   return {
