@@ -7,9 +7,13 @@ const ofTheWorldInSqlite = new Set([5, 7, 8, 10, 11, 13, 14, 26])
  */
 export function isExpectedFault(error: unknown): boolean {
   if (error === undefined || error === null) return true
-  if (!(error instanceof Error)) return typeof error !== 'function'
-  return isForeseen(error) && isExpectedFault(error.cause)
+  if (error instanceof Error) return isForeseen(error) && isExpectedFault(error.cause)
+  // What another thread says of its failure.
+  const { errcode } = error as { readonly errcode?: unknown }
+  return errcode === undefined || isOfTheWorld(errcode)
 }
+
+const isOfTheWorld = (errcode: unknown): boolean => ofTheWorldInSqlite.has(Number(errcode) & 0xff)
 
 function isForeseen(error: Error): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) {
@@ -17,7 +21,7 @@ function isForeseen(error: Error): boolean {
   }
   const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }
   if (typeof code !== 'string') return false
-  if (code === 'ERR_SQLITE_ERROR') return ofTheWorldInSqlite.has(Number(errcode) & 0xff)
+  if (code === 'ERR_SQLITE_ERROR') return isOfTheWorld(errcode)
   // Node's own codes tell of wrong arguments and states, but for those of protocols.
   return (
     !code.startsWith('ERR_') || /^ERR_(?:SSL|TLS|OSSL|HTTP2|SOCKET|STREAM_PREMATURE)/.test(code)

@@ -1,7 +1,8 @@
 import { constants, fstatSync, openSync } from 'node:fs'
-import { destination, pino, stdSerializers, stdTimeFunctions, type Logger } from 'pino'
+import { destination, pino, stdSerializers, stdTimeFunctions, type LogFn, type Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
+import { Repeated } from '../base/repeated.ts'
 import type { LogLevel } from '../config/config.ts'
 
 /** Where log lines go. */
@@ -49,11 +50,35 @@ function withoutStack(error: Error): object {
   }
 }
 
+/** A disk or a link that fails does so at every request. */
+const togetherMs = 60_000
+
+const { error, warn } = pino.levels.values
+
+interface Line {
+  readonly log: Logger
+  readonly method: LogFn
+  readonly args: Parameters<LogFn>
+}
+
+/** What is the same fault again: by its message, its kind, and the resource it is about. `undefined`: no fault that was foreseen. */
+function keyOf([fields, message]: readonly unknown[]): string | undefined {
+  if (typeof fields !== 'object' || fields === null || !('err' in fields)) return undefined
+  if (!(fields.err instanceof Error) || !isExpectedFault(fields.err)) return undefined
+  const { kind, resource } = fields as { readonly kind?: unknown; readonly resource?: unknown }
+  return JSON.stringify([message, kind, resource])
+}
+
 /**
  * JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of them, and a stack only where the hub did
- * not foresee what failed.
+ * not foresee what failed. Errors and warnings of a fault that was foreseen are told at once, and then no more than once in `together`
+ * milliseconds, with the latest and how many `times`.
  */
-export function createLog(level: LogLevel, sink: LogSink): Logger {
+export function createLog(level: LogLevel, sink: LogSink, together = togetherMs): Logger {
+  const repeated = new Repeated<Line>(together, ({ log, method, args }, times) => {
+    const [fields, ...rest] = args
+    method.apply(log, [times === 1 ? fields : { ...(fields as object), times }, ...rest])
+  })
   return pino(
     {
       level,
@@ -62,7 +87,14 @@ export function createLog(level: LogLevel, sink: LogSink): Logger {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: serialized },
       redact: { paths: secretNames.flatMap((name) => [name, `*.${name}`]), censor: redacted },
-      hooks: { streamWrite: scrubbed },
+      hooks: {
+        streamWrite: scrubbed,
+        logMethod(args, method, level) {
+          const key = level === error || level === warn ? keyOf(args) : undefined
+          if (key === undefined) method.apply(this, args)
+          else repeated.add(key, { log: this, method, args })
+        },
+      },
     },
     sink,
   )

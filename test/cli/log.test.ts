@@ -1,7 +1,9 @@
 import t from 'tap'
+import { staying } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { createLog } from '../../src/cli/log.ts'
 import { StoreFailure } from '../../src/store/store.ts'
+import { Condition } from '../kit/condition.ts'
 import type { LogLevel } from '../../src/config/config.ts'
 
 function logged(level: LogLevel = 'info') {
@@ -81,3 +83,32 @@ void t.test(
     }
   },
 )
+
+void t.test('a fault that comes again and again is told once, and then how often', async (t) => {
+  using _process = staying()
+  const lines: string[] = []
+  const told = new Condition()
+  const write = (line: string): void => {
+    lines.push(line)
+    told.changed()
+  }
+  const log = createLog('info', { write }, 5)
+  const full = new StoreFailure('not written')
+  log.error({ err: full, kind: 'write' }, 'the store failed')
+  for (let i = 0; i < 50; i++) log.error({ err: full, kind: 'write', i }, 'the store failed')
+  log.error({ err: full, kind: 'read' }, 'the store failed')
+  log.error({ err: new TypeError('x') }, 'the store failed')
+  log.error({ err: new TypeError('x') }, 'the store failed')
+  const brief = lines.map((line) => {
+    const { kind, times, err } = JSON.parse(line) as Record<string, { type?: string }>
+    return [kind, times, err?.type]
+  })
+  t.strictSame(brief, [
+    ['write', undefined, 'Error'],
+    ['read', undefined, 'Error'],
+    [undefined, undefined, 'TypeError'],
+    [undefined, undefined, 'TypeError'],
+  ])
+  await told.until(() => lines.length === 5)
+  t.match(JSON.parse(lines[4] ?? ''), { kind: 'write', times: 50, i: 49 })
+})
