@@ -153,6 +153,8 @@ export interface ObjectStore extends AsyncDisposable {
   changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined
   /** What the list is at, with what is accepted and still being written. Reads no object. */
   version(key: CollectionKey): string | undefined
+  /** What `list` is at now: an answer made of it is no newer than this, while `version` may be. Reads no object. */
+  committedVersion(key: CollectionKey): string | undefined
   /**
    * The collections of an audience and resource that `list` would answer and that lack nothing: those that have to do with `namespace`,
    * its own and those of all namespaces; with `undefined` only these.

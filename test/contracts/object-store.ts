@@ -552,8 +552,10 @@ export function objectStoreContract(
     'the version of a collection is known before its events are committed',
     async (t, store) => {
       t.equal(store.version(collection()), undefined)
+      t.equal(store.committedVersion(collection()), undefined)
       await replace(store, collection(), head(5), [object('a', 1)])
       t.equal(store.version(collection()), '5')
+      t.equal(store.committedVersion(collection()), '5')
       const applied = store.apply(collection(), [changed('MODIFIED', object('a', 7))], {
         since: '5',
       })
@@ -562,6 +564,8 @@ export function objectStoreContract(
       t.equal(store.version(collection()), '7')
       await Promise.all([applied, refused])
       t.equal(store.version(collection()), '7')
+      t.equal(store.committedVersion(collection()), '7')
+      t.equal(store.committedVersion(collection({ namespace: 'default' })), undefined)
       t.equal(store.version(collection({ namespace: 'default' })), undefined)
     },
   )

@@ -30,6 +30,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   list: (key) => store.list(key),
   changes: (key, since) => store.changes(key, since),
   version: (key) => store.version(key),
+  committedVersion: (key) => store.committedVersion(key),
   names: (audience, gvr) => store.names(audience, gvr),
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {

@@ -95,9 +95,12 @@ export class SharedCollection implements AsyncDisposable {
     this.demand = new Demand(idleMs)
   }
 
-  /** The version at which it is stored; `undefined`: it is not. */
+  /**
+   * The version of what readers are given; `undefined`: nothing is stored. What is still being written does not count: an answer that
+   * was promised by its version would be older.
+   */
   get version(): ResourceVersion | undefined {
-    return resourceVersion(this.#parts.store.version(this.key))
+    return resourceVersion(this.#parts.store.committedVersion(this.key))
   }
 
   /** What its events in memory take. */

@@ -126,6 +126,11 @@ export class SqliteStore implements ObjectStore {
     return this.#connection.read((reads) => this.#view.version(reads, key))
   }
 
+  committedVersion(key: CollectionKey): string | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.committedVersion(reads, key))
+  }
+
   collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[] {
     this.#sweep.used(audience.identity)
     const known = this.#connection.read((reads) =>

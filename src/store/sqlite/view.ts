@@ -13,7 +13,7 @@ import { addressOf, keyOf, scopeOf } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Collections } from './collections.ts'
 import type { Damage } from './damage.ts'
-import type { ScopeKey } from './messages.ts'
+import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { Runs } from './runs.ts'
@@ -91,9 +91,12 @@ export class View {
   version(reads: Reads, key: CollectionKey): string | undefined {
     const address = addressOf(key)
     const state = this.#parts.collections.known(address)
-    if (state) return state.version(reads)
-    const head = reads.head(address)
-    return head?.whole ? head.version : undefined
+    return state ? state.version(reads) : wholeVersion(reads, address)
+  }
+
+  committedVersion(reads: Reads, key: CollectionKey): string | undefined {
+    const address = addressOf(key)
+    return this.#parts.collections.serves(address) ? wholeVersion(reads, address) : undefined
   }
 
   collections(
@@ -138,4 +141,9 @@ export class View {
       }
     )
   }
+}
+
+function wholeVersion(reads: Reads, address: CollectionAddress): string | undefined {
+  const head = reads.head(address)
+  return head?.whole ? head.version : undefined
 }

@@ -1,9 +1,13 @@
 import t from 'tap'
-import { nameOf, type Client, type Watching } from '../../kit/client.ts'
+import { at, nameOf, type Client, type Watching } from '../../kit/client.ts'
+import type { Seen } from '../../kit/client-watch.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../../kit/cloud.ts'
 import { startCloud } from '../../kit/hub.ts'
 import { startHubParts } from '../../kit/hub-parts.ts'
 import type { GVR } from '../../../src/kube/gvk.ts'
+import { newestIn } from '../../../src/store/sqlite/apply-message.ts'
+import type { ObjectStore } from '../../../src/store/store.ts'
+import { shared } from '../../../src/request/identity.ts'
 import type { SeenRequest } from '../../../src/sandbox/requests.ts'
 
 const isWatch = ({ query, path }: SeenRequest): boolean =>
@@ -133,5 +137,68 @@ void t.test(
     t.equal(cloud.sandbox.watchCount(isWatch), 2, 'each has its own')
     add(cloud, 'b', 2)
     for (const watch of watches) t.match(await watch.next(), { type: 'ADDED' })
+  },
+)
+
+/** The same store, in which changes of what is shared are accepted, and written when `written` resolves. */
+function writingLater(
+  store: ObjectStore,
+  onAccepted: () => void,
+  written: Promise<void>,
+): ObjectStore {
+  let accepted: string | undefined
+  const apply: ObjectStore['apply'] = async (key, events, options) => {
+    if (key.audience.identity === shared) {
+      accepted = newestIn(events)
+      onAccepted()
+      await written
+    }
+    return store.apply(key, events, options)
+  }
+  const version: ObjectStore['version'] = (key) =>
+    key.audience.identity === shared ? (accepted ?? store.version(key)) : store.version(key)
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'apply') return apply
+      if (name === 'version') return version
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+void t.test(
+  'initial events not older than a version are not begun before it is written',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const from = cloud.sandbox.version
+    const accepted = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    const wrap = (store: ObjectStore): ObjectStore =>
+      writingLater(store, accepted.resolve, written.promise)
+    const hub = await startHubParts(t, { upstream: cloud, wrap, shared: {} })
+    t.teardown(() => written.resolve())
+    await informer(hub.as('kube-proxy'))
+    await cloud.sandbox.untilWatches(1, isWatch)
+    add(cloud, 'b', 2)
+    await accepted.promise
+    const { version } = cloud.sandbox
+    const watch = await hub.as('coredns').watch(allServices, {
+      allowWatchBookmarks: 'true',
+      resourceVersion: version,
+      resourceVersionMatch: 'NotOlderThan',
+      sendInitialEvents: 'true',
+    })
+    const told: Seen[] = []
+    while (told.at(-1)?.type !== 'BOOKMARK') told.push(...(await watch.take(1)))
+    t.strictSame(
+      told.map(({ type, object }) => [type, at(object, 'metadata', 'resourceVersion')]),
+      [
+        ['ADDED', from],
+        ['ADDED', version],
+        ['BOOKMARK', version],
+      ],
+    )
   },
 )
