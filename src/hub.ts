@@ -8,7 +8,7 @@ import { Shown } from './filter/shown.ts'
 import { Boot } from './hub/boot.ts'
 import { HubConfigMap } from './hub/config-map.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
-import { followed, servingOf } from './hub/credentials.ts'
+import { certificateCheck, followed, sayFault, servingOf } from './hub/credentials.ts'
 import { dataPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
@@ -94,6 +94,7 @@ export async function startHub(
   const own = await filtersOfModules(config)
 
   const credentials = loadCredentials(config.credentials)
+  sayFault(credentials, log)
   const serving = parts.use(servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
   let authorities = credentials.ca
@@ -104,6 +105,7 @@ export async function startHub(
       credentials,
       (changed) => {
         connections.replaceCredentials(changed)
+        cloud.credentialsReplaced()
         serving.replaceUpstreamCa(changed.ca)
         authorities = changed.ca
         lookAtAddress()
@@ -208,7 +210,10 @@ export async function startHub(
     at: placesOf(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
-    checks: health.checks(store, config, stopping.signal),
+    checks: [
+      ...health.checks(store, config, stopping.signal),
+      certificateCheck(cloud, connections),
+    ],
     remarks: () => [
       ...health.remarks(cloud, store),
       ...configMap.remarks(),

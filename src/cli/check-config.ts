@@ -1,4 +1,7 @@
 import { createServer } from 'node:net'
+import { now } from '../base/clock.ts'
+import { certificateFault } from '../config/credential-faults.ts'
+import { readCredentials } from '../config/credentials.ts'
 import type { HubConfig, Setting } from '../config/config.ts'
 import { listenerNames } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
@@ -13,14 +16,22 @@ export const checkConfig: Command = {
   help: () => `Usage: nodehub check-config [FLAG...]
 
 Reads flags, environment and files as nodehub start does, without starting anything; loads the
-modules of --filter-module, which runs them. Says all that is wrong, with exit code 2; or prints
-what is in force, in the form of a file for --config.
+modules of --filter-module, which runs them. Says all that is wrong, with exit code 2, a client
+certificate that is not valid now included, with which start would serve the cache; or prints what
+is in force, in the form of a file for --config.
 
 ${flagHelp()}
 ${elsewhere}`,
   async run(argv, terminal) {
-    const result = await readWithFilters(processSources(argv))
+    const sources = processSources(argv)
+    const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
+    // A mistake here alone: a hub that is offline starts and serves its cache with any certificate.
+    const fault = certificateFault(
+      readCredentials(result.config.credentials, sources.readFile),
+      now(),
+    )
+    if (fault !== undefined) return refuse(terminal, 'check-config', [fault])
     const notes = [...result.notes, ...(await takenPlaces(result.config))]
     for (const note of notes) terminal.err(`note: ${note}\n`)
     terminal.out(inForce(result.config, result.settings))

@@ -1,12 +1,13 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Dispatcher } from 'undici'
-import { after, afterAwake } from '../base/clock.ts'
+import { after, afterAwake, elapsed } from '../base/clock.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
 import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
 import { plainOptions, type Protocol, type Request } from './server-connections.ts'
+import { explained } from './tls-failure.ts'
 import { usualPace, type Pace } from './pace.ts'
 import { undici } from './undici.ts'
 
@@ -53,9 +54,9 @@ export class Connections implements AsyncDisposable {
     this.#set(credential).server(origin).dispatch(request, handler)
   }
 
-  /** The node's certificate with its chain, in PEM, where it has one. */
-  get certificate(): string | undefined {
-    return this.#node.credentials.certificate?.chain
+  /** The hub's own. */
+  get credentials(): Credentials {
+    return this.#node.credentials
   }
 
   /** How many connections to an upstream are open; those that serve an upgrade or a probe are not among them. */
@@ -109,10 +110,11 @@ export class Connections implements AsyncDisposable {
 
   /**
    * Status of a GET over a connection made for it alone, with the node's credentials. Settles within `withinMs` of waking time, however
-   * little of an answer comes at a time; rejects where there is no head by then.
+   * little of an answer comes at a time; rejects where there is no head by then, with a message for people where TLS failed.
    */
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
+    const began = elapsed()
     const client = new undici.Client(origin, {
       ...plainOptions,
       // For a socket that is left behind: the patience below is what counts, and this one counts all time.
@@ -129,6 +131,9 @@ export class Connections implements AsyncDisposable {
         path,
         headers: authorization === undefined ? {} : { authorization },
       })
+    } catch (cause) {
+      const leftMs = Math.max(0, withinMs - (elapsed() - began))
+      throw await explained(cause, origin, credentials, leftMs)
     } finally {
       await client.destroy()
     }

@@ -29,6 +29,8 @@ export interface Credentials {
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate?: { readonly chain: string; readonly key: Secret<string> }
   readonly token?: Secret<string>
+  /** Where each part was found, for messages. */
+  readonly from?: { readonly ca?: string; readonly certificate?: string; readonly token?: string }
   /** Every file that was read: a change of one means reading all again. */
   readonly files: readonly string[]
 }
@@ -60,22 +62,37 @@ export function readCredentials(where: CredentialFiles, readFile: ReadFile): Cre
     const ca = where.ca === undefined ? undefined : read(where.ca)
     const certificate = where.certificate === undefined ? undefined : read(where.certificate)
     const key = where.key === undefined ? undefined : new Secret(read(where.key))
-    return checked({ ca, certificate, key, files, name: where.certificate ?? where.ca ?? '' })
+    return checked({ ca, certificate, key, files }, where)
   }
   const config = parseKubeconfig(read(where.file), where.file)
   const token = partSecret(config.token)
-  return {
-    ...checked({
+  const certified = checked(
+    {
       ca: partText(config.ca),
       certificate: partText(config.clientCertificate),
       key: partSecret(config.clientKey),
       files,
-      name: where.file,
-    }),
+    },
+    {
+      ca: placeOf(config.ca, where.file),
+      certificate: placeOf(config.clientCertificate, where.file),
+      key: placeOf(config.clientKey, where.file),
+    },
+  )
+  return {
+    ...certified,
+    from: {
+      ...certified.from,
+      ...(token && { token: placeOf(config.token, where.file) }),
+    },
     ...(config.serverName !== undefined && { serverName: config.serverName }),
     ...(token && { token }),
   }
 }
+
+/** The file that holds a part of a kubeconfig. */
+const placeOf = (part: Part<unknown> | undefined, kubeconfig: string): string =>
+  part && 'file' in part ? part.file : kubeconfig
 
 export function contentOf(file: string, readFile: ReadFile): string {
   try {
@@ -101,21 +118,38 @@ interface Unchecked {
   readonly certificate: string | undefined
   readonly key: Secret<string> | undefined
   readonly files: readonly string[]
-  readonly name: string
 }
 
-function checked({ ca, certificate, key, files, name }: Unchecked): Credentials {
-  if (ca !== undefined) certificateIn(ca, `the CA of ${name}`)
-  if (certificate === undefined && key === undefined)
-    return { ...(ca !== undefined && { ca }), files }
+/** The file of each part, if there is one. */
+interface Places {
+  readonly ca?: string
+  readonly certificate?: string
+  readonly key?: string
+}
+
+function checked({ ca, certificate, key, files }: Unchecked, places: Places): Credentials {
+  const { ca: caFile = '', certificate: certificateFile = '', key: keyFile = '' } = places
+  if (ca !== undefined) certificateIn(ca, `the CA of ${caFile}`)
+  const authorities = ca === undefined ? {} : { ca, from: { ca: caFile } }
+  if (certificate === undefined && key === undefined) return { ...authorities, files }
   if (certificate === undefined || key === undefined) {
-    throw new UnusableCredentials(`the certificate and the key of ${name} come together`)
+    const file = certificateFile || keyFile
+    throw new UnusableCredentials(`the certificate and the key of ${file} come together`)
   }
-  const leaf = certificateIn(certificate, `the certificate of ${name}`)
-  if (!leaf.checkPrivateKey(keyIn(key, name))) {
-    throw new UnusableCredentials(`the certificate and the key of ${name} do not belong together`)
+  const leaf = certificateIn(certificate, `the certificate of ${certificateFile}`)
+  if (!leaf.checkPrivateKey(keyIn(key, keyFile))) {
+    const one =
+      certificateFile === keyFile
+        ? `the certificate and the key in ${keyFile}`
+        : `the certificate in ${certificateFile} and the key in ${keyFile}`
+    throw new UnusableCredentials(`${one} do not belong together`)
   }
-  return { ...(ca !== undefined && { ca }), certificate: { chain: certificate, key }, files }
+  return {
+    ...authorities,
+    certificate: { chain: certificate, key },
+    from: { ...authorities.from, certificate: certificateFile },
+    files,
+  }
 }
 
 function certificateIn(pem: string, what: string): X509Certificate {

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino'
+import { now } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
+import { whyRefused } from '../config/credential-faults.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import { Cloud } from '../remote/cloud.ts'
+import { Cloud, type CloudParts } from '../remote/cloud.ts'
 import { readiness } from '../remote/probe.ts'
 import { Upstream } from '../remote/upstream.ts'
 
@@ -18,7 +20,7 @@ export function cloudOf(
   inForce: () => HubConfig,
   { connections, metrics, log, onOnline }: CloudSurroundings,
 ): Cloud {
-  const build = (origin: string, onVerdict: () => void): Upstream =>
+  const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
     new Upstream(origin, readiness(connections), inForce().heartbeat, {
       onVerdict: ({ verdict, lastError }) => {
         // A failed probe is expected: its message is enough, a stack trace would bury it.
@@ -32,6 +34,17 @@ export function cloudOf(
         metrics.upstreamEjections.add({ upstream: origin })
         const seconds = Math.round(forMs / 1000)
         log.warn({ upstream: origin, seconds }, 'requests fail at an API server: others go first')
+      },
+      onCredentials: ({ refusesCredentials }) => {
+        if (refusesCredentials) {
+          const why = whyRefused(connections.credentials, now())
+          log.error(
+            { upstream: origin },
+            `an API server does not accept the hub's credentials (401): ${why}; the node is answered from the cache, and 503 where that has no answer`,
+          )
+        } else
+          log.warn({ upstream: origin }, "an API server no longer refuses the hub's credentials")
+        onCredentials()
       },
     })
   return new Cloud({

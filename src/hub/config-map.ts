@@ -18,6 +18,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
+import { unreadable } from './unreadable.ts'
 
 export interface ConfigMapSurroundings {
   readonly inForce: () => HubConfig
@@ -134,13 +135,15 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   #stand(standing: Standing): void {
-    const refused =
-      standing.kind === 'refused'
-        ? `ConfigMap ${this.#name} cannot be read (${standing.code}): nodehub manifests --part rbac has the right, --hub-config-map= does without; what it said last stays in force`
-        : undefined
+    const refused = standing.kind === 'refused' ? this.#unreadable(standing.code) : undefined
     const remark = refused && `[ ]${refused}`
     if (refused !== undefined && remark !== this.#refused) this.#surroundings.log.warn(refused)
     if (standing.kind !== 'failed') this.#refused = remark
+  }
+
+  #unreadable(code: number): string {
+    const { why, advice } = unreadable(code)
+    return `ConfigMap ${this.#name} cannot be read (${code}): ${why}${advice}; --hub-config-map= does without; what it said last stays in force`
   }
 }
 

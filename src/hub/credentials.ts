@@ -1,8 +1,13 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { now } from '../base/clock.ts'
+import type { Connections } from '../client/connections.ts'
 import { followCredentials, type CredentialFollower } from '../client/credential-follower.ts'
+import { certificateFault, whyRefused } from '../config/credential-faults.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig } from '../config/hub-config.ts'
+import type { Cloud } from '../remote/cloud.ts'
+import type { ReadinessCheck } from '../server/ops.ts'
 import { Serving } from '../server/serving.ts'
 import { servingNames } from './names.ts'
 
@@ -41,8 +46,36 @@ export const followed = (
     lookMs,
     (changed) => {
       log.info('the credentials have changed')
+      sayFault(changed, log)
       replace(changed)
     },
     (err) =>
       log.warn({ err }, 'the credentials have changed and cannot be used; the last good ones stay'),
   )
+
+/** Logs what is wrong with the hub's client certificate by its dates. */
+export function sayFault(credentials: Credentials, log: Logger): void {
+  const fault = certificateFault(credentials, now())
+  if (fault !== undefined) {
+    log.error(
+      `${fault}: API servers will refuse it; renew it there, or set the clock; the node is answered from the cache meanwhile`,
+    )
+  }
+}
+
+/**
+ * Whether API servers accept the hub's own credentials. It fails readiness while API servers can be reached and all of them refuse: no
+ * time heals that. What the dates alone say is shown, and counts for nothing: offline the hub is as ready as ever, and an API server that
+ * accepts the certificate knows better than this node's clock.
+ */
+export const certificateCheck = (cloud: Cloud, connections: Connections): ReadinessCheck => ({
+  name: 'certificate',
+  check: () => {
+    const { credentials } = connections
+    const isOwn = credentials.certificate !== undefined || credentials.token !== undefined
+    return isOwn && cloud.refusal !== undefined
+      ? whyRefused(credentials, now())
+      : certificateFault(credentials, now())
+  },
+  counts: () => cloud.refusal !== undefined,
+})

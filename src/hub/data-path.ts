@@ -109,6 +109,12 @@ export function dataPath(parts: DataPathParts): DataPath {
   return { handler, dispatch: own, sharing: sharing(parts, own) }
 }
 
+/** A watch that is diverted to the cache while online ends at once, unless the hub is refused: no change of spell would end it later. */
+function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
+  if (cloud.online !== true) return cloud.spell
+  return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
+}
+
 /** How long the hub waits for a collection to be shared before it asks for it alone: it has time, and the link may be thin. */
 const sharedMs = 60_000
 
@@ -143,8 +149,7 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       nodeName,
       shadows: new Shadows(),
       minRequestTimeoutMs,
-      // A watch that is diverted to the cache while online ends at once: no change of spell would end it later.
-      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+      recovered: (exchange) => recoveryOf(exchange, cloud),
     },
     shared,
     onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),

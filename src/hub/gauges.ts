@@ -28,7 +28,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
   const reportDiskWork = diskWorkReport(metrics, store)
   metrics.onRead(() => {
     showUpstreams(metrics, measured)
-    showExpiry(metrics, 'client', connections.certificate)
+    showExpiry(metrics, 'client', connections.credentials.certificate?.chain)
     showExpiry(metrics, 'serving', serving.current.certificate)
     reportDiskWork()
     showAges(metrics, measured)
@@ -75,9 +75,12 @@ function showAges(metrics: HubMetrics, { cloud, store }: Measured): void {
 /** Shows the present upstreams only: addresses may change while the hub runs. */
 function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): void {
   const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
+  const { credentialsRefused } = metrics
   for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
   yurthubConnections.clear()
-  for (const { origin, verdict } of cloud.upstreams) {
+  credentialsRefused.clear()
+  for (const { origin, verdict, refusesCredentials } of cloud.upstreams) {
+    credentialsRefused.set({ upstream: origin }, refusesCredentials ? 1 : 0)
     if (verdict !== 'unknown') {
       upstreamHealthy.set({ upstream: origin }, verdict === 'healthy' ? 1 : 0)
       yurthubServerHealthy.set({ server: origin }, verdict === 'healthy' ? 1 : 0)

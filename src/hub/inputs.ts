@@ -28,6 +28,7 @@ import type { Cloud } from '../remote/cloud.ts'
 import { node as nodeIdentity, shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
+import { unreadable } from './unreadable.ts'
 
 export interface InputSurroundings {
   readonly inForce: () => HubConfig
@@ -309,9 +310,10 @@ export class FilterInputs implements AsyncDisposable {
   #trouble({ of, resource, standing }: Source): string | undefined {
     const what = qualifiedResource(resource)
     if (standing.kind === 'refused') {
+      const { why, advice } = unreadable(standing.code)
       return reasonOf(standing.code) === 'absent'
         ? `cannot read ${what}: the API server knows no such resource, its CustomResourceDefinition is missing (${standing.code})`
-        : `cannot read ${what}: the API server does not let this node get, list and watch them (${standing.code}), nodehub manifests --part rbac has the right`
+        : `cannot read ${what}: ${why} (${standing.code})${advice}`
     }
     if (standing.kind !== 'known') return undefined
     if (resource === nodePools && !this.#poolRead)
@@ -433,7 +435,7 @@ const meanwhile = 'they keep what they knew last, or do without'
 const reasons = ['forbidden', 'absent', 'refused'] as const
 
 function reasonOf(code: number): (typeof reasons)[number] {
-  if (code === 401 || code === 403) return 'forbidden'
+  if (code === 403) return 'forbidden'
   return code === 404 ? 'absent' : 'refused'
 }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { request as plainly } from 'node:http'
 import { request as overTls } from 'node:https'
 import { wholeAnswer } from '../base/whole-answer.ts'
+import { explained } from '../client/tls-failure.ts'
 import { readCredentials, type Credentials } from '../config/credentials.ts'
 import { parseKubeconfig, type Kubeconfig, type Part } from '../config/kubeconfig.ts'
 import type { Json } from '../kube/json.ts'
@@ -65,7 +66,9 @@ export class ApiServer {
       ...(serverName !== undefined && { servername: serverName }),
     })
     asking.end(patch && JSON.stringify(patch))
-    const { status, text } = await wholeAnswer(asking, patienceMs)
+    const { status, text } = await wholeAnswer(asking, patienceMs).catch(async (cause: unknown) => {
+      throw await explained(cause, server.origin, this.#credentials, patienceMs)
+    })
     return { status, body: jsonOf(text) }
   }
 }

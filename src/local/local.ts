@@ -13,8 +13,8 @@ export interface LocalFacts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly shadows: Shadows
-  /** Aborts when the cloud is back. */
-  readonly recovered: () => AbortSignal
+  /** Aborts when the cloud is back for such a request. */
+  readonly recovered: (exchange: Exchange) => AbortSignal
   /** How long a watch lasts at least whose client named no timeout. */
   readonly minRequestTimeoutMs: number
 }
@@ -47,7 +47,7 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
         facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
       }
       return localWatch(exchange, info, store, {
-        recovered: facts.recovered(),
+        recovered: facts.recovered(exchange),
         leastMs: facts.minRequestTimeoutMs,
       })
   }

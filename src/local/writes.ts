@@ -30,8 +30,8 @@ interface Facts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly shadows: Shadows
-  /** Aborts when the cloud is back. */
-  readonly recovered: () => AbortSignal
+  /** Aborts when the cloud is back for such a request. */
+  readonly recovered: (exchange: Exchange) => AbortSignal
 }
 
 /** The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events); anything else is refused. */
@@ -131,7 +131,7 @@ async function patchedStatus(
     return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
   }
   try {
-    const back = recovered()
+    const back = recovered(exchange)
     if (back.aborted || info.query.has('dryRun')) {
       return answered(withMembers(encoding, gvk, shown, changes))
     }

@@ -335,6 +335,12 @@ export const metricTable = {
     help: '1 for each address at which a listener listens: proxy, proxy-secure or ops. On loopback a listener has two, of IPv4 and of IPv6, where the node has both.',
     labels: ['listener', 'address'],
   },
+  credentialsRefused: {
+    name: 'nodehub_upstream_credentials_refused',
+    type: 'gauge',
+    help: "1 where an API server answered 401 to the hub's own credentials when they were shown to it last, else 0: the node is answered from the cache then. The check certificate of /readyz?verbose says why.",
+    labels: ['upstream'],
+  },
   certificateExpiry: {
     name: 'nodehub_certificate_expiry_timestamp_seconds',
     type: 'gauge',

@@ -2,7 +2,7 @@ import { elapsed } from '../base/clock.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../remote/forward.ts'
-import { isLongRunning, type RequestInfo } from '../request/request-info.ts'
+import { isRelayed } from '../request/request-info.ts'
 import { publishedKeys } from './published-keys.ts'
 
 export interface KeyLearningOptions {
@@ -58,10 +58,3 @@ export function heedingAuthentication(
   }
   return { forward: heeding, learned: () => learning }
 }
-
-/**
- * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be theirs, and says nothing of the caller's
- * token.
- */
-const isRelayed = (info: RequestInfo): boolean =>
-  info.isResource && info.subresource !== undefined && isLongRunning(info)

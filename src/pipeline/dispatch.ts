@@ -3,6 +3,7 @@ import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { isProven, provenIdentity } from '../exchange/proven.ts'
+import { StatusError } from '../kube/status.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import { objectKey } from '../store/keys.ts'
 import { toldOfName } from '../store/told-of-name.ts'
@@ -10,6 +11,7 @@ import { answerLocally, type LocalFacts } from '../local/local.ts'
 import { sourceOf } from '../store/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import {
+  CredentialsRefused,
   discard,
   isSpent,
   Unreachable,
@@ -38,6 +40,9 @@ export interface DispatchParts {
  * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from the cache in the same exchange, with
  * two exceptions: a write that may have been acted upon is answered 503, and a request that the cloud alone can answer (see
  * `wantsTheCloud`) is sent once more if an API server answers a probe made for it; the second outcome stands, a 503 included.
+ *
+ * Where API servers refuse the hub's own credentials, the cache answers what would go up with them, as offline. Reads are sent first: one that
+ * is accepted ends the refusal. Other requests are not, once the refusal is known: what was sent of a body could not be answered here.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, shared, forward, onOutcome } = parts
@@ -51,10 +56,31 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
       if (early) return early
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
-    const passThrough = (): Promise<Reply> => askOrElse(exchange, parts)
+    const passThrough = (): Promise<Reply> => askUnlessRefused(exchange, parts)
     return shared ? shared.online(exchange, passThrough) : passThrough()
   }
 }
+
+async function askUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+  try {
+    if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused('every API server')
+    return await askOrElse(exchange, parts)
+  } catch (refused) {
+    if (!(refused instanceof CredentialsRefused) || isSpent(exchange)) throw refused
+    const reply = await fromCache(exchange, parts).catch((error: unknown) => {
+      // The cache's own 503 would say that the cloud cannot be reached.
+      throw error instanceof StatusError && error.status.code === 503 ? refused : error
+    })
+    parts.onDiverted()
+    return reply
+  }
+}
+
+/** Whether the request would be refused, and is none by which to find out that it no longer is. */
+const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
+  refusal !== undefined &&
+  exchange.credential === 'node' &&
+  (exchange.upgrade || !changesNothing(exchange))
 
 const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> =>
   shared?.offline(exchange) ?? answerLocally(exchange, local)

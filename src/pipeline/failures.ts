@@ -19,7 +19,7 @@ import {
   StatusError,
   type Status,
 } from '../kube/status.ts'
-import { Unreachable } from '../remote/forward.ts'
+import { CredentialsRefused, Unreachable } from '../remote/forward.ts'
 import { MalformedPath } from '../request/request-info.ts'
 import { StoreFailure } from '../store/store.ts'
 
@@ -47,6 +47,11 @@ function statusOf(error: unknown): Status | undefined {
     return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof StoreFailure)
     return serviceUnavailable('what is kept for this cannot be read, and the cloud was not reached')
+  if (error instanceof CredentialsRefused) {
+    return serviceUnavailable(
+      "the API server does not accept the hub's own credentials (401), and the answer is not in the cache: the hub's log and /readyz?verbose say why",
+    )
+  }
   if (error instanceof Unreachable) {
     return error.sent
       ? serviceUnavailable(

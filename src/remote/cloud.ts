@@ -5,8 +5,8 @@ import type { Upstream } from './upstream.ts'
 export interface CloudParts {
   /** Most wanted first, each once. */
   readonly origins: readonly string[]
-  /** Makes an upstream, which is to call `onVerdict` when its verdict changes. */
-  readonly build: (origin: string, onVerdict: () => void) => Upstream
+  /** Makes an upstream, which is to call `onVerdict` when its verdict changes, and `onCredentials` when it refuses or accepts the hub's. */
+  readonly build: (origin: string, onVerdict: () => void, onCredentials: () => void) => Upstream
   readonly mode: BalanceMode
   readonly onOnline: (online: boolean) => void
   /** Called when an upstream has become unhealthy or was removed: its connections can be closed. */
@@ -24,6 +24,8 @@ export class Cloud implements Disposable {
   #online: boolean | undefined
   #since = 0
   #spell = new AbortController()
+  /** Aborts when an API server accepts the hub's credentials again. */
+  #refusal = new AbortController()
   readonly #first: Promise<void>
 
   constructor(parts: CloudParts) {
@@ -35,11 +37,39 @@ export class Cloud implements Disposable {
   }
 
   #build(origin: string): Upstream {
-    const upstream: Upstream = this.#parts.build(origin, () => {
-      if (upstream.verdict === 'unhealthy') this.#parts.onGone?.(origin)
-      this.#judge()
-    })
+    const upstream: Upstream = this.#parts.build(
+      origin,
+      () => {
+        if (upstream.verdict === 'unhealthy') this.#parts.onGone?.(origin)
+        this.#judge()
+        this.#endRefusal()
+      },
+      () => this.#endRefusal(),
+    )
     return upstream
+  }
+
+  #endRefusal(): void {
+    if (this.refusal !== undefined) return
+    const ended = this.#refusal
+    this.#refusal = new AbortController()
+    ended.abort()
+  }
+
+  /**
+   * Where all API servers that can be reached refuse the hub's own credentials: a signal that aborts when one accepts them, or may accept
+   * others.
+   */
+  get refusal(): AbortSignal | undefined {
+    const reachable = this.#upstreams.filter(({ standing }) => standing !== 'gone')
+    const refused =
+      reachable.length > 0 && reachable.every(({ refusesCredentials }) => refusesCredentials)
+    return refused ? this.#refusal.signal : undefined
+  }
+
+  /** The hub has other credentials now. */
+  credentialsReplaced(): void {
+    for (const upstream of this.#upstreams) upstream.credentialsRenewed()
   }
 
   #judge(): void {
@@ -114,6 +144,7 @@ export class Cloud implements Disposable {
     }
     for (const upstream of this.#upstreams) if (!before.includes(upstream)) void upstream.probe()
     this.#judge()
+    this.#endRefusal()
   }
 
   /** Asks upstreams in another order from the next request on. */

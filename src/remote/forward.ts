@@ -5,6 +5,7 @@ import type { BytesReply, Exchange } from '../exchange/exchange.ts'
 import { areApiServers } from '../exchange/headers.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
+import { isRelayed } from '../request/request-info.ts'
 import { isLeaving } from './leaving.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
@@ -20,9 +21,20 @@ export class Unreachable extends Error {
   }
 }
 
+/** An API server has answered 401 to the hub's own credentials: the fault is the hub's, and no answer for the caller. */
+export class CredentialsRefused extends Error {
+  readonly code = 'CREDENTIALS_REFUSED'
+  constructor(origin: string) {
+    super(`${origin} does not accept the hub's credentials (401)`)
+  }
+}
+
 export interface ForwardOptions {
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
 }
+
+/** Codes that an API server answers with only once it has accepted a caller's credentials, beside successes. */
+const behindAuthentication = new Set([403, 404, 409])
 
 /** After how long without an answer the upstream of a request is probed. */
 const silenceMs = 1_000
@@ -52,7 +64,7 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
  * Sends a request upstream and resolves with the head of the answer. A read goes on to the next upstream when one gives no answer, or a
  * gateway answers in its place; a write only where the first upstream provably never saw it. A read also goes on when an API server
  * lags behind the version asked for, or is being stopped; the last such answer is passed on where nobody has a better one. Rejects with
- * `Unreachable` when no upstream is left to ask.
+ * `Unreachable` when no upstream is left to ask, and with `CredentialsRefused` where the hub's own credentials are refused.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -79,6 +91,10 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         if (gateways || leaving) upstream.failed(began)
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered')
+        if (exchange.credential === 'node' && refusesNode(reply, exchange, upstream, began)) {
+          discard(reply)
+          throw new CredentialsRefused(upstream.origin)
+        }
         if (fallback) discard(fallback.reply)
         if (!leaving && !isBehind(reply, exchange)) return reply
         fallback = { reply, upstream }
@@ -95,6 +111,26 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
     if (fallback) return fallback.reply
     throw new Unreachable(sent, failure)
   }
+}
+
+/** Whether the API server does not accept the hub's own credentials; tells the upstream what it made of them. */
+function refusesNode(
+  { status }: BytesReply,
+  { method, info }: Exchange,
+  upstream: Upstream,
+  began: number,
+): boolean {
+  if (status === 401) {
+    // A pod or a kubelet may have answered, unless the API server is known to refuse.
+    if (isRelayed(info) && !upstream.refusesCredentials) return false
+    upstream.credentialsShown(false, 'request', began)
+    return true
+  }
+  const isSuccess = status >= 200 && status < 300
+  if (method !== 'OPTIONS' && (isSuccess || behindAuthentication.has(status))) {
+    upstream.credentialsShown(true, 'request', began)
+  }
+  return false
 }
 
 /** Whether what was already read of the body cannot be sent again. */

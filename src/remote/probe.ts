@@ -11,6 +11,9 @@ export class NotReady extends Error {
   readonly code = 'NOT_READY'
 }
 
+/** An API server answers 401 to a probe: it does not accept the hub's own credentials. */
+export class ProbeRefused extends NotReady {}
+
 /** A probe was not answered in its time. */
 export class NoWord extends Error {
   readonly code = 'NO_WORD'
@@ -30,6 +33,9 @@ export const readiness =
         : cause
     })
     if (status === 200) return
+    if (status === 401) {
+      throw new ProbeRefused(`${origin} does not accept the hub's credentials (401)`)
+    }
     const message = `${origin} is not ready: ${status}`
     throw status >= 502 && status <= 504 ? new Error(message) : new NotReady(message)
   }

@@ -1,8 +1,11 @@
 import { after, afterAwake, elapsed, jitter, turn } from '../base/clock.ts'
 import type { Candidate, Standing } from './balance.ts'
-import { NotReady, NoWord, type Probe } from './probe.ts'
+import { NotReady, NoWord, ProbeRefused, type Probe } from './probe.ts'
 import { TrackRecord, type TrackRules } from './track-record.ts'
 import { Judgement, type Finding, type Hysteresis, type Verdict } from './verdict.ts'
+
+/** What showed the hub's own credentials to an upstream. */
+type Shown = 'request' | 'probe'
 
 /** How verdicts on an upstream are reached. */
 export interface HealthRules extends Hysteresis, Partial<TrackRules> {
@@ -32,6 +35,8 @@ export interface UpstreamHooks {
   readonly onVerdict: (upstream: Upstream) => void
   /** Requests fail at it: for `forMs` it is asked only after those that are ready. */
   readonly onEjected?: (upstream: Upstream, forMs: number) => void
+  /** It refuses the hub's own credentials from now on, or no longer does. */
+  readonly onCredentials?: (upstream: Upstream) => void
 }
 
 /**
@@ -67,6 +72,8 @@ export class Upstream implements Candidate {
   #tookMs = 0
   readonly #waiting = new Set<() => void>()
   #lastError: Error | undefined
+  #refused: Shown | undefined
+  #renewedAt = -Infinity
   #closed = false
 
   constructor(origin: string, probe: Probe, rules: HealthRules, hooks: UpstreamHooks) {
@@ -177,6 +184,36 @@ export class Upstream implements Candidate {
     void this.probe()
   }
 
+  /** Whether it refuses the hub's own credentials, as far as is known: it answered 401 where they were shown last. */
+  get refusesCredentials(): boolean {
+    return this.#refused !== undefined
+  }
+
+  /**
+   * The hub's own credentials were shown to it at `shownAt`, by the clock of `elapsed`. An accepted request ends any refusal; an accepted
+   * probe ends only one that a probe has found as well, since a gateway may answer probes in the API server's place. What was shown before
+   * the hub had its present credentials says nothing of them.
+   */
+  credentialsShown(accepted: boolean, by: Shown, shownAt: number): void {
+    if (shownAt < this.#renewedAt) return
+    if (!accepted) this.#setRefused(by === 'probe' ? by : (this.#refused ?? by))
+    else if (by === 'request' || this.#refused === 'probe') this.#setRefused(undefined)
+  }
+
+  /** The hub has other credentials now: whether it accepts them is not known, and it is probed. */
+  credentialsRenewed(): void {
+    this.#renewedAt = elapsed()
+    if (this.#refused === undefined) return
+    this.#setRefused(undefined)
+    void this.probe()
+  }
+
+  #setRefused(by: Shown | undefined): void {
+    const changed = (this.#refused === undefined) !== (by === undefined)
+    this.#refused = by
+    if (changed) this.#hooks.onCredentials?.(this)
+  }
+
   /** Takes other rules from the next probe on. */
   judgeBy(rules: HealthRules): void {
     this.#rules = rules
@@ -197,6 +234,8 @@ export class Upstream implements Candidate {
       (error: Error) => this.#found(error instanceof NotReady ? 'unready' : 'unhealthy', error),
     )
     if (this.#closed) return found !== 'unhealthy'
+    if (found === 'healthy') this.credentialsShown(true, 'probe', began)
+    else if (this.#lastError instanceof ProbeRefused) this.credentialsShown(false, 'probe', began)
     if (this.#lastError instanceof NoWord && this.heardSince(began)) {
       this.#again(this.#restMs())
       return true

@@ -187,3 +187,10 @@ const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 export const isLongRunning = (info: RequestInfo): boolean =>
   info.isResource &&
   (info.verb === 'watch' || (info.subresource !== undefined && longRunning.has(info.subresource)))
+
+/**
+ * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be theirs, and says nothing of the credentials
+ * that were shown to the API server.
+ */
+export const isRelayed = (info: RequestInfo): boolean =>
+  info.isResource && info.subresource !== undefined && isLongRunning(info)

@@ -12,6 +12,8 @@ import type { Place } from './listening.ts'
 export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string | undefined
+  /** Whether what it says fails readiness, or is only shown; absent: it does. */
+  readonly counts?: () => boolean
 }
 
 /** What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them. */
@@ -164,11 +166,17 @@ interface ReadinessQuestion {
 
 /** In the words of the API server's own `?verbose`. */
 function readiness({ checks, remarks }: OpsOptions, { ok, verbose }: ReadinessQuestion): WireReply {
-  const results = checks.map(({ name, check }) => ({ name, wrong: check() }))
-  const ready = results.every(({ wrong }) => wrong === undefined)
+  const results = checks.map(({ name, check, counts }) => ({
+    name,
+    wrong: check(),
+    counts: counts?.() ?? true,
+  }))
+  const ready = results.every(({ wrong, counts }) => wrong === undefined || !counts)
   if (ready && !verbose) return reply(200, ok)
-  const lines = results.map(({ name, wrong }) =>
-    wrong === undefined ? `[+]${name} ok` : `[-]${name} failed: ${wrong}`,
+  const lines = results.map(({ name, wrong, counts }) =>
+    wrong === undefined
+      ? `[+]${name} ok`
+      : `[-]${name} failed: ${wrong}${counts ? '' : '; readiness does not depend on it now'}`,
   )
   const verdict = ready ? 'readyz check passed' : 'readyz check failed'
   return reply(ready ? 200 : 503, `${[...lines, ...remarks(), verdict].join('\n')}\n`)

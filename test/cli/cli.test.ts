@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { execFile, type ExecFileException } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { parse, parseAllDocuments } from 'yaml'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { optionList } from '../../src/config/options.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
@@ -275,6 +276,24 @@ void t.test('the units need API servers, and are three', async (t) => {
   t.equal(code, 2)
   t.match(err, '--server-addr is required for the units')
   t.match(err, '--unit must be one of nodehub.socket, nodehub-ipv6.socket, nodehub.service')
+})
+
+void t.test('check-config refuses a client certificate that is not valid now', async (t) => {
+  const authority = new CertificateAuthority('cluster')
+  const request = { commonName: 'system:node:edge-1', usage: 'client' } as const
+  const checked = (lifetimeMs: number) => {
+    const { certificate, key } = authority.issue({ ...request, lifetimeMs })
+    const folder = t.testdir({ 'node.crt': certificate, 'node.key': key })
+    const pair = `--upstream-client-cert=${folder}/node.crt --upstream-client-key=${folder}/node.key`
+    return nodehub(`check-config --server-addr=https://a --node-name=edge-1 ${pair}`)
+  }
+  const expired = await checked(-24 * 3_600_000)
+  t.match(expired, { code: 2, out: '' })
+  t.match(
+    expired.err,
+    /the hub's client certificate expired \d{4}-\d\d-\d\dT\S+Z \(file .*\/node\.crt; node clock \d{4}-\S+Z\)/,
+  )
+  t.equal((await checked(3_600_000)).code, 0)
 })
 
 void t.test('a node can be named, and given credentials of its own', async (t) => {

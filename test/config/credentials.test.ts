@@ -48,7 +48,9 @@ void t.test('a certificate without its key is no credential, nor is a key alone'
 void t.test('what does not fit together is refused, without showing the key', async (t) => {
   const attempt = (files: { certificate?: string; key?: string; ca?: string }) => () =>
     readCredentials({ kind: 'files', certificate, key, ...files }, readFile)
-  t.throws(attempt({ key: fixture('other.key') }), { message: /do not belong together/ })
+  t.throws(attempt({ key: fixture('other.key') }), {
+    message: /the certificate in .*client\.crt and the key in .*other\.key do not belong together/,
+  })
   t.throws(attempt({ key: certificate }), { message: /is not a private key in PEM$/ })
   t.throws(attempt({ certificate: key }), { message: /is not a certificate in PEM$/ })
   t.throws(attempt({ ca: key }), { message: /the CA of .* is not a certificate/ })

@@ -25,7 +25,7 @@ void t.test('it is alive and ready, online and offline, on every path of that', 
   await healthy()
   t.match(
     await verbose(),
-    /^\[\+\]store ok\n\[\+\]shutdown ok\n\[\+\]cloud online since .*Z\n\[\+\]upstream http:.* healthy\n(?:\[\+\]listening .*\n)+\[ \]boot .*\n\[ \]hub-address .*\nreadyz check passed\n$/,
+    /^\[\+\]store ok\n\[\+\]shutdown ok\n\[\+\]certificate ok\n\[\+\]cloud online since .*Z\n\[\+\]upstream http:.* healthy\n(?:\[\+\]listening .*\n)+\[ \]boot .*\n\[ \]hub-address .*\nreadyz check passed\n$/,
   )
   await cloud.unplug()
   await hub.offline()

@@ -1,0 +1,25 @@
+import type { X509Certificate } from 'node:crypto'
+
+/** When the certificate was not valid at `at`, in milliseconds since 1970, as a sentence goes on with it; `undefined`: it was. */
+export function outsideValidity(certificate: X509Certificate, at: number): string | undefined {
+  const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
+  if (at > to) return `expired ${timeText(to)}`
+  if (at < from) return `is not valid before ${timeText(from)}`
+  return undefined
+}
+
+/** To the second, in UTC. */
+export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** Its subject on one line, the most specific part first. */
+export const subjectText = ({ subject }: Pick<X509Certificate, 'subject'>): string =>
+  nameText(subject)
+
+/** Who signed it, on one line. */
+export const issuerText = ({ issuer }: Pick<X509Certificate, 'issuer'>): string => nameText(issuer)
+
+/** Node writes each part of a name on a line of its own, the most general first. */
+function nameText(name: string | undefined): string {
+  const parts = (name ?? '').split('\n').filter(Boolean)
+  return parts.length === 0 ? 'without a name' : parts.toReversed().join(', ')
+}

@@ -1,0 +1,35 @@
+import { X509Certificate } from 'node:crypto'
+import { issuerText, outsideValidity, subjectText, timeText } from '../certificates/validity.ts'
+import type { Credentials } from './credentials.ts'
+
+/**
+ * Why API servers cannot accept the hub's client certificate at `at`, by the node's clock: it has expired, or is not valid yet;
+ * `undefined`: by its dates it is valid, or there is none.
+ */
+export function certificateFault(
+  { certificate, from }: Credentials,
+  at: number,
+): string | undefined {
+  if (!certificate) return undefined
+  const outside = outsideValidity(new X509Certificate(certificate.chain), at)
+  if (outside === undefined) return undefined
+  const where = `file ${from?.certificate ?? 'unknown'}; node clock ${timeText(at)}`
+  return `the hub's client certificate ${outside} (${where})`
+}
+
+/** What may be why an API server answered 401 to these credentials, and what to do, as one sentence. */
+export function whyRefused(credentials: Credentials, at: number): string {
+  const fault = certificateFault(credentials, at)
+  if (fault !== undefined) return `${fault}: renew it there, or set the clock`
+  const { certificate, token, from } = credentials
+  if (certificate) {
+    const leaf = new X509Certificate(certificate.chain)
+    const names = `${subjectText(leaf)}, issued by ${issuerText(leaf)}`
+    const until = timeText(leaf.validToDate.getTime())
+    return `the hub's client certificate (${names}; valid until ${until}; file ${from?.certificate ?? 'unknown'}) is not accepted: does the cluster's client CA sign for that issuer, and is the API server's clock right?`
+  }
+  if (token) {
+    return `the hub's token (file ${from?.token ?? 'unknown'}) is not accepted: it has expired, was deleted, or is another cluster's`
+  }
+  return 'the hub has no credentials'
+}

@@ -1,0 +1,174 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { objectOf } from '../kit/client.ts'
+import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const lease = {
+  kind: 'Lease',
+  apiVersion: 'coordination.k8s.io/v1',
+  metadata: { name: nodeName, namespace: 'kube-node-lease' },
+  spec: { holderIdentity: nodeName },
+}
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+const signing = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+const request = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
+const kubelet = {
+  commonName: `system:node:${nodeName}`,
+  organizations: ['system:nodes'],
+  usage: 'client',
+} as const
+
+/** No API server here knows it. */
+const elsewhere = new CertificateAuthority('elsewhere')
+
+interface Shown {
+  readonly certificate: string
+  readonly key: string
+}
+
+/** Puts another certificate where the hub's own is, and has it read. */
+function show(hub: TestHub, { certificate, key }: Shown): void {
+  writeFileSync(join(hub.rootDir, 'node.crt'), certificate)
+  writeFileSync(join(hub.rootDir, 'node.key'), key)
+  hub.hub.reconfigure(hub.config)
+}
+
+const good = (cloud: CloudServer): Shown =>
+  cloud.sandbox.clientCertificate(kubelet.commonName, kubelet.organizations)
+
+const refusals = (hub: TestHub): string[] =>
+  hub.lines.filter((line) => line.includes("an API server does not accept the hub's credentials"))
+
+async function refusedHub(
+  t: Teardown,
+  shown: Shown,
+): Promise<{ cloud: CloudServer; hub: TestHub }> {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await hub.as('kubelet').list(podsOfNode)
+  show(hub, shown)
+  return { cloud, hub }
+}
+
+const readyz = async (hub: TestHub): Promise<{ status: number; text: string }> => {
+  const { status, body } = await hub.ops.get('/readyz?verbose')
+  return { status, text: body.toString() }
+}
+
+void t.test('with an expired certificate the node is answered from the cache', async (t) => {
+  const { cloud, hub } = await refusedHub(t, elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }))
+  const client = hub.as('kubelet')
+
+  await t.test('lists of any age and consistent ones', async (t) => {
+    for (const query of ['', '&resourceVersion=0']) {
+      const { answer, names } = await client.list(`${podsOfNode}${query}`)
+      t.equal(answer.status, 200)
+      t.strictSame(names, ['default/a'])
+      t.ok(answer.headers['age'])
+    }
+  })
+  await t.test('what is not in the cache is 503, and never 401', async (t) => {
+    const answer = await client.get('/api/v1/namespaces/default/configmaps/x')
+    t.match(objectOf(answer), {
+      code: 503,
+      message: /does not accept the hub's own credentials \(401\)/,
+    })
+  })
+  await t.test('of writes, what a node cannot do without, as offline', async (t) => {
+    const created = await client.send(leases, { method: 'POST', body: lease })
+    t.equal(created.status, 201)
+    const refused = await client.send(signing, { method: 'POST', body: request })
+    t.match(objectOf(refused), { code: 503, message: /own credentials/ })
+  })
+  await t.test('readiness, log and metrics say so', async (t) => {
+    const { status, text } = await readyz(hub)
+    t.equal(status, 503)
+    const why =
+      /the hub's client certificate expired \d{4}-\d\d-\d\dT[\d:]+Z \(file .*node\.crt; node clock \d{4}-.*Z\)/
+    t.match(text, new RegExp(`^\\[-\\]certificate failed: ${why.source}`, 'm'))
+    t.match(text, `[ ]upstream ${cloud.url} unready, last probe: ${cloud.url} does not accept`)
+    t.equal((await hub.ops.get('/livez')).status, 200)
+    const [line, ...more] = refusals(hub)
+    t.match(line, why)
+    t.match(line, /"level":"?(error|50)/)
+    t.strictSame(more, [])
+    t.notMatch(hub.lines.join('\n'), /--part rbac/)
+    t.equal(await hub.metric(`nodehub_upstream_credentials_refused{upstream="${cloud.url}"}`), 1)
+  })
+  await t.test('a watch stays open until the certificate is renewed', async (t) => {
+    const { resourceVersion } = await client.list(podsOfNode)
+    const watch = await client.watch(podsOfNode, { resourceVersion })
+    t.equal(watch.status, 200)
+    cloud.touch(pods, 'a', 'default')
+    show(hub, good(cloud))
+    t.strictSame(await watch.rest(), [])
+    t.equal(await watch.over, 'ended')
+    const next = await client.watch(podsOfNode, { resourceVersion })
+    const [event] = await next.take(1)
+    t.equal(event?.type, 'MODIFIED')
+    await hub.logged("an API server no longer refuses the hub's credentials")
+    await hub.logged('an API server is now healthy')
+    const { status, text } = await readyz(hub)
+    t.equal(status, 200)
+    t.match(text, '[+]certificate ok')
+  })
+})
+
+void t.test('a certificate of an authority that the API server does not know', async (t) => {
+  const { hub } = await refusedHub(t, elsewhere.issue(kubelet))
+  const { answer } = await hub.as('kubelet').list(podsOfNode)
+  t.equal(answer.status, 200)
+  const { text } = await readyz(hub)
+  t.match(
+    text,
+    /\[-\]certificate failed: the hub's client certificate \(CN=system:node:edge-1, O=system:nodes, issued by CN=elsewhere; .*node\.crt\) is not accepted/,
+  )
+})
+
+void t.test('a caller with a token of its own is not concerned', async (t) => {
+  const { cloud, hub } = await refusedHub(t, elsewhere.issue(kubelet))
+  await hub.as('kubelet').list(podsOfNode)
+  const token = cloud.sandbox.token('reader')
+  const { answer } = await hub.as('reader', { token }).list(podsOfNode)
+  t.match(answer, { status: 200, headers: { age: undefined } })
+  const bad = await hub.as('reader', { token: 'nonsense' }).get(podsOfNode)
+  t.equal(bad.status, 401)
+})
+
+void t.test('offline an expired certificate is shown, and the hub stays ready', async (t) => {
+  const { cloud, hub } = await refusedHub(t, elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }))
+  await cloud.unplug()
+  await hub.offline()
+  const { status, text } = await readyz(hub)
+  t.equal(status, 200)
+  t.match(text, /\[-\]certificate failed: .* expired .*; readiness does not depend on it now/)
+  t.match(text, 'readyz check passed')
+})
+
+void t.test('a hub starts with an expired certificate', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  const rootDir = t.testdir()
+  const { certificate, key } = elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 })
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(rootDir, name), text)
+    return join(rootDir, name)
+  }
+  const hub = await startTestHub(t, {
+    upstreams: [],
+    flags: [
+      `--server-addr=${cloud.url}`,
+      `--upstream-ca=${file('ca.crt', cloud.sandbox.caCertificate ?? '')}`,
+      `--upstream-client-cert=${file('old.crt', certificate)}`,
+      `--upstream-client-key=${file('old.key', key)}`,
+    ],
+  })
+  await hub.logged('API servers will refuse it')
+  t.match(refusals(hub).join(''), /old\.crt/)
+  t.match((await readyz(hub)).text, /\[-\]certificate failed: .*old\.crt/)
+})
