@@ -25,6 +25,7 @@ import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './hub/proxies.ts'
 import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
+import { logFailure } from './hub/unforeseen.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { mayInspect } from './identity/inspectors.ts'
 import { Proofs } from './identity/proofs.ts'
@@ -225,7 +226,8 @@ export async function startHub(
       reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
       admits: (caller) => mayInspect(caller, inspectors),
     },
-    onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
+    onBroken: (err) =>
+      logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
   const proxies = parts.use(await openProxies(inForce, { handler, serving, metrics, log }))

@@ -27,3 +27,10 @@ function isForeseen(error: Error): boolean {
     !code.startsWith('ERR_') || /^ERR_(?:SSL|TLS|OSSL|HTTP2|SOCKET|STREAM_PREMATURE)/.test(code)
   )
 }
+
+const mistakes = [TypeError, RangeError, ReferenceError, SyntaxError] as const
+
+/** Whether it can only be a mistake in a program: what the language itself throws, and failed assertions. */
+export const isMistake = (error: unknown): boolean =>
+  mistakes.some((kind) => error instanceof kind) ||
+  (error as { readonly code?: unknown } | undefined)?.code === 'ERR_ASSERTION'

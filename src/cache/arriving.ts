@@ -1,5 +1,5 @@
 import { joined, lengthOf } from '../base/bytes.ts'
-import { Chunks, sourceOf } from '../exchange/chunks.ts'
+import { brokenBy, Chunks, sourceOf } from '../exchange/chunks.ts'
 import type { BytesReply } from '../exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../exchange/unpacked.ts'
 
@@ -11,7 +11,7 @@ const withheldBytes = 64
  * kept until `letGo`, so that an answer that turns out to be nothing to record can be replayed.
  */
 export class Arriving {
-  /** What the body says, inflated where it came compressed. */
+  /** What the body says, inflated where it came compressed. Throws a `BrokenStream` where it breaks off. */
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly isPacked: boolean
   readonly #reply: BytesReply
@@ -32,7 +32,9 @@ export class Arriving {
   async *#noting(): AsyncGenerator<readonly Uint8Array[]> {
     try {
       for (;;) {
-        const next = await this.#raw.next()
+        const next = await this.#raw.next().catch((cause: unknown) => {
+          throw brokenBy(cause)
+        })
         if (next.done === true) return
         if (this.#keeps) this.#seen.push(next.value)
         yield next.value

@@ -2,6 +2,7 @@ import { joined } from '../base/bytes.ts'
 import { listCutter } from '../codec/list-cutter.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { readObject } from '../codec/object.ts'
+import { BrokenStream } from '../exchange/chunks.ts'
 import { takesGzip } from '../exchange/accept-encoding.ts'
 import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
@@ -12,7 +13,7 @@ import type { Form, FormKey } from '../request/form.ts'
 import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
-import type { ObjectKey, ObjectStore } from '../store/store.ts'
+import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
 import { saysAbsent } from './absence.ts'
 import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
@@ -48,6 +49,12 @@ export class BrokenAnswer extends Error {
   constructor(cause: unknown) {
     super('the answer of an API server broke off', { cause })
   }
+}
+
+/** For what fails while nothing of an answer was passed on: a `BrokenAnswer` where it could not be read to its end. */
+export function brokenAnswer(cause: unknown): never {
+  const broken = [BrokenStream, MalformedBody, StoreFailure].some((kind) => cause instanceof kind)
+  throw broken ? new BrokenAnswer(cause) : cause
 }
 
 /** Which exchanges are recorded, as far as they can be. */
@@ -209,9 +216,7 @@ export class Recorder {
   ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
     const arriving = new Arriving(reply, this.#hooks.onUnpacked)
-    const body = await arriving.whole(wholeBodyBytes).catch((cause: unknown) => {
-      throw new BrokenAnswer(cause)
-    })
+    const body = await arriving.whole(wholeBodyBytes).catch(brokenAnswer)
     if (body === undefined) return { rest: arriving.replay() }
     const asItCame: BodyReply =
       arriving.isPacked && !takesGzip(exchange.headers)
@@ -272,7 +277,7 @@ export class Recorder {
         pieces.push(...next.value.map((chunk) => cutter.push(chunk)))
       }
     } catch (error) {
-      if (!(error instanceof MalformedBody)) throw new BrokenAnswer(error)
+      if (!(error instanceof MalformedBody)) return brokenAnswer(error)
       this.#hooks.onMalformed(error, exchange)
       return arriving.replay()
     }

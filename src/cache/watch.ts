@@ -3,6 +3,7 @@ import { listKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { watchCutter, type WatchCutter } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
+import { BrokenStream } from '../exchange/chunks.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { ApiObject } from '../kube/object.ts'
@@ -71,8 +72,8 @@ export class RecordedWatch {
         if (events.length > 0) yield await keeper.keep(events)
       }
     } catch (error) {
-      if (!(error instanceof MalformedBody)) return
-      hooks.onMalformed(error, exchange)
+      if (error instanceof BrokenStream) return
+      if (error instanceof MalformedBody) hooks.onMalformed(error, exchange)
       throw error
     } finally {
       await arriving.chunks.return(undefined)

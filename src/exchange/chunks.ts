@@ -1,5 +1,18 @@
 import { joined, lengthOf } from '../base/bytes.ts'
+import { isMistake } from '../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
+
+/** A body ended before it was whole: its sender, the link, or the request's own end broke it off. */
+export class BrokenStream extends Error {
+  readonly code: string = 'BROKEN_STREAM'
+  constructor(cause: unknown, message = 'an answer broke off') {
+    super(message, { cause })
+  }
+}
+
+/** What a body failed with, as those see it who read it: a mistake in a program stays what it is. */
+export const brokenBy = (cause: unknown): unknown =>
+  isMistake(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
 /** How much may wait to be read before the source is told to stop. */
 const roomBytes = 1024 * 1024

@@ -1,15 +1,16 @@
 import { createGunzip } from 'node:zlib'
 import { joined } from '../base/bytes.ts'
+import { BrokenStream } from './chunks.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Told of what was read of compressed bodies, and what it held, as it goes. */
 export type OnUnpacked = (packedBytes: number, unpackedBytes: number) => void
 
 /** A compressed body that cannot be read to its end. `cause` says why. */
-class CorruptCompression extends Error {
-  readonly code = 'CORRUPT_COMPRESSION'
+class CorruptCompression extends BrokenStream {
+  override readonly code = 'CORRUPT_COMPRESSION'
   constructor(cause: unknown) {
-    super('a compressed answer could not be read', { cause })
+    super(cause, 'a compressed answer could not be read')
   }
 }
 

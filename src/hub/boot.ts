@@ -25,6 +25,7 @@ import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { NamedObject } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
+import { unforeseenIn } from './unforeseen.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 export interface BootSurroundings {
@@ -73,7 +74,7 @@ export class Boot implements Disposable {
     const { inForce, store, cloud, dispatch, log } = surroundings
     const { nodeName } = inForce()
     this.#surroundings = surroundings
-    this.#request = nodeRequests(dispatch, this.#closing.signal)
+    this.#request = nodeRequests(dispatch, this.#closing.signal, unforeseenIn(log))
     this.#refresher = new Refresher({
       nodeName,
       knowledge: () => this.#knowledge(),

@@ -19,6 +19,7 @@ import type { Cloud } from '../remote/cloud.ts'
 import { shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { unreadable } from './unreadable.ts'
+import { logFailure } from './unforeseen.ts'
 
 export interface ConfigMapSurroundings {
   readonly inForce: () => HubConfig
@@ -75,7 +76,7 @@ export class HubConfigMap implements AsyncDisposable {
       read: ({ bytes }) => dataOf(bytes),
       onValues: (values) => this.#read(values.get(this.#name)),
       onStanding: (standing) => this.#stand(standing),
-      onFailed: (err) => log.debug({ err }, "the hubs' ConfigMap could not be read"),
+      onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
     })
   }
 

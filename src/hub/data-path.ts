@@ -27,6 +27,7 @@ import { memoryLimit } from './memory.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
 import { recorderOf } from './recorder.ts'
+import { unforeseenIn } from './unforeseen.ts'
 
 export interface DataPathParts {
   readonly noticing: Noticing
@@ -95,9 +96,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     stopping,
     ownHosts: ownHosts(config),
     dispatch,
-    onUnforeseen: (err, { method, url }) => {
-      log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
-    },
+    onUnforeseen: unforeseenIn(log),
     onAnswer: (line) => {
       log.debug(line, 'answered')
       onAnswer(line)

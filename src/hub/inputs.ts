@@ -29,6 +29,7 @@ import { node as nodeIdentity, shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
 import { unreadable } from './unreadable.ts'
+import { logFailure } from './unforeseen.ts'
 
 export interface InputSurroundings {
   readonly inForce: () => HubConfig
@@ -273,7 +274,12 @@ export class FilterInputs implements AsyncDisposable {
           if (this.#sources.get(name) === source) this.#stand(source, standing)
         },
         onFailed: (err) =>
-          log.debug({ err, resource: qualifiedResource(resource) }, 'an input could not be read'),
+          logFailure(
+            log,
+            'debug',
+            { err, resource: qualifiedResource(resource) },
+            'an input could not be read',
+          ),
       }),
     }
     this.#sources.set(name, source)

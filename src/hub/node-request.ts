@@ -1,7 +1,9 @@
 import { onAbort } from '../base/abort.ts'
 import { after } from '../base/clock.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
 import type { Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { ownRequest, type OwnRequest } from '../exchange/own-request.ts'
+import { isForeseen, type OnUnforeseen } from '../pipeline/failures.ts'
 import { discard } from '../remote/forward.ts'
 import type { ownComponent } from '../request/component.ts'
 import { node } from '../request/identity.ts'
@@ -22,9 +24,13 @@ const patienceMs = 30_000
 /**
  * Makes requests of the hub's own, which go the way of the node's to the cloud, and whose answers are stored with the node's, unfiltered.
  * Resolves with the code of the API server's answer once that is stored whole; 0 where there was none, and where the cache answered in
- * its place. `closing` gives up all.
+ * its place, or where it failed in a way that is not foreseen, which `onUnforeseen` is told. `closing` gives up all.
  */
-export function nodeRequests(dispatch: Handler<Exchange>, closing: AbortSignal): NodeRequests {
+export function nodeRequests(
+  dispatch: Handler<Exchange>,
+  closing: AbortSignal,
+  onUnforeseen: OnUnforeseen,
+): NodeRequests {
   return async (request) => {
     const over = new AbortController()
     using _patience = after(patienceMs, () => over.abort())
@@ -33,8 +39,10 @@ export function nodeRequests(dispatch: Handler<Exchange>, closing: AbortSignal):
       return await codeOf(
         await dispatch(ownRequest({ ...asNode, ...request, signal: over.signal })),
       )
-    } catch {
-      // Nobody answered, the answer broke off, or the cache has nothing: all is one to who asks again later.
+    } catch (error) {
+      // No API server answered, the answer broke off, or the cache has nothing: the request is repeated later.
+      const isOver = over.signal.aborted || error instanceof MalformedBody
+      if (!isOver && !isForeseen(error)) onUnforeseen(error, request)
       return 0
     } finally {
       over.abort()

@@ -9,6 +9,7 @@ import type { Bound, BoundSocket } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
 import { memoryLimit } from './memory.ts'
 import { placesOf } from './places.ts'
+import { logFailure } from './unforeseen.ts'
 
 /** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
 const maxConnections = 4_096
@@ -59,7 +60,7 @@ export async function openProxies(
     memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) / 4)),
     onBroken: (err: unknown) => {
       metrics.brokenAnswers.add()
-      log.info({ err }, 'an answer broke off')
+      logFailure(log, 'info', { err }, 'an answer broke off')
     },
     onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }

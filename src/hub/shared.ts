@@ -8,6 +8,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { memoryLimit } from './memory.ts'
+import { logFailure } from './unforeseen.ts'
 
 export interface SharedSurroundings {
   readonly cloud: Cloud
@@ -60,7 +61,12 @@ export const sharedCollectionsOf = (
         const resource = qualifiedResource(gvr)
         if (refused) log.warn({ resource, err }, 'a collection cannot be shared')
         else
-          log.debug({ resource, err }, 'the watch of a shared collection failed, and is repeated')
+          logFailure(
+            log,
+            'debug',
+            { resource, err },
+            'the watch of a shared collection failed, and is repeated',
+          )
       },
     },
   })

@@ -1,5 +1,6 @@
 import { BrokenAnswer } from '../cache/recorder.ts'
 import { statusBody } from '../codec/render.ts'
+import { BrokenStream } from '../exchange/chunks.ts'
 import type {
   BodyReply,
   Exchange,
@@ -43,7 +44,7 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
   if (error instanceof MalformedSelector) return badRequest(error.message)
-  if (error instanceof BrokenAnswer)
+  if (error instanceof BrokenAnswer || error instanceof BrokenStream)
     return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof StoreFailure)
     return serviceUnavailable('what is kept for this cannot be read, and the cloud was not reached')
@@ -61,6 +62,9 @@ function statusOf(error: unknown): Status | undefined {
   }
   return undefined
 }
+
+/** Whether it is a failure that clients are told of in a Status of its own. */
+export const isForeseen = (error: unknown): boolean => statusOf(error) !== undefined
 
 /** Told of failures nobody foresaw: the one place where they are logged. */
 export type OnUnforeseen = (

@@ -1,11 +1,10 @@
 import { turn } from '../base/clock.ts'
-import { BrokenAnswer } from '../cache/recorder.ts'
+import { brokenAnswer } from '../cache/recorder.ts'
 import { objectKind, type ListBatch, type ListStream } from '../codec/list.ts'
 import { listHead } from '../codec/render.ts'
 import type { ListReply } from '../exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import type { GVK } from '../kube/gvk.ts'
-import { StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { settled } from './settled.ts'
 
@@ -72,7 +71,7 @@ async function staged(
       batches.push(shown)
     }
   } catch (cause) {
-    throw cause instanceof StatusError ? cause : new BrokenAnswer(cause)
+    return brokenAnswer(cause)
   }
   const end = await list.end()
   const objects = batches.flatMap((batch) => batch.objects)

@@ -1,6 +1,6 @@
 import { joined } from '../base/bytes.ts'
 import { Arriving } from '../cache/arriving.ts'
-import { BrokenAnswer } from '../cache/recorder.ts'
+import { brokenAnswer } from '../cache/recorder.ts'
 import { listCutter } from '../codec/list-cutter.ts'
 import { objectKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
@@ -62,9 +62,7 @@ export async function unreadObject(
   if ((status !== 200 && status !== 201) || !form || !(isPlain || isGzip(headers))) return reply
   if (Number(headers.get('content-length') ?? 0) > mostBytes) return reply
   const arriving = new Arriving(reply, () => undefined)
-  const body = await arriving.whole(mostBytes).catch((cause: unknown) => {
-    throw new BrokenAnswer(cause)
-  })
+  const body = await arriving.whole(mostBytes).catch(brokenAnswer)
   if (body === undefined) return arriving.replay()
   const asItCame: BodyReply =
     !isPlain && takesGzip(exchange.headers)

@@ -1,7 +1,7 @@
 import { Arriving } from '../cache/arriving.ts'
 import { watchCutter } from '../codec/watch-cutter.ts'
-import { MalformedBody } from '../codec/malformed-body.ts'
 import type { WatchEvent } from '../codec/watch.ts'
+import { BrokenStream } from '../exchange/chunks.ts'
 import type { BytesReply, WatchReply } from '../exchange/exchange.ts'
 import { isGzip } from '../exchange/unpacked.ts'
 import { encodingOf } from '../kube/media-type.ts'
@@ -26,7 +26,7 @@ export function unreadWatch(reply: BytesReply, form: Form): WatchReply | BytesRe
         if (cut.length > 0) yield cut
       }
     } catch (error) {
-      if (error instanceof MalformedBody) throw error
+      if (!(error instanceof BrokenStream)) throw error
     }
   }
   const { from } = reply

@@ -124,11 +124,12 @@ const onLoopback = 'inspections are answered on loopback only\n'
 const forRoot =
   "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
 
-async function exposition({ metrics }: OpsOptions): Promise<WireReply> {
+async function exposition({ metrics, onBroken }: OpsOptions): Promise<WireReply> {
   try {
     const { contentType, body } = await metrics.exposition()
     return reply(200, body, { 'Content-Type': contentType })
-  } catch {
+  } catch (cause) {
+    onBroken?.(cause)
     return reply(500, '')
   }
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { keptKey } from '../../src/base/kept-key.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
-import type { BytesReply } from '../../src/exchange/exchange.ts'
+import type { ByteSource, BytesReply, WatchReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { collectionKey } from '../../src/store/keys.ts'
 import { openStore } from '../../src/store/sqlite/open.ts'
@@ -101,6 +101,15 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     key,
     failures,
     ask,
+    /** The events of a watch that `source` answers. */
+    watch: async (url: string, source: ByteSource): Promise<WatchReply['events']> => {
+      const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
+      const what = recorder.wants(exchange)
+      if (!what) throw new Error(`${url} is not recorded`)
+      const reply = await recorder.record(what, exchange, { ...replyOf([]), source })
+      if (reply.kind !== 'watch') throw new Error(`${url} is no watch`)
+      return reply.events
+    },
     list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
     version: () => store.list(key)?.resourceVersion,
     names: () =>

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { exchangeOf } from '../kit/exchange.ts'
+import { failingSource } from '../kit/failing-source.ts'
 import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
 
 void t.test('what happens among the initial events of a watch is kept with them', async (t) => {
@@ -107,3 +108,21 @@ void t.test(
     await events.return?.()
   },
 )
+
+void t.test('a watch whose stream breaks ends cleanly, with what it told kept', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90 }))
+  const broken = failingSource(event('MODIFIED', 'a', 101), new Error('reset by peer'))
+  const groups = await Array.fromAsync(
+    await cache.watch(`${pods}?watch=1&resourceVersion=95`, broken),
+  )
+  t.equal(groups.flat().length, 1)
+  t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
+})
+
+void t.test('a watch that a mistake in a program ends is a break', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const broken = failingSource(event('ADDED', 'a', 101), new TypeError('x is not a function'))
+  const events = await cache.watch(`${pods}?watch=1&resourceVersion=95`, broken)
+  await t.rejects(Array.fromAsync(events), TypeError)
+})

@@ -2,7 +2,7 @@ import t from 'tap'
 import { builtInFilters } from '../../filters/index.ts'
 import type { ListStream } from '../../src/codec/list.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
-import { Chunks } from '../../src/exchange/chunks.ts'
+import { BrokenStream, Chunks } from '../../src/exchange/chunks.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { Filters } from '../../src/filter/filters.ts'
@@ -30,7 +30,7 @@ function list(breaks: boolean): ListReply {
     head: [Buffer.from('head')],
     batches: (async function* () {
       yield { objects: [] }
-      if (breaks) throw new Error('the connection was reset')
+      if (breaks) throw new BrokenStream(new Error('the connection was reset'))
     })(),
     end: async () => ({ meta: { resourceVersion: '7', continue: '' }, extra: '', tail: [] }),
   }
