@@ -1,3 +1,4 @@
+import { limits } from './limits.ts'
 import { largest, Ranks, type Rank, type Ranked } from './ranks.ts'
 
 /** A connection as far as its memory goes. */
@@ -8,8 +9,9 @@ export interface Weighed extends Ranked {
 
 /**
  * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`, and to half of that for those whose
- * callers are not proven. Beyond it the heaviest connection of the owner that holds most is closed: of those not proven as long as
- * there are any, then of callers. What the node holds is not bounded here.
+ * callers are not proven. Beyond it a connection of the owner that holds most is closed: of those not proven as long as there are any,
+ * then of callers. It is the heaviest one; but where none of those not proven is heavier than a client can be that begins, the oldest, so
+ * that connections which do nothing leave it the time to prove its caller. What the node holds is not bounded here.
  */
 export class ConnectionMemory {
   readonly #limit: number
@@ -45,8 +47,11 @@ export class ConnectionMemory {
       const group = unproven.heaviest() ?? caller.heaviest()
       const heaviest = group && largest(group.members, ({ bytes }) => bytes)
       if (!heaviest) return
-      this.leave(heaviest)
-      heaviest.shed()
+      const begins = heaviest.rank === 'unproven' && heaviest.bytes <= limits.beginningBytes
+      const [oldest = heaviest] = group.members
+      const leaving = begins ? oldest : heaviest
+      this.leave(leaving)
+      leaving.shed()
     }
   }
 }

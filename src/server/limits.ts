@@ -33,6 +33,8 @@ export const limits = {
   tlsBytes: 80 * 1024,
   /** What a head that is being read over HTTP/2 may hold besides its text: small fields take many times their size. */
   http2HeadBytes: 160 * 1024,
+  /** As much as the connection of an honest client is estimated to hold until its caller is proven: over HTTP/2, with many requests at once. */
+  beginningBytes: 512 * 1024,
   /** What a request is estimated to hold besides its head and what waits on its stream. */
   requestBytes: 4 * 1024,
   /** How long a client may take to close its end once it was sent everything. */
