@@ -12,10 +12,13 @@ import {
 } from '../config/value.ts'
 import { ApiServer } from '../join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../join/cluster.ts'
+import { flagsPath, type RunBy } from '../join/hub-files.ts'
+import { startHub, startingHub } from '../join/hub-service.ts'
 import { CannotJoin, carryOut, changingKind, planJoin, type JoinSettings } from '../join/join.ts'
 import { UnreadableFlags } from '../join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
+import { Joined } from '../join/record.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
 import { takenPorts } from '../join/taken-ports.ts'
@@ -59,6 +62,11 @@ export const joinFlags = {
     default: undefined,
     defaultShown: "that of the kubelet's kubeconfig",
     help: 'API servers of the hub.',
+  }),
+  systemd: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub and /usr/local/bin/node.',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -145,12 +153,14 @@ export const joinFlags = {
 
 type Values = FlagValues<typeof joinFlags>
 
+const ofStaticPods: readonly (keyof Values)[] = ['image', 'manifest-dir']
+
 /** Writes the files that put a node's kubelet behind the hub, and the node into its pool. */
 export const join: Command = {
   help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
 
 Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
-that leads to the hub, the hub's static pod, and in the kubelet's flags the labels of the pool and
+that leads to the hub, the hub's static pod or its units for systemd (--systemd), and in the kubelet's flags the labels of the pool and
 that kubeconfig. For a host-network pool also the network of loopback alone, and the hub's plain
 port stays closed. Joining again changes nothing, or what has changed; nodehub leave restores every
 byte. The kubelet goes on as it is until it is restarted. docs/run-on-a-node.md goes through it.
@@ -159,12 +169,15 @@ Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not unders
 
 ${helpOfFlags(joinFlags)}`,
   async run(argv, terminal) {
-    const { values, words, mistakes } = readFlags(joinFlags, argv)
+    const { values, given, words, mistakes } = readFlags(joinFlags, argv)
     const wrong = [
       ...mistakes,
       ...strayWords(words),
       ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
       ...wrongTogether(values),
+      ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
+        (name) => `--${name} is for a static pod, and --systemd writes none`,
+      ),
     ]
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
     const progress = { begun: false }
@@ -213,7 +226,9 @@ async function joined(
       `${taken.byOthers.join(', ')}: a hub could not start there, and clients would not reach it`,
     )
   }
-  const plan = planJoin(files, settingsOf(values, { files, api, nodePool, hostNetwork }))
+  checkRunnable(files, values)
+  const settings = settingsOf(values, { files, api, node, nodePool, hostNetwork })
+  const plan = planJoin(files, settings)
   if (taken && plan.isFirst) {
     for (const by of taken.byRoot) terminal.err(`note: ${by}: the hub starts once that has ended\n`)
   }
@@ -227,11 +242,40 @@ async function joined(
     return 0
   }
   progress.begun = true
-  carryOut(files, settingsOf(values, { files, api, nodePool, hostNetwork }), plan)
+  carryOut(files, settings, plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })
-  return restarted(values, terminal, files)
+  const changed = plan.changes.map(({ path }) => path)
+  return restarted(values, terminal, files, changed)
+}
+
+const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
+
+/** What the units start. */
+const program = '/opt/nodehub/dist/src/main.js'
+
+/** Throws `CannotJoin` where a hub could not start, or two would. */
+function checkRunnable(files: NodeFiles, values: Values): void {
+  const other: RunBy = values.systemd ? { staticPod: manifestOf(values) } : { systemd: true }
+  const found = flagsPath(other)
+  const isOwn = new Joined(files, values['root-dir'])
+    .read()
+    ?.files.some(({ path }) => path === found)
+  if (isOwn !== true && files.read(found) !== undefined) {
+    throw new CannotJoin(
+      `${found} starts a hub of its own, and only one can have the ports: take it away first`,
+    )
+  }
+  if (!values.systemd) return
+  if (files.read(program) === undefined) {
+    throw new CannotJoin(
+      `${program} is not there, which the units start: bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`,
+    )
+  }
+  if (!files.names('/usr/local/bin').includes('node')) {
+    throw new CannotJoin('/usr/local/bin/node is not there, with which the units start the hub')
+  }
 }
 
 async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
@@ -247,6 +291,7 @@ async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): 
 interface Found {
   readonly files: NodeFiles
   readonly api: ApiServer
+  readonly node: string | undefined
   readonly nodePool: string
   readonly hostNetwork: boolean
 }
@@ -261,7 +306,8 @@ const portsOf = (values: Values): HubPorts => ({
 const authorityOf = (values: Values): string =>
   values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`
 
-function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found): JoinSettings {
+function settingsOf(values: Values, found: Found): JoinSettings {
+  const { files, api, node, nodePool, hostNetwork } = found
   const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
   const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined
   const rootDir = values['root-dir']
@@ -270,10 +316,12 @@ function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found
     nodePool,
     hostNetwork,
     rootDir,
-    pod: {
+    runBy: values.systemd ? { systemd: true } : { staticPod: manifestOf(values) },
+    hub: {
       image: values.image,
       serverAddresses: servers.join(','),
-      nodeName: values['node-name'],
+      // The kubelet tells a static pod; systemd knows the host's name alone.
+      nodeName: values.systemd ? node : values['node-name'],
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
       ports: portsOf(values),
@@ -287,7 +335,6 @@ function settingsOf(values: Values, { files, api, nodePool, hostNetwork }: Found
     ownAuthority: values['certificate-authority'] === undefined,
     paths: {
       kubeletFlags: values['kubelet-flags'],
-      staticPod: `${values['manifest-dir']}/nodehub.yaml`,
       kubeconfig: values['hub-kubeconfig'],
       kubeletKubeconfig: values['kubelet-kubeconfig'],
       networkFolder: values['cni-conf-dir'] ?? runtimeNetwork(files).folder,
@@ -344,17 +391,31 @@ async function labelled(
 /** As long as an image that has to be pulled over a thin link may take. */
 const patienceMs = 300_000
 
-async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {
+async function restarted(
+  values: Values,
+  terminal: Terminal,
+  files: NodeFiles,
+  changed: readonly string[],
+): Promise<ExitCode> {
   if (!values.restart) {
     terminal.out(
-      'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
+      values.systemd
+        ? `The kubelet goes through the hub once both are started: ${startingHub} && systemctl restart kubelet\n`
+        : 'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
     )
     return 0
+  }
+  const notStarted = values.systemd ? await startHub(changed) : undefined
+  if (notStarted !== undefined) {
+    terminal.err(
+      `nodehub join: the hub was not started, nor the kubelet restarted: ${notStarted}\n`,
+    )
+    return 1
   }
   const ca = files.text(authorityOf(values))
   if (!(await hubIsReady({ ports: portsOf(values), ca }, patienceMs))) {
     terminal.err(
-      'nodehub join: the hub is not ready, and the kubelet was not restarted: crictl ps -a; crictl logs\n',
+      `nodehub join: the hub is not ready, and the kubelet was not restarted: ${values.systemd ? 'journalctl -u nodehub' : 'crictl ps -a; crictl logs'}\n`,
     )
     return 1
   }

@@ -1,6 +1,8 @@
 import { boolean } from '../config/value.ts'
 import { ApiServer } from '../join/api-server.ts'
 import { propagatedPods } from '../join/cluster.ts'
+import { dropInFolder, flagsPath } from '../join/hub-files.ts'
+import { forgetUnits, stopHub, stoppingHub } from '../join/hub-service.ts'
 import { changingKind } from '../join/join.ts'
 import { restartKubelet } from '../join/kubelet-service.ts'
 import { forgetJoin, planLeave, takeBack } from '../join/leave.ts'
@@ -93,13 +95,28 @@ async function left(
       return 1
     }
   }
+  const bySystemd = record !== undefined && 'systemd' in record
+  if (values.restart && bySystemd) {
+    const failed = await stopHub()
+    if (failed !== undefined) {
+      terminal.err(`nodehub leave: the hub was not stopped: ${failed}; leave again\n`)
+      return 1
+    }
+  }
   takeBack(files, plan.last)
   forgetJoin(files, rootDir, record)
   const changes = [...plan.first, ...plan.last]
   for (const { path, after } of changes) terminal.out(`${after ? 'restored' : 'removed'} ${path}\n`)
   if (changes.length === 0) terminal.out('nothing to take back\n')
   if (record === undefined) return 0
-  if (!values.restart) terminal.out('Restart the kubelet now: systemctl restart kubelet\n')
+  if (values.restart && bySystemd) {
+    const failed = await forgetUnits()
+    if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)
+  }
+  if (!values.restart) {
+    const hubToo = bySystemd ? ` && ${stoppingHub} && systemctl daemon-reload` : ''
+    terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)
+  }
   terminal.out(`The Node object is still in ${record.nodePool}; ${changingKind}.\n`)
   return 0
 }
@@ -162,6 +179,16 @@ async function askedForPods(
  */
 const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): boolean =>
   files.read(`${rootDir}/host-network.json`) !== undefined ||
-  /host-network-propagation[=\s'"]+(?!off)|--config\b|NODEHUB_HOST_NETWORK_PROPAGATION|NODEHUB_CONFIG/.test(
-    files.read(record.staticPod)?.content.toString() ?? '',
+  /host-network-propagation[=\s'"]+(?!off)|--config\b|NODEHUB_HOST_NETWORK_PROPAGATION|NODEHUB_CONFIG|EnvironmentFile/.test(
+    settingsOfHub(record, files),
   )
+
+/** The text of the files that have the hub's flags. */
+function settingsOfHub(record: JoinRecord, files: NodeFiles): string {
+  const folder = dropInFolder(record)
+  const names = folder === undefined ? [] : files.names(folder)
+  const dropIns = names.filter((name) => name.endsWith('.conf')).map((name) => `${folder}/${name}`)
+  return [flagsPath(record), ...dropIns]
+    .map((path) => files.read(path)?.content.toString() ?? '')
+    .join('\n')
+}

@@ -1,25 +1,27 @@
 import { stringify } from 'yaml'
 import { keptAuthority } from '../certificates/kept-authority.ts'
+import { hubFiles, type RunBy } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
 import { Joined, sha256, type JoinRecord, type RecordedFile } from './record.ts'
 import { networksIn } from './runtime-network.ts'
-import { staticPod, type StaticPodOptions } from './static-pod.ts'
+import type { StaticPodOptions } from './static-pod.ts'
 
 export interface JoinSettings {
   readonly nodePool: string
   readonly hostNetwork: boolean
   readonly rootDir: string
-  readonly pod: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'>
+  readonly runBy: RunBy
+  /** How the hub is started; systemd needs no image. */
+  readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'>
   readonly kubelet: KubeletKubeconfigOptions
   /** Whether the hub makes its own authority, as it does unless it is given a certificate. */
   readonly ownAuthority: boolean
   /** Files and folders of the node. */
   readonly paths: {
     readonly kubeletFlags: string
-    readonly staticPod: string
     /** Written here, to lead to the hub. */
     readonly kubeconfig: string
     /** The kubelet's own, which is left alone. */
@@ -119,8 +121,8 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
       taken,
       kubeconfig: paths.kubeconfig,
       kubeletFlags: paths.kubeletFlags,
-      staticPod: paths.staticPod,
       kubeletKubeconfig: paths.kubeletKubeconfig,
+      ...settings.runBy,
     },
   }
 }
@@ -155,12 +157,11 @@ interface Target {
 /** In the order in which they are written. */
 function targetsOf(settings: JoinSettings): readonly Target[] {
   const { paths, nodePool, hostNetwork, rootDir } = settings
-  const pod = staticPod({ ...settings.pod, rootDir, nodePool, hostNetwork })
   const network = `${paths.networkFolder}/${loopbackName}`
   return [
     { path: paths.kubeconfig, mode: 0o600, content: yaml(kubeletKubeconfig(settings.kubelet)) },
     ...(hostNetwork ? [{ path: network, mode: 0o644, content: loopbackNetwork }] : []),
-    { path: paths.staticPod, mode: 0o600, content: yaml(pod) },
+    ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
     {
       path: paths.kubeletFlags,
       mode: 0o644,
@@ -186,7 +187,7 @@ const rightsOf = (like: Rights | undefined, mode: number): Rights =>
 
 function checkSameJoin(
   existing: JoinRecord | undefined,
-  { hostNetwork, nodePool }: JoinSettings,
+  { hostNetwork, nodePool, runBy }: JoinSettings,
   targets: readonly Target[],
 ): void {
   if (existing === undefined) return
@@ -195,6 +196,10 @@ function checkSameJoin(
     throw new CannotJoin(
       `the node has joined ${existing.nodePool}, ${kind(existing.hostNetwork)}, and ${nodePool} is ${kind(hostNetwork)}: ${changingKind}`,
     )
+  }
+  if ('systemd' in existing !== 'systemd' in runBy) {
+    const how = 'systemd' in existing ? 'a systemd service' : 'a static pod'
+    throw new CannotJoin(`the node has joined with the hub as ${how}: nodehub leave first`)
   }
   const [then, now] = [existing.files, targets].map((all) => all.map(({ path }) => path))
   if (then?.toSorted().join('\n') !== now?.toSorted().join('\n')) {

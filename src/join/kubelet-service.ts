@@ -4,14 +4,17 @@ import { connect } from 'node:tls'
 import { elapsed, pause, unlessClosed } from '../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 
-/** Resolves to why systemd did not restart the kubelet; `undefined` when it did. */
-export function restartKubelet(): Promise<string | undefined> {
+/** Resolves to why systemctl failed; `undefined` when it did what these words say. */
+export function systemctl(...words: readonly string[]): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  execFile('systemctl', ['restart', 'kubelet'], { timeout: 120_000 }, (error, _, said) =>
+  execFile('systemctl', words, { timeout: 120_000 }, (error, _, said) =>
     resolve(error ? said.trim() || error.message : undefined),
   )
   return promise
 }
+
+/** Resolves to why systemd did not restart the kubelet; `undefined` when it did. */
+export const restartKubelet = (): Promise<string | undefined> => systemctl('restart', 'kubelet')
 
 /** The hub as a kubelet finds it. */
 interface ExpectedHub {

@@ -1,3 +1,4 @@
+import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type Change } from './join.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
@@ -43,7 +44,7 @@ export function planLeave(
     return same ? [] : [{ path, before, after }]
   })
   changes.push(...leftover(files, networkFolder, record))
-  const late = new Set([record?.staticPod, record?.kubeconfig])
+  const late = new Set(record && [...hubPaths(record), record.kubeconfig])
   // The flags first of all: with them taken back, a kubelet starts without the hub.
   const ordered = changes.toReversed()
   return {

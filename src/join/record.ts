@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { RunBy } from './hub-files.ts'
 import type { TakenFlags } from './kubelet-flags.ts'
 import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
 import { NotUnderstood, understoodRecord } from './understood.ts'
@@ -13,7 +14,9 @@ export interface RecordedFile {
 }
 
 /** What it takes to take a join back. */
-export interface JoinRecord {
+export type JoinRecord = JoinedNode & RunBy
+
+export interface JoinedNode {
   readonly version: 1
   readonly nodePool: string
   readonly hostNetwork: boolean
@@ -24,7 +27,6 @@ export interface JoinRecord {
   /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
   readonly kubeconfig: string
   readonly kubeletFlags: string
-  readonly staticPod: string
   /** Of the kubelet as it was: how to ask an API server without the hub. */
   readonly kubeletKubeconfig: string
 }

@@ -1,5 +1,18 @@
 import type { HubPorts } from './static-pod.ts'
 
+/**
+ * What has systemd start the units at boot, as the links of `systemctl enable` would. These are
+ * files like any other: a join writes them into an image as on a node, and leaving takes them back.
+ */
+export const targetDropIns = {
+  'sockets.target.d/nodehub.conf': `[Unit]
+Wants=nodehub.socket nodehub-ipv6.socket
+`,
+  'multi-user.target.d/nodehub.conf': `[Unit]
+Wants=nodehub.service
+`,
+} as const
+
 /** What differs from node to node in the hub's units. */
 export interface SystemdUnitsOptions {
   /** What the hub is started with: `start` and its flags. */

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { hubPaths, type RunBy } from './hub-files.ts'
 import { loopbackName } from './loopback.ts'
 import type { JoinRecord, RecordedFile } from './record.ts'
 
@@ -20,11 +21,11 @@ export function understoodRecord(text: string): JoinRecord {
   const paths = {
     kubeconfig: pathOf(record['kubeconfig'], 'kubeconfig'),
     kubeletFlags: pathOf(record['kubeletFlags'], 'kubeletFlags'),
-    staticPod: pathOf(record['staticPod'], 'staticPod'),
     kubeletKubeconfig: pathOf(record['kubeletKubeconfig'], 'kubeletKubeconfig'),
   }
   const files = listOf(record['files'], 'files').map(fileOf)
-  checkFiles(files, paths)
+  const runBy = runByOf(record)
+  checkFiles(files, [paths.kubeconfig, paths.kubeletFlags, ...hubPaths(runBy)])
   const taken = objectOf(record['taken'], 'taken')
   return {
     version: 1,
@@ -37,7 +38,14 @@ export function understoodRecord(text: string): JoinRecord {
       replaced: listOf(taken['replaced'], 'taken.replaced').map(flagOf),
     },
     ...paths,
+    ...runBy,
   }
+}
+
+function runByOf({ systemd, staticPod }: JsonObject): RunBy {
+  if (systemd === undefined) return { staticPod: pathOf(staticPod, 'staticPod') }
+  if (systemd !== true) throw new NotUnderstood('systemd is not true')
+  return { systemd }
 }
 
 function parsed(text: string): Json {
@@ -52,15 +60,7 @@ function parsed(text: string): Json {
 }
 
 /** A join writes these files and no others. */
-function checkFiles(
-  files: readonly RecordedFile[],
-  {
-    kubeconfig,
-    kubeletFlags,
-    staticPod,
-  }: Record<'kubeconfig' | 'kubeletFlags' | 'staticPod', string>,
-): void {
-  const own = [kubeconfig, kubeletFlags, staticPod]
+function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {
   const found = files.map(({ path }) => path)
   const other = found.find((path) => !own.includes(path) && posix.basename(path) !== loopbackName)
   if (other !== undefined) throw new NotUnderstood(`join does not write ${JSON.stringify(other)}`)

@@ -1,13 +1,16 @@
 import t from 'tap'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { join as joinPath } from 'node:path'
 import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
+import { manifests } from '../../src/cli/manifests.ts'
 import { nodeRoot, treeOf } from '../join/node-root.ts'
 
 interface Said {
@@ -460,6 +463,8 @@ void t.test(
         'taken is not as join writes it',
       ],
       [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as join writes it'],
+      [changed((record) => (record['systemd'] = 1)), 'systemd is not true'],
+      [changed((record) => (record['systemd'] = true)), 'join does not write "/etc/kubernetes/'],
     ] as const) {
       fs.writeFileSync(file, text)
       const before = treeOf(root)
@@ -570,5 +575,110 @@ void t.test(
       code: 1,
       err: /no API server can be asked: \/etc\/kubernetes\/kubelet\.conf is not there;.*--force/,
     })
+  },
+)
+
+/** What the units start; a join looks for it. */
+const installed = { '/opt/nodehub/dist/src/main.js': '', '/usr/local/bin/node': '' }
+const bySystemd = '--systemd'
+const unit = (name: string): string => `/etc/systemd/system/${name}`
+
+void t.test(
+  'join --systemd writes the units that manifests prints, and leave restores every byte',
+  async (t) => {
+    const root = nodeRoot(t.testdir(), { files: installed })
+    const before = treeOf(root, state, '/var/lib/nodehub')
+    const joined = await joining(root, bySystemd, '--host-network-pool=false', '--serve-port=967')
+    t.match(joined, {
+      code: 0,
+      out: 'systemctl daemon-reload && systemctl restart nodehub.socket nodehub-ipv6.socket nodehub.service && systemctl restart kubelet\n',
+    })
+    t.notOk(fs.existsSync(joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')))
+    t.match(read(root, '/srv/kubelet/flags.env'), '--kubeconfig=/etc/kubernetes/kubelet-nodehub')
+    for (const name of ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.service']) {
+      const flags = ['--part=systemd', `--unit=${name}`, '--server-addr=https://127.0.0.1:1']
+      const printed = await run(manifests, [...flags, '--serve-port=967', '--node-name=edge-1'])
+      const text = read(root, unit(name)).replace(' --nodepool-name=hn', '')
+      t.equal(text, printed.out, "of the node in the kubelet's certificate")
+    }
+    const again = await joining(root, bySystemd, '--host-network-pool=false', '--serve-port=967')
+    t.match(again.out, /^nothing to change\n/)
+    t.match(await leaving(root), {
+      code: 0,
+      out: 'systemctl stop nodehub.socket nodehub-ipv6.socket nodehub.service && systemctl daemon-reload\n',
+    })
+    t.strictSame(treeOf(root, state), before)
+  },
+)
+
+void t.test('a node is not run into two hubs, nor into one that cannot start', async (t) => {
+  const refused = async (root: string, flags: string[], err: string): Promise<void> => {
+    const before = treeOf(root)
+    t.match(await joining(root, ...flags), { code: 1, err })
+    t.strictSame(treeOf(root), before)
+  }
+  await refused(nodeRoot(t.testdir()), [bySystemd], 'dist/src/main.js is not there')
+  const withoutNode = { '/opt/nodehub/dist/src/main.js': '' }
+  await refused(nodeRoot(t.testdir(), { files: withoutNode }), [bySystemd], 'bin/node is not there')
+
+  const manifest = '/etc/kubernetes/manifests/nodehub.yaml'
+  const byHand = nodeRoot(t.testdir(), { files: { ...installed, [manifest]: 'kind: Pod\n' } })
+  await refused(byHand, [bySystemd], `${manifest} starts a hub of its own`)
+  const units = { ...installed, [unit('nodehub.service')]: '[Service]\n' }
+  const root = nodeRoot(t.testdir(), { files: units })
+  await refused(root, [], '/etc/systemd/system/nodehub.service starts a hub of its own')
+
+  const root1 = nodeRoot(t.testdir(), { files: installed })
+  await joining(root1)
+  await refused(root1, [bySystemd], 'joined with the hub as a static pod: nodehub leave first')
+  await leaving(root1)
+  t.equal((await joining(root1, bySystemd)).code, 0)
+  await refused(root1, [], 'joined with the hub as a systemd service: nodehub leave first')
+  t.match(await joining(root1, bySystemd, '--image=hub:2'), {
+    code: 2,
+    err: '--image is for a static pod, and --systemd writes none',
+  })
+})
+
+void t.test(
+  'a drop-in that may turn the legacy filter on keeps leave from going without an answer',
+  async (t) => {
+    const root = nodeRoot(t.testdir(), { files: installed })
+    await joining(root, bySystemd)
+    const folder = joinPath(root, unit('nodehub.service.d'))
+    fs.mkdirSync(folder)
+    const dropIn = joinPath(folder, '10.conf')
+    fs.writeFileSync(dropIn, '[Service]\nEnvironment=NODEHUB_HOST_NETWORK_PROPAGATION=on\n')
+    t.match(await leaving(root), { code: 1, err: /--force\nNothing was changed/ })
+    fs.writeFileSync(dropIn, '[Service]\nEnvironment=NODEHUB_V=2\n')
+    t.equal((await leaving(root)).code, 0)
+    t.ok(fs.existsSync(dropIn), "an operator's own")
+  },
+)
+
+const systemd = '/lib/systemd/systemd'
+
+void t.test(
+  'at boot systemd starts what join --systemd has written',
+  { skip: !fs.existsSync(systemd) && `no ${systemd}` },
+  async (t) => {
+    const root = nodeRoot(fs.mkdtempSync(joinPath(tmpdir(), 'nodehub-boot-')), { files: installed })
+    t.teardown(() => fs.rmSync(root, { recursive: true, force: true }))
+    await joining(root, bySystemd)
+    const service = joinPath(root, unit('nodehub.service'))
+    // A program that systemd finds, as it finds Node on a node.
+    const text = fs.readFileSync(service, 'utf8').replace('/usr/local/bin/node', '/bin/true')
+    fs.writeFileSync(service, text)
+    fs.chmodSync(root, 0o755)
+    const planned = spawnSync(systemd, ['--test', '--system', '--unit=multi-user.target'], {
+      cwd: '/',
+      // It does this for all users but root.
+      ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
+      env: { SYSTEMD_UNIT_PATH: `${joinPath(root, unit(''))}:` },
+      maxBuffer: 64 * 1024 * 1024,
+    })
+    const jobs = planned.stdout.toString()
+    for (const name of ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.service'])
+      t.ok(jobs.includes(`Action: ${name} -> start`), name)
   },
 )

@@ -1,0 +1,40 @@
+import { stringify } from 'yaml'
+import { hubArgs, staticPod, type StaticPodOptions } from './static-pod.ts'
+import { systemdUnits, targetDropIns, unitNames } from './systemd-units.ts'
+
+/** What runs the hub of a node: the kubelet, by a static pod in this file, or systemd. */
+export type RunBy = { readonly staticPod: string } | { readonly systemd: true }
+
+const unitFolder = '/etc/systemd/system'
+
+/** The files by which the hub is run, in the order in which they are written. */
+export function hubFiles(
+  by: RunBy,
+  start: StaticPodOptions,
+): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
+  if ('staticPod' in by) {
+    const content = stringify(staticPod(start), { lineWidth: 0 })
+    return [{ path: by.staticPod, mode: 0o600, content }]
+  }
+  const { ports, nodeName } = start
+  const units = systemdUnits({ args: hubArgs(start), ports, nodeName })
+  return Object.entries({ ...units, ...targetDropIns }).map(([name, content]) => ({
+    path: `${unitFolder}/${name}`,
+    mode: 0o644,
+    content,
+  }))
+}
+
+/** The paths of these files. */
+export const hubPaths = (by: RunBy): readonly string[] =>
+  'staticPod' in by
+    ? [by.staticPod]
+    : [...unitNames, ...Object.keys(targetDropIns)].map((name) => `${unitFolder}/${name}`)
+
+/** The file that has the flags of the hub. */
+export const flagsPath = (by: RunBy): string =>
+  'staticPod' in by ? by.staticPod : `${unitFolder}/nodehub.service`
+
+/** Where an operator adds settings to that file without changing it; `undefined`: nowhere. */
+export const dropInFolder = (by: RunBy): string | undefined =>
+  'staticPod' in by ? undefined : `${flagsPath(by)}.d`

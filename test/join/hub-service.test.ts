@@ -1,0 +1,51 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import t from 'tap'
+import { startHub, stopHub } from '../../src/join/hub-service.ts'
+
+/** Runs with a systemctl that keeps what it is called with, and fails at `failing`. */
+async function calledBy(
+  folder: string,
+  act: () => Promise<string | undefined>,
+  failing = 'nothing',
+): Promise<{ readonly failed: string | undefined; readonly calls: string }> {
+  const calls = join(folder, 'calls')
+  writeFileSync(calls, '')
+  const script = `#!/bin/sh\necho "$@" >> ${calls}\n[ "$1" != ${failing} ] || { echo refused >&2; exit 1; }\n`
+  writeFileSync(join(folder, 'systemctl'), script)
+  chmodSync(join(folder, 'systemctl'), 0o755)
+  const path = process.env['PATH']
+  process.env['PATH'] = `${folder}${delimiter}${path}`
+  try {
+    return { failed: await act(), calls: readFileSync(calls, 'utf8') }
+  } finally {
+    process.env['PATH'] = path
+  }
+}
+
+const all = 'nodehub.socket nodehub-ipv6.socket nodehub.service'
+const folder = '/etc/systemd/system'
+
+void t.test('the sockets are opened anew only where their units have changed', async (t) => {
+  for (const [changed, restarted] of [
+    [[], 'nodehub.service'],
+    [[`${folder}/nodehub.service`, '/etc/kubernetes/kubelet-nodehub.conf'], 'nodehub.service'],
+    [[`${folder}/nodehub-ipv6.socket`], all],
+  ] as const) {
+    t.strictSame(await calledBy(t.testdir(), () => startHub(changed)), {
+      failed: undefined,
+      calls: `daemon-reload\nrestart ${restarted}\n`,
+    })
+  }
+})
+
+void t.test('what systemctl refuses is said, and nothing is done after it', async (t) => {
+  t.strictSame(await calledBy(t.testdir(), () => startHub([]), 'daemon-reload'), {
+    failed: 'refused',
+    calls: 'daemon-reload\n',
+  })
+  t.strictSame(await calledBy(t.testdir(), stopHub, 'stop'), {
+    failed: 'refused',
+    calls: `stop ${all}\n`,
+  })
+})
