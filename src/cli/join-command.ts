@@ -20,6 +20,7 @@ import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
 import { Joined } from '../join/record.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
+import { isHubOfNode, yurthubOf, type Yurthub } from '../join/yurthub.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
 import { takenPorts } from '../join/taken-ports.ts'
 import {
@@ -205,6 +206,8 @@ async function joined(
 ): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
+  const yurthub = yurthubOf(files, values['manifest-dir'])
+  refuseHubAsServer(values, api, yurthub)
   const node = values['node-name'] ?? api.nodeName
   const hostNetwork = await hostNetworkOf(values, api, nodePool)
   const membership = node === undefined ? undefined : await membershipOf(api, node)
@@ -233,6 +236,11 @@ async function joined(
     for (const by of taken.byRoot) terminal.err(`note: ${by}: the hub starts once that has ended\n`)
   }
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
+  if (yurthub) {
+    terminal.err(
+      `note: ${yurthub.path} starts a yurthub${ofServers(yurthub)}, which has the ports of the hub: ${yurthub.advice}; the hub starts once that has ended (docs/migrate-from-yurthub.md)\n`,
+    )
+  }
   for (const note of shadowedBy(files)) terminal.err(`note: ${note}\n`)
   const network = runtimeNetwork(files)
   if (hostNetwork && values['cni-conf-dir'] === undefined)
@@ -277,6 +285,27 @@ function checkRunnable(files: NodeFiles, values: Values): void {
     throw new CannotJoin('/usr/local/bin/node is not there, with which the units start the hub')
   }
 }
+
+/** Throws where the hub would become its own API server, or a yurthub would be its: each would wait for the other. */
+function refuseHubAsServer(values: Values, api: ApiServer, yurthub: Yurthub | undefined): void {
+  const given = values['server-addr']
+  const servers = given ?? [new URL(api.address)]
+  const hub = servers.find((server) => isHubOfNode(server, portsOf(values)))
+  if (hub === undefined) return
+  const from = given ? '--server-addr' : `the kubeconfig ${values['kubelet-kubeconfig']}`
+  const found =
+    yurthub?.servers.filter((each) => !isHubOfNode(new URL(each), portsOf(values))) ?? []
+  const advice =
+    found.length > 0
+      ? `give those of yurthub, from ${yurthub?.path}: --server-addr=${found.join(',')}`
+      : 'give the API servers of the cluster with --server-addr'
+  throw new CannotJoin(
+    `${from} leads to ${hub.origin}, where a hub of this node listens (nodehub or yurthub), and not to an API server: ${advice}`,
+  )
+}
+
+const ofServers = ({ servers }: Yurthub): string =>
+  servers.length > 0 ? ` for ${servers.join(',')}` : ''
 
 async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
   const said = values['host-network-pool']

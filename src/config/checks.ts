@@ -2,10 +2,18 @@ import type { CredentialFiles } from './credentials.ts'
 import { filterNames } from './filter-names.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
+import { ownServers } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
-/** The mistakes that no single setting shows: settings that contradict each other, or are missing. `given` tells what was given, valid or not. */
-export function contradictions(values: Values, given: (name: OptionName) => boolean): string[] {
+/**
+ * The mistakes that no single setting shows: settings that contradict each other, or are missing. `given` tells what was given, valid or not;
+ * `addresses` are those of this host.
+ */
+export function contradictions(
+  values: Values,
+  given: (name: OptionName) => boolean,
+  addresses: readonly string[],
+): string[] {
   const mistakes: string[] = []
   const servers = values['server-addr'].map(({ origin }) => origin)
   const twice = servers.filter((server, i) => servers.indexOf(server) < i)
@@ -21,6 +29,7 @@ export function contradictions(values: Values, given: (name: OptionName) => bool
     ...together(values, 'upstream-client-cert', 'upstream-client-key'),
     ...together(values, 'serving-cert', 'serving-key'),
     ...portsInTheWay(values),
+    ...ownServers(values, addresses),
     ...unknownFilters(values),
   )
   return mistakes

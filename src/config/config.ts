@@ -24,6 +24,8 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: ReadFile
   readonly hostname: string
+  /** Of the network interfaces of this host; absent: not known. */
+  readonly addresses?: readonly string[]
   /** Sockets that were opened for this process; absent: none. */
   readonly passed?: readonly PassedSocket[]
 }
@@ -46,7 +48,7 @@ export type ConfigResult =
  * mistake is named. Only reads files: opens no socket and no store.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
-  const { argv, env, readFile, hostname, passed = [] } = sources
+  const { argv, env, readFile, hostname, addresses = [], passed = [] } = sources
   const { settings, given, ...read } = readSettings({ argv, env, readFile }, options)
   const mistakes = [...read.mistakes]
   const notes = [...read.notes]
@@ -57,7 +59,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
     ...assigned.mistakes,
-    ...contradictions(values, given),
+    ...contradictions(values, given, addresses),
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
 import type { ConfigSources } from './config.ts'
 import {
   isSuccessor,
@@ -24,6 +24,9 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
   env: process.env,
   readFile,
   hostname: hostname(),
+  addresses: Object.values(networkInterfaces()).flatMap((some = []) =>
+    some.map(({ address }) => address),
+  ),
   passed: passedSockets(process.env, process),
 })
 

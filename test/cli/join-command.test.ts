@@ -138,6 +138,74 @@ void t.test('a dry run prints what would change, and changes nothing', async (t)
   t.strictSame(treeOf(root), joined)
 })
 
+const yurthubPod = (...args: string[]): string =>
+  JSON.stringify({
+    kind: 'Pod',
+    spec: { containers: [{ name: 'yurt-hub', command: ['yurthub', '--v=2', ...args] }] },
+  })
+
+void t.test(
+  'join takes no hub of the node for an API server, and says which to give',
+  async (t) => {
+    const manifest = '/etc/kubernetes/manifests/yurthub.yaml'
+    const servers = 'https://10.0.0.1:6443,https://10.0.0.2:6443'
+    const addresses = [
+      'http://127.0.0.1:10261',
+      'https://127.0.0.1:10268',
+      'https://localhost:10268',
+      'https://[::1]:10268',
+      'http://169.254.2.1:10261',
+    ]
+    for (const [i, server] of addresses.entries()) {
+      const root = nodeRoot(t.testdir({ [`${i}`]: {} }), {
+        server,
+        files: { [manifest]: yurthubPod(`--server-addr=${servers}`) },
+      })
+      const before = treeOf(root)
+      const { code, err } = await joining(root)
+      t.equal(code, 1, server)
+      t.match(err, `the kubeconfig /etc/kubernetes/kubelet.conf leads to ${server}`)
+      t.match(err, `from ${manifest}: --server-addr=${servers}\nNothing was changed.`)
+      t.strictSame(treeOf(root), before)
+    }
+    const alone = nodeRoot(t.testdir(), { server: 'http://127.0.0.1:10261' })
+    t.match(await joining(alone), {
+      code: 1,
+      err: 'give the API servers of the cluster with --server-addr',
+    })
+    t.match(await joining(alone, '--server-addr=https://127.0.0.1:10268'), {
+      code: 1,
+      err: '--server-addr leads to https://127.0.0.1:10268',
+    })
+    const ported = nodeRoot(t.testdir(), { server: 'https://127.0.0.1:961' })
+    t.match(await joining(ported, '--proxy-port=961'), { code: 1, err: 'https://127.0.0.1:961' })
+    t.equal((await joining(ported)).code, 0)
+  },
+)
+
+void t.test('join on a node with a yurthub says how to end it', async (t) => {
+  const servers = '--server-addr=https://10.0.0.1:6443'
+  const ofPod = nodeRoot(t.testdir({ pod: {} }), {
+    files: { '/etc/kubernetes/manifests/yurt-hub.yaml': yurthubPod(servers) },
+  })
+  t.match(await joining(ofPod, servers), {
+    code: 0,
+    err: /yurt-hub\.yaml starts a yurthub for https:\/\/10\.0\.0\.1:6443, .* move .*yurt-hub\.yaml out of/,
+  })
+  const ofUnit = nodeRoot(t.testdir({ unit: {} }), {
+    server: 'http://127.0.0.1:10261',
+    files: {
+      '/etc/systemd/system/yurthub.service': '[Service]\nExecStart=/usr/bin/yurthub\n',
+      '/etc/systemd/system/yurthub.service.d/10-yurthub.conf': `ExecStart=/usr/local/bin/yurthub --node-name=a ${servers} $X\n`,
+    },
+  })
+  t.match(await joining(ofUnit), {
+    code: 1,
+    err: `from /etc/systemd/system/yurthub.service: ${servers}`,
+  })
+  t.match(await joining(ofUnit, servers), { code: 0, err: 'systemctl disable --now yurthub' })
+})
+
 void t.test('wherever join or leave is killed, either of them can finish', async (t) => {
   t.testdir()
   const base = nodeRoot(joinPath(t.testdirName, 'base'))

@@ -49,6 +49,42 @@ void t.test('an API server is all that must be given', async (t) => {
   })
 })
 
+void t.test('the hub is no API server of its own', async (t) => {
+  const addresses = ['127.0.0.1', '::1', '192.0.2.7', 'fe80::1']
+  const mistakes = (...argv: string[]): readonly string[] => {
+    const result = read(argv, { addresses })
+    return 'mistakes' in result ? result.mistakes : []
+  }
+  for (const [server, by] of [
+    ['http://127.0.0.1:10261', '--proxy-port'],
+    ['https://localhost:10268', '--proxy-secure-port'],
+    ['https://[::1]:10268', '--proxy-secure-port'],
+    ['http://127.0.0.1:10267', '--serve-port'],
+  ] as const) {
+    t.strictSame(mistakes(`--server-addr=https://a:6443,${server}`), [
+      `--server-addr: ${server} is the hub itself (${by}): name the API servers of the cluster`,
+    ])
+  }
+  t.match(mistakes('--server-addr=https://127.0.0.1:443', '--proxy-secure-port=443'), [/itself/])
+  const everywhere = '--bind-proxy-address=0.0.0.0'
+  t.match(mistakes('--server-addr=https://192.0.2.7:10268', everywhere), [/itself/])
+  t.match(mistakes('--server-addr=https://h:443', '--hub-address=h:443'), [/--hub-address/])
+  const dummy = '--dummy-if-ip=169.254.2.1'
+  t.match(mistakes('--server-addr=https://169.254.2.1:10268', dummy), [/--dummy-if-ip/])
+})
+
+void t.test('what is elsewhere is an API server, on this host as well', async (t) => {
+  for (const argv of [
+    ['--server-addr=https://127.0.0.1:6443'],
+    ['--server-addr=https://192.0.2.7:10268'],
+    ['--server-addr=https://192.0.2.8:10268', '--bind-proxy-address=0.0.0.0'],
+    ['--server-addr=https://127.0.0.1:10268', '--proxy-secure-port=968'],
+  ]) {
+    const result = read(argv, { addresses: ['127.0.0.1', '192.0.2.7'] })
+    t.notOk('mistakes' in result, argv.join(' '))
+  }
+})
+
 void t.test('a flag comes before the environment, the environment before the file', async (t) => {
   const readFile = files({ '/c.yaml': 'serve-port: 1\nproxy-port: 1\nproxy-secure-port: 1\n' })
   const env = { NODEHUB_SERVE_PORT: '2', NODEHUB_PROXY_PORT: '2', NODEHUB_CONFIG: '/c.yaml' }
