@@ -23,6 +23,7 @@ import { ownHosts } from './hub/names.ts'
 import { placesOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './hub/proxies.ts'
+import { inRootDir } from './hub/root-dir.ts'
 import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { logFailure } from './hub/unforeseen.ts'
@@ -89,7 +90,7 @@ export async function startHub(
   const inForce = (): HubConfig => current
   const metrics = createMetrics({ components: config.cacheComponents })
   const health = new Health()
-  settledFolder(config.rootDir, 0o700)
+  inRootDir(config.rootDir, () => settledFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
   const own = await filtersOfModules(config)

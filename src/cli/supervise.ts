@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
+import { isExpectedFault } from '../base/expected-fault.ts'
 import { ownVersion } from '../base/own-version.ts'
 import type { HubConfig } from '../config/config.ts'
 import type { ConfigFollower, ConfigListener, ConfigNews } from '../config/config-follower.ts'
-import { CannotListen } from '../server/listening.ts'
 import type { ExitCode } from './command.ts'
 import type { Predecessor } from './predecessor.ts'
 import type { OpenSocket, Successor } from './successor.ts'
@@ -113,16 +113,13 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       })
     }
   } catch (err) {
-    // What an operator can mend is said in a line; a stack is for what nobody foresaw.
-    if (isMendable(err)) log.fatal({ code: err.code }, `the hub cannot run: ${err.message}`)
+    // What an operator can mend is said in a line; a stack is for what was not foreseen.
+    if (err instanceof Error && isExpectedFault(err))
+      log.fatal({ code: (err as NodeJS.ErrnoException).code }, `the hub cannot run: ${err.message}`)
     else log.fatal({ err }, 'the hub cannot run')
     return 1
   }
 }
-
-/** A place that is taken, or whatever else the system would not let the hub have: a folder, a file. */
-const isMendable = (err: unknown): err is NodeJS.ErrnoException =>
-  err instanceof CannotListen || (err instanceof Error && 'syscall' in err)
 
 type Wish = 'stop' | 'hand over'
 

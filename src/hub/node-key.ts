@@ -6,6 +6,7 @@ import { keptKey } from '../base/kept-key.ts'
 import { Secret } from '../base/secret.ts'
 import type { HubConfig } from '../config/hub-config.ts'
 import type { StoreKeySource } from '../config/store-key.ts'
+import { inRootDir } from './root-dir.ts'
 
 /** As much as a key of 256 bits has; text is as good, if it is as hard to guess. */
 const leastBytes = 32
@@ -35,7 +36,8 @@ export async function nodeKeys({
   storeKey,
 }: Pick<HubConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
   if (storeKey.kind === 'own') {
-    const own = (file: string): Secret<Uint8Array> => new Secret(keptKey(join(rootDir, file)))
+    const own = (file: string): Secret<Uint8Array> =>
+      new Secret(inRootDir(rootDir, () => keptKey(join(rootDir, file))))
     return { sealing: own('seal.key'), tokens: own('token.key') }
   }
   const handedIn = await read(storeKey)

@@ -5,6 +5,9 @@ import { noDisk, smallDisk } from '../kit/disk.ts'
 import { startHubProcess } from '../kit/hub-process.ts'
 import { startCloud } from '../kit/hub.ts'
 
+// Processes are started here, which takes its time on a machine with much to do.
+t.setTimeout(120_000)
+
 void t.test(
   'a full disk is a few lines in the log, however many answers are not recorded',
   { skip: noDisk() },

@@ -5,6 +5,9 @@ import { noDisk, smallDisk } from '../kit/disk.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { startCloud } from '../kit/hub.ts'
 
+// Processes are started here, which takes its time on a machine with much to do.
+t.setTimeout(120_000)
+
 const flags = ['--shutdown-grace-period=1s', '--log-level=debug']
 
 /** Has more logged than lies between a process and a reader that has stopped reading. */

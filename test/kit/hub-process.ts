@@ -81,6 +81,14 @@ export class HubProcess {
     })
   }
 
+  /** Starts nothing that is waited for: for a hub that is not expected to serve. */
+  static async refused(t: Teardown, options: TestHubOptions, rootDir: string): Promise<HubProcess> {
+    const ports = [await freePort(), await freePort(), await freePort()] as const
+    const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options))
+    t.teardown(() => hub.kill())
+    return hub
+  }
+
   /** Reads no more of what it logs, as a log's reader does that hangs. */
   stopReading(): void {
     this.#child.stderr?.removeAllListeners('data').pause()

@@ -341,19 +341,36 @@ void t.test('a file that is no database is set aside and a new one begun', async
   t.match(readFileSync(join(directory, 'cache', aside[0]!), 'utf8'), /^no database/)
 })
 
-void t.test('a database of a later release, or without our tables, is set aside', async (t) => {
-  for (const change of ['PRAGMA user_version = 1000', 'DROP TABLE member']) {
-    trouble.splice(0)
-    const directory = t.testdir()
-    await (await open(directory))[Symbol.asyncDispose]()
-    {
-      using db = database(directory)
-      db.exec(change)
-    }
-    await using store = await open(directory)
-    t.strictSame(trouble, ['set-aside'], change)
-    t.equal(store.list(collection()), undefined)
+/** A store that was closed, with its database changed since. */
+async function changedSince(directory: string, change: string): Promise<void> {
+  trouble.splice(0)
+  await (await open(directory))[Symbol.asyncDispose]()
+  using db = database(directory)
+  db.exec(change)
+}
+
+void t.test('a database without our tables is set aside', async (t) => {
+  const directory = t.testdir()
+  await changedSince(directory, 'DROP TABLE member')
+  await using store = await open(directory)
+  t.strictSame(trouble, ['set-aside'])
+  t.equal(store.list(collection()), undefined)
+})
+
+void t.test('a database of a later release is refused, and left as it is', async (t) => {
+  const directory = t.testdir()
+  await changedSince(directory, 'PRAGMA user_version = 1000')
+  const file = join(directory, 'cache', 'objects.db')
+  for (const time of ['once', 'and again']) {
+    await t.rejects(
+      open(directory),
+      { message: new RegExp(`^${file} was written by a later release: .*1000.*versions up to`) },
+      time,
+    )
   }
+  t.strictSame(trouble, [])
+  using db = database(directory)
+  t.equal(db.prepare('PRAGMA user_version').get()?.['user_version'], 1000)
 })
 
 void t.test('where nothing can be written, opening says so', async (t) => {

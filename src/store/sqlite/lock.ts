@@ -1,6 +1,8 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { closeToOthers } from '../../base/closed-file.ts'
+import { lockHolder } from './lock-holder.ts'
 
 /** SQLite's codes for a file that another holds, and for one that is no database. */
 const busy = 5
@@ -9,6 +11,13 @@ const noDatabase = 26
 /** The directory is another's. */
 export class Taken extends Error {
   readonly code = 'TAKEN'
+  constructor(lock: string, cause: unknown) {
+    const pid = lockHolder(lock)
+    const holder = pid === undefined ? 'another hub' : `another hub, process ${pid},`
+    super(`${holder} uses ${dirname(lock)}: stop it, or give this one a --root-dir of its own`, {
+      cause,
+    })
+  }
 }
 
 /**
@@ -20,7 +29,7 @@ export function lock(path: string): Disposable {
     return take(path)
   } catch (cause) {
     if (!(cause instanceof Error && 'errcode' in cause)) throw cause
-    if (cause.errcode === busy) throw new Taken('another process uses it', { cause })
+    if (cause.errcode === busy) throw new Taken(path, cause)
     if (cause.errcode !== noDatabase) throw cause
     rmSync(path)
     return take(path)

@@ -257,6 +257,8 @@ export type Opened =
   | {
       readonly ok: false
       readonly unusable: boolean
+      /** It was written by a later release. */
+      readonly later?: boolean
       readonly message: string
       readonly errcode?: number
     }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Reads } from './reads.ts'
-import { isOlder, migrate, versionOf } from './schema.ts'
+import { isLater, isOlder, migrate, versionOf } from './schema.ts'
 import type { Seal } from './seal.ts'
 
 /** Beside a writer. Throws what SQLite throws. */
@@ -27,6 +27,10 @@ export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
     try {
       const db = new DatabaseSync(way, { readOnly: true })
       db.exec('PRAGMA locking_mode = EXCLUSIVE')
+      if (isLater(db)) {
+        db.close()
+        continue
+      }
       if (!isOlder(db)) return readsOf(db, seal)
       db.close()
       return readsOfOlder(way, seal)

@@ -15,7 +15,7 @@ import { now } from '../../base/clock.ts'
 import { closeToOthers } from '../../base/closed-file.ts'
 import { makeFolder } from '../../base/folder.ts'
 import { StoreFailure } from '../store.ts'
-import { lock, Taken } from './lock.ts'
+import { lock } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { openReads } from './open-reads.ts'
 import type { Reads } from './reads.ts'
@@ -78,15 +78,17 @@ export class Place implements Disposable {
     this.#hooks.onStarting()
     let opened = await startWriter(this.#options)
     if (!opened.ok && opened.unusable && settingAside) {
-      const failure = new StoreFailure('the database cannot be used', { cause: opened })
-      attempt(() => {
-        setAside(this.#directory)
+      const kept = attempt(() => {
+        const path = setAside(this.#directory)
         createClosed(this.#options.path)
+        return path
       })
-      this.#hooks.report('set-aside', failure)
+      const said = `${this.#options.path} cannot be used and is now ${kept}: the cache begins empty`
+      this.#hooks.report('set-aside', new StoreFailure(said, { cause: opened }))
       opened = await startWriter(this.#options)
     }
-    if (!opened.ok) throw new StoreFailure(saying, { cause: opened })
+    if (!opened.ok && opened.later) throw new StoreFailure(written(this.#options.path, opened))
+    if (!opened.ok) throw new StoreFailure(`${saying}: ${opened.message}`, { cause: opened })
     if (opened.resealed) {
       this.#hooks.report(
         'resealed',
@@ -114,10 +116,14 @@ export class Place implements Disposable {
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
+/** What was written by a later release is left to it. */
+const written = (path: string, { message }: { readonly message: string }): string =>
+  `${path} was written by a later release: ${message}. It is left as it is. Start the release that wrote it; or move the file away, and this one begins with an empty cache`
+
 const saying = 'the store cannot be opened'
 
 const failed = (cause: unknown): StoreFailure =>
-  new StoreFailure(cause instanceof Taken ? `${saying}: another process uses it` : saying, {
+  new StoreFailure(`${saying}: ${cause instanceof Error ? cause.message : String(cause)}`, {
     cause,
   })
 
@@ -136,8 +142,8 @@ function createClosed(path: string): void {
     if (lstatSync(each, { throwIfNoEntry: false })) closeToOthers(each, 0o600)
 }
 
-/** The last one set aside is kept, for whoever wants to look. */
-function setAside(directory: string): void {
+/** The last one set aside is kept, for whoever wants to look. Returns its path. */
+function setAside(directory: string): string {
   for (const name of readdirSync(directory)) {
     if (name.startsWith(`${file}.unusable-`)) rmSync(join(directory, name), { force: true })
   }
@@ -146,4 +152,5 @@ function setAside(directory: string): void {
     const path = join(directory, file + suffix)
     if (existsSync(path)) renameSync(path, join(directory, `${file}.${mark}${suffix}`))
   }
+  return join(directory, `${file}.${mark}`)
 }

@@ -151,9 +151,19 @@ const migrations = [
   `,
 ]
 
-/** The file was written by a later release, or is not ours. */
+/** The file is not ours. */
 export class UnknownSchema extends Error {
   readonly code = 'UNKNOWN_SCHEMA'
+}
+
+/** The file was written by a later release: what it holds is whole, and of use to that release. */
+export class LaterSchema extends Error {
+  readonly code = 'LATER_SCHEMA'
+  constructor(found: number) {
+    super(
+      `it has schema version ${found}, and this release knows versions up to ${migrations.length}`,
+    )
+  }
 }
 
 /** Of the tables of `schema`, a database that is attached or the connection's own. */
@@ -166,12 +176,14 @@ export const isOlder = (db: DatabaseSync): boolean => {
   return found > 0 && found < migrations.length
 }
 
+/** Whether a later release has left it so: what is in it cannot be understood. */
+export const isLater = (db: DatabaseSync): boolean => versionOf(db) > migrations.length
+
 /** Brings the tables to the newest version, each step whole or not at all. */
 export function migrate(db: DatabaseSync): void {
   const found = versionOf(db)
-  if (!(found >= 0 && found <= migrations.length)) {
-    throw new UnknownSchema(`schema version ${found}, this release knows ${migrations.length}`)
-  }
+  if (!(found >= 0)) throw new UnknownSchema(`schema version ${found}`)
+  if (found > migrations.length) throw new LaterSchema(found)
   migrations.slice(found).forEach((script, index) => {
     db.exec(`BEGIN IMMEDIATE; ${script}; PRAGMA user_version = ${found + index + 1}; COMMIT`)
   })

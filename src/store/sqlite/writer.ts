@@ -7,7 +7,7 @@ import { outlivesPowerCut } from './durability.ts'
 import { LateSync } from './late-sync.ts'
 import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
 import { Objects } from './objects.ts'
-import { migrate, UnknownSchema } from './schema.ts'
+import { LaterSchema, migrate, UnknownSchema } from './schema.ts'
 import { Seal } from './seal.ts'
 import { prepareFresh } from './fresh.ts'
 import { prepare, type Statement } from './statements.ts'
@@ -296,6 +296,7 @@ function open(options: WriterOptions): Writer | Opened {
     return {
       ok: false,
       unusable: cause instanceof UnknownSchema || (code !== undefined && unusable.has(code & 0xff)),
+      ...(cause instanceof LaterSchema && { later: true }),
       message: cause instanceof Error ? cause.message : String(cause),
       ...(code !== undefined && { errcode: code }),
     }

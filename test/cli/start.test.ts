@@ -1,0 +1,66 @@
+import t from 'tap'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { noDisk, smallDisk } from '../kit/disk.ts'
+import { HubProcess, startHubProcess } from '../kit/hub-process.ts'
+import { startCloud } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+// Processes are started here, which takes its time on a machine with much to do.
+t.setTimeout(120_000)
+
+const nowhere = { upstreams: [{ url: 'http://127.0.0.1:1' }] }
+
+function folder(t: Teardown): string {
+  const path = mkdtempSync(join(tmpdir(), 'nodehub-start-'))
+  t.teardown(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** Starts a hub that cannot run, and resolves to what it says at last. */
+async function lastWords(t: Teardown, rootDir: string): Promise<string> {
+  const hub = await HubProcess.refused(t, nowhere, rootDir)
+  const line = await hub.says(/^the hub cannot run: /)
+  const code = await hub.ended()
+  if (code !== 1) throw new Error(`it ended with ${code}`)
+  if (JSON.stringify(hub.lines).includes('"stack"')) throw new Error('it prints a stack')
+  return line.msg
+}
+
+void t.test('a second hub in one folder says which process has it', async (t) => {
+  const first = await startHubProcess(t, { upstreams: [await startCloud(t)] })
+  const state = join(first.rootDir, 'state')
+  const said = await lastWords(t, first.rootDir)
+  t.match(said, `another hub, process ${first.pid}, uses ${state}`)
+  t.match(said, /stop it, or give this one a --root-dir of its own$/)
+})
+
+void t.test('a cache of a later release is named with both versions, and left', async (t) => {
+  const rootDir = folder(t)
+  mkdirSync(join(rootDir, 'state', 'cache'), { recursive: true })
+  const file = join(rootDir, 'state', 'cache', 'objects.db')
+  new DatabaseSync(file).exec('PRAGMA user_version = 1000')
+  const said = await lastWords(t, rootDir)
+  t.match(said, `${file} was written by a later release: it has schema version 1000`)
+  t.match(said, /this release knows versions up to \d+\. .* move the file away/)
+})
+
+void t.test('a --root-dir that is a file is named', async (t) => {
+  const rootDir = folder(t)
+  writeFileSync(join(rootDir, 'state'), '')
+  t.match(await lastWords(t, rootDir), `--root-dir=${join(rootDir, 'state')} cannot be used`)
+})
+
+void t.test(
+  'a --root-dir that cannot be made on a read-only disk says so',
+  { skip: noDisk() },
+  async (t) => {
+    const disk = smallDisk(t, 8)
+    disk.readOnly()
+    const said = await lastWords(t, disk.path)
+    t.match(said, `--root-dir=${join(disk.path, 'state')} cannot be used`)
+    t.match(said, /EROFS\): its file system is read-only/)
+  },
+)
