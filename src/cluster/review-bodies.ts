@@ -5,24 +5,24 @@ import { wholeRequestBody } from '../exchange/request-body.ts'
 import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
 
 /** An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API server cuts no list to be converted. */
-const largestBody = 8 * 1024 * 1024
+export const largestBody = 8 * 1024 * 1024
 
 /** The least that a body counts, as it takes memory besides its bytes. */
-const leastBytes = 128 * 1024
+export const leastBytes = 128 * 1024
 
 /** How many requests may wait for their turn; what is beyond is refused at once. */
-const mostWaiting = 256
+export const mostWaiting = 256
 
 /** Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does not blame its clients. */
-const lookMs = 250
+export const lookMs = 250
 
 /** For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API servers wait 5 s for admission. */
-const waitingLooks = 8
-const silentLooks = 8
+export const waitingLooks = 8
+export const silentLooks = 8
 
 /** For how many looks a body may be on its way where none waits (10 s), and after how many it makes room for one that does (1 s). */
-const mostLooks = 40
-const patientLooks = 4
+export const mostLooks = 40
+export const patientLooks = 4
 
 /** Why a body was not read, or not to its end. */
 export type Shed = 'full' | 'slow-body'

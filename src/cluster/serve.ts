@@ -49,20 +49,20 @@ export interface WebhookOptions extends AdmissionRules {
 export type Refused = Shed | 'unauthenticated'
 
 /** API servers ask over HTTP/1.1, on a connection for each review at a time. */
-const mostConnections = 1_000
+export const mostConnections = 1_000
 
 /** What they may hold together, estimated for the worst; where no caller is proven half of it is what counts. */
-const connectionsMemory = 256 * 1024 * 1024
+export const connectionsMemory = 256 * 1024 * 1024
 
 /**
  * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the Deployment has 512 MiB. Conversions are
  * counted apart: a certificate is never asked for them, and they are not to keep out what shows one.
  */
-const admissionBytes = 12 * 1024 * 1024
-const conversionBytes = 8 * 1024 * 1024
+export const admissionBytes = 12 * 1024 * 1024
+export const conversionBytes = 8 * 1024 * 1024
 
 /** The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by nobody. */
-const longestMs = 30_000
+export const longestMs = 30_000
 
 const rotationMs = 1_000
 

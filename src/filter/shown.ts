@@ -37,10 +37,10 @@ interface Known {
 }
 
 /** More than the programs of a node have collections. */
-const mostAudiences = 2_048
+export const mostAudiences = 2_048
 
 /** As many states as are compared before a client is rather made to list again. */
-const mostEras = 4
+export const mostEras = 4
 
 /**
  * Under which states of its chain each audience was shown its collection, and from which version on: from that, and from the version that a

@@ -10,8 +10,8 @@ import type { Identity } from '../request/identity.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
 /** Enough for a node and its pods, with what a kubelet says of their status. */
-const mostShadows = 1_024
-const mostBytes = 16 * 1024 * 1024
+export const mostShadows = 1_024
+export const mostBytes = 16 * 1024 * 1024
 
 /** Which object, for whom. */
 export interface Shadowed {

@@ -9,7 +9,7 @@ import type { DispatchParts } from './dispatch.ts'
 import type { Judged } from './first-verdict.ts'
 
 /** How long the first request with a token may wait until it is known whose it is. */
-const patienceMs = 5_000
+export const patienceMs = 5_000
 const mostBytes = 64 * 1024
 
 /** The API is stable since 1.28, and was beta before. */

@@ -53,6 +53,8 @@ export class Http2Connections implements Closing {
         enablePush: false,
       },
       maxSessionMemory: limits.sessionMegabytes,
+      streamResetBurst: limits.resets,
+      streamResetRate: limits.resetsPerSecond,
       // As many as Node reads over HTTP/1.1; a head is bounded by its size.
       maxHeaderListPairs: 2_000,
       // A field that an API server repeats is passed on repeated.

@@ -24,6 +24,9 @@ export const limits = {
    * streams are refused. For 1,000 watches that begin at once 2 are too few, and Node cannot raise it later.
    */
   sessionMegabytes: 4,
+  /** Streams that a client may open and reset at once, and a second from then on; with more the connection is closed. */
+  resets: 1_000,
+  resetsPerSecond: 33,
   /** How many refusals in a row a connection gets; an API server, too, ends an HTTP/2 connection after its first 401. */
   refusals: 16,
   /** How long an answer may wait in part for a client on whose connection no caller was proven, and how long the rest of its body may take. */

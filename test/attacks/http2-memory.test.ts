@@ -8,7 +8,7 @@ import t from 'tap'
 import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
 import { node } from '../../src/request/identity.ts'
 import { startFlooded, type Flooded } from '../kit/flooding.ts'
-import { frame, getFields } from '../kit/http2-frames.ts'
+import { field, frame, getFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
 import { driven, said } from '../kit/listener.ts'
 import type { Teardown, Wire } from '../kit/wire/wire.ts'
@@ -20,14 +20,6 @@ const served = async (incoming: Incoming): Promise<WireReply> => {
   if (!incoming.url.startsWith('/node')) return new Promise(() => undefined)
   incoming.onProven?.(node)
   return incoming.url === '/node/watch' ? driven((sink) => void sink.write(longHead)) : said('ok')
-}
-
-/** HPACK: a field named x that is not kept in the table. */
-function field(bytes: number): Buffer {
-  const more: number[] = []
-  let rest = bytes - 127
-  for (; rest >= 128; rest = Math.floor(rest / 128)) more.push((rest % 128) + 128)
-  return Buffer.concat([Buffer.from([0, 1, 0x78, 127, ...more, rest]), Buffer.alloc(bytes, 'a')])
 }
 
 const longHead = Buffer.concat([getFields, field(12_000)])

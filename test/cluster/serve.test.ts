@@ -1,9 +1,15 @@
 import { request, type RequestOptions } from 'node:https'
 import { connect, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { serveWebhooks, type ServingPair, type WebhookOptions } from '../../src/cluster/serve.ts'
+import {
+  longestMs,
+  serveWebhooks,
+  type ServingPair,
+  type WebhookOptions,
+} from '../../src/cluster/serve.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/known-pools.ts'
 import { until } from '../kit/cluster/until.ts'
@@ -170,6 +176,27 @@ void t.test('what is no review gets a Status, and the next one is answered', asy
     t.match(JSON.parse(answer.text), { kind: 'Status', status: 'Failure', code })
   }
   t.equal((await ask('POST', '/mutate/nodes', admission(node))).status, 200)
+})
+
+void t.test('a review that takes too long is answered that it did', async (t) => {
+  const looking = Promise.withResolvers<void>()
+  const { ask } = await serving(t, {
+    lookup: {
+      ...lookupOf(),
+      pool: () => {
+        looking.resolve()
+        return new Promise(() => undefined)
+      },
+    },
+  })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const asked = ask('POST', '/mutate/nodes', admission(node))
+  await looking.promise
+  mock.timers.tick(longestMs)
+  const { status, text } = await asked
+  t.equal(status, 504)
+  t.match(JSON.parse(text), { kind: 'Status', reason: 'Timeout' })
 })
 
 void t.test('a failure of our own leaves it to the policy of the webhook', async (t) => {

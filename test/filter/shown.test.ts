@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ChainState } from '../../src/filter/chain-state.ts'
-import { Shown, type Audience } from '../../src/filter/shown.ts'
+import { mostAudiences, Shown, type Audience } from '../../src/filter/shown.ts'
 import { resourceVersion, type ResourceVersion } from '../../src/kube/resource-version.ts'
 import { node } from '../../src/request/identity.ts'
 
@@ -137,3 +137,18 @@ void t.test('where it cannot be written it is shown all the same, and said', asy
   await shown.show(audience, one)
   t.equal(failures.length, 1)
 })
+
+void t.test(
+  'of more audiences than are kept the one not seen for longest has to list',
+  async (t) => {
+    const shown = new Shown()
+    const named = (component: string): Audience => ({ ...audience, component })
+    for (let i = 0; i <= mostAudiences; i++) {
+      await shown.show(named(String(i)), one)
+      shown.listed(named(String(i)), one, '10')
+    }
+    const known = (component: string): boolean =>
+      shown.under(named(component), at(12)) !== undefined
+    t.strictSame(['0', '1', String(mostAudiences)].map(known), [false, true, true])
+  },
+)

@@ -21,3 +21,11 @@ export const postFields = Buffer.from('8387844103687562', 'hex')
 
 /** A whole GET on a stream. */
 export const get = (stream: number): Buffer => frame(1, 5, stream, getFields)
+
+/** HPACK: a field named x that is not kept in the table. */
+export function field(bytes: number): Buffer {
+  const more: number[] = []
+  let rest = bytes - 127
+  for (; rest >= 128; rest = Math.floor(rest / 128)) more.push((rest % 128) + 128)
+  return Buffer.concat([Buffer.from([0, 1, 0x78, 127, ...more, rest]), Buffer.alloc(bytes, 'a')])
+}

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../src/kube/object.ts'
-import { Shadows, type Shadowed } from '../../src/local/shadows.ts'
+import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../src/local/shadows.ts'
 import { objectForm } from '../../src/request/form.ts'
 import { node, serviceAccount } from '../../src/request/identity.ts'
 
@@ -57,4 +57,35 @@ void t.test('when the cloud is back all is as the cloud says', async (t) => {
   t.equal(shown(shadows, kubelet), 'Running')
   back.abort()
   t.equal(shown(shadows, kubelet), 'Pending')
+})
+
+const named = (name: string): Shadowed => ({ ...kubelet, name })
+
+void t.test(
+  'of more objects than are kept the one not used for longest is as the cloud gave it',
+  async (t) => {
+    const shadows = new Shadows()
+    const keep = (name: string): ApiObject =>
+      shadows.keep(named(name), 'json', { gvk, object: pod('first') }, running)
+    for (let i = 0; i < mostShadows; i++) keep(String(i))
+    t.equal(shown(shadows, named('0')), 'Running', 'which is a use of it')
+    keep('one more')
+    t.strictSame(
+      ['0', '1', '2', 'one more'].map((name) => shown(shadows, named(name))),
+      ['Running', 'Pending', 'Running', 'Running'],
+    )
+  },
+)
+
+void t.test('so it is where they take too many bytes', async (t) => {
+  const shadows = new Shadows()
+  const half = 'x'.repeat(mostBytes / 2 - 1_000)
+  for (const name of ['first', 'second', 'third']) {
+    const said = [...running, { path: ['status', 'message'] as const, value: half }]
+    shadows.keep(named(name), 'json', { gvk, object: pod('first') }, said)
+  }
+  t.strictSame(
+    ['first', 'second', 'third'].map((name) => shown(shadows, named(name))),
+    ['Pending', 'Running', 'Running'],
+  )
 })

@@ -1,7 +1,10 @@
 import t from 'tap'
+import { mock } from 'node:test'
+import { onAbort } from '../../src/base/abort.ts'
+import { turn } from '../../src/base/clock.ts'
 import type { BytesReply, Claim, Exchange, User } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import { withConfirmedAccount } from '../../src/pipeline/confirmed-account.ts'
+import { patienceMs, withConfirmedAccount } from '../../src/pipeline/confirmed-account.ts'
 import { tokenHolder } from '../../src/request/identity.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
@@ -16,6 +19,10 @@ const answer = (status: number, body = '{}', audited = true): BytesReply => ({
   },
 })
 
+/** Rejects when the exchange is given up. */
+const cut = ({ signal }: Exchange): Promise<never> =>
+  new Promise((_, reject) => void onAbort(signal, () => reject(signal.reason as Error)))
+
 const user: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
 const saying = (userInfo: object): string => JSON.stringify({ status: { userInfo } })
 const stable = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
@@ -24,7 +31,13 @@ const beta = '/apis/authentication.k8s.io/v1beta1/selfsubjectreviews'
 /** Sends a request through the layer; API servers answer reviews with what `answers` says of their paths. */
 async function send(
   answers: Readonly<Record<string, BytesReply>>,
-  { online = true, upgrade = false, isOpen = true, learned = () => Promise.resolve() } = {},
+  {
+    online = true,
+    upgrade = false,
+    isOpen = true,
+    isSilent = false,
+    learned = () => Promise.resolve(),
+  } = {},
 ) {
   const asked: Exchange[] = []
   const said: (User | undefined)[] = []
@@ -42,6 +55,7 @@ async function send(
   const heeding = {
     forward: async (exchange: Exchange): Promise<BytesReply> => {
       asked.push(exchange)
+      if (isSilent) await cut(exchange)
       return answers[exchange.url] ?? answer(404)
     },
     learned,
@@ -126,3 +140,21 @@ void t.test('nobody is asked offline, for an upgrade, or where it is known', asy
     t.equal(identity, tokenHolder('unconfirmed'))
   }
 })
+
+void t.test(
+  'an API server that says nothing keeps the request waiting for a while only',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    let isOver = false
+    const sent = send({}, { isSilent: true }).finally(() => (isOver = true))
+    await turn()
+    mock.timers.tick(patienceMs - 1)
+    await turn()
+    t.notOk(isOver)
+    mock.timers.tick(1)
+    const { asked, said } = await sent
+    t.strictSame(said, [undefined])
+    t.equal(asked.length, 1, 'and the beta is not tried')
+  },
+)

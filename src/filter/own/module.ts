@@ -7,7 +7,7 @@ import { whyUnusable } from './probe.ts'
 import { trustImportsOf } from './trusted-imports.ts'
 
 /** What a module may take until it has loaded; only one that waits for something takes longer. */
-const patienceMs = 10_000
+export const patienceMs = 10_000
 
 /**
  * The filters that a module exports, by themselves or in lists, in the order of the exports' names; functions and plain values beside

@@ -1,0 +1,41 @@
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { LightAbort } from '../../src/base/abort.ts'
+import { largestBody, mostWaiting, ReviewBodies } from '../../src/cluster/review-bodies.ts'
+import type { Incoming } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
+import { StatusError } from '../../src/kube/status.ts'
+
+/** A review whose body has been announced, and does not come. */
+const announced = (from: string): Incoming => ({
+  id: 'r',
+  method: 'POST',
+  url: '/mutate/nodes',
+  headers: new HeaderList(['Content-Length', String(largestBody)]),
+  peer: { address: from, port: 40_000, localAddress: '127.0.0.1', localPort: 9_443 },
+  body: new PassThrough(),
+  upgrade: false,
+  signal: new LightAbort(),
+})
+
+void t.test(
+  'of too many that wait the latest of the address that waits most is refused',
+  async (t) => {
+    const shed: string[] = []
+    using bodies = new ReviewBodies(largestBody, (why) => shed.push(why))
+    const refused: string[] = []
+    const read = (from: string, name: string): void =>
+      void bodies.read(announced(from)).catch((cause: unknown) => {
+        t.equal(cause instanceof StatusError && cause.status.code, 429)
+        refused.push(name)
+      })
+    read('10.0.0.1', 'has the room')
+    for (let i = 0; i < mostWaiting; i++) read('10.0.0.1', `waits as ${i}`)
+    await new Promise(setImmediate)
+    t.strictSame(refused, [])
+    read('10.0.0.2', 'comes last')
+    await new Promise(setImmediate)
+    t.strictSame(refused, [`waits as ${mostWaiting - 1}`])
+    t.strictSame(shed, ['full'])
+  },
+)

@@ -1,0 +1,156 @@
+/** What becomes of clients that take longer, or keep more, than `limits` let them: with limits that are reached soon. */
+import { once } from 'node:events'
+import { connect as connectPlain } from 'node:net'
+import { connect as connectSecure, type TLSSocket } from 'node:tls'
+import t, { type Test } from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { turn } from '../../src/base/clock.ts'
+import type { Handler, Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { node } from '../../src/request/identity.ts'
+import { limits } from '../../src/server/limits.ts'
+import type * as listener from '../../src/server/listener.ts'
+import { field, frame, get as whole, getFields, preface } from '../kit/http2-frames.ts'
+import { get, said, unbounded } from '../kit/listener.ts'
+import { dial, Wire } from '../kit/wire/wire.ts'
+
+/** The code of a reset (RFC 9113 section 7). */
+const cancel = Buffer.from('00000008', 'hex')
+
+const hubs = new CertificateAuthority('hub')
+const credentials = hubs.issue({
+  commonName: 'hub',
+  usage: 'server',
+  ipAddresses: ['127.0.0.1'],
+})
+
+type Answering = Handler<Incoming, WireReply>
+
+/** Listeners whose limits are others, closed with the test: a plain one and one over TLS, by their ports. */
+async function starting(
+  t: Test,
+  others: Partial<Record<keyof typeof limits, number>>,
+  handler: Answering = async () => said('ok'),
+): Promise<{ readonly plain: number; readonly secure: number }> {
+  const mocked = { '../../src/server/limits.ts': { limits: { ...limits, ...others } } }
+  const protocols = ['../../src/server/http1.ts', '../../src/server/http2.ts'].map(
+    async (file) => [file, await t.mockImport<object>(file, mocked)] as const,
+  )
+  const { listen, listenSecurely } = await t.mockImport<typeof listener>(
+    '../../src/server/listener.ts',
+    { ...mocked, ...Object.fromEntries(await Promise.all(protocols)) },
+  )
+  const options = {
+    at: [{ host: '127.0.0.1', port: 0 }],
+    maxConnections: 100,
+    memory: unbounded(),
+    onBroken: () => undefined,
+    handler,
+  }
+  const plain = await listen(options)
+  t.teardown(() => plain.close(0))
+  const secure = await listenSecurely({ ...options, credentials })
+  t.teardown(() => secure.close(0))
+  return { plain: plain.port, secure: secure.port }
+}
+
+async function dialSecurely(t: Test, port: number): Promise<TLSSocket> {
+  const socket = connectSecure({
+    port,
+    host: '127.0.0.1',
+    ca: hubs.certificate,
+    ALPNProtocols: ['h2'],
+  })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+void t.test('a TLS handshake that does not come to its end is cut', async (t) => {
+  const { secure } = await starting(t, { handshakeMs: 50 })
+  const slow = connectPlain({ port: secure, host: '127.0.0.1' }).resume()
+  t.teardown(() => slow.destroy())
+  await once(slow, 'close')
+  const quick = await dialSecurely(t, secure)
+  t.notOk(quick.destroyed, 'one that does is served')
+})
+
+void t.test('a connection over HTTP/1.1 that has been idle for long is closed', async (t) => {
+  const { plain } = await starting(t, { idleMs: 50 })
+  const client = await dial(t, plain)
+  client.write(get())
+  t.equal((await client.answer()).body, 'ok')
+  await client.ended
+})
+
+void t.test('a connection over HTTP/2 that has been idle for long is closed', async (t) => {
+  const { secure } = await starting(t, { idleMs: 50, stalledMs: 100 })
+  const client = new Wire(await dialSecurely(t, secure))
+  client.write(Buffer.concat([preface, frame(4, 0, 0)]))
+  await client.ended
+})
+
+void t.test('a head that does not come to its end is answered 408', async (t) => {
+  const { plain } = await starting(t, { headMs: 50 })
+  const client = await dial(t, plain)
+  client.write('GET / HTTP/1.1\r\nHost: hub\r\n')
+  t.equal((await client.answer()).status, 408)
+  await client.ended
+})
+
+void t.test(
+  'a body that nobody reads any more and that does not come to its end is cut',
+  async (t) => {
+    for (const [who, others] of [
+      [undefined, { unprovenMs: 50 }],
+      [node, { restMs: 50 }],
+    ] as const) {
+      const { plain } = await starting(t, others, async (incoming) => {
+        if (who) incoming.onProven?.(who)
+        return said('not read')
+      })
+      const client = await dial(t, plain)
+      client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
+      t.equal((await client.answer()).body, 'not read')
+      await client.ended
+    }
+  },
+)
+
+void t.test('what HTTP/2 keeps of one connection is bounded', async (t) => {
+  const streams = limits.unprovenStreams
+  const heads = Array.from({ length: streams }, (_, i) =>
+    frame(1, 5, 2 * i + 1, Buffer.concat([getFields, field(14_000)])),
+  )
+  const served = async (sessionMegabytes: number): Promise<number> => {
+    let asked = 0
+    const { secure } = await starting(t, { sessionMegabytes }, () => {
+      asked++
+      return new Promise(() => undefined)
+    })
+    const client = new Wire(await dialSecurely(t, secure))
+    client.write(Buffer.concat([preface, frame(4, 0, 0), ...heads]))
+    client.write(frame(6, 0, 0, Buffer.from('all read')))
+    await client.until('all read')
+    return asked
+  }
+  const few = await served(1)
+  t.ok(few > 0 && few < streams, `with less memory new streams are refused: ${few} were served`)
+  t.equal(await served(limits.sessionMegabytes), streams)
+})
+
+void t.test('so many streams may be opened and reset', async (t) => {
+  let asked = 0
+  const { secure } = await starting(t, { resets: 10, resetsPerSecond: 1 }, () => {
+    asked++
+    return new Promise(() => undefined)
+  })
+  const client = new Wire(await dialSecurely(t, secure))
+  client.write(Buffer.concat([preface, frame(4, 0, 0)]))
+  for (let i = 0; i < 100 && !client.socket.destroyed; i++) {
+    client.write(Buffer.concat([whole(2 * i + 1), frame(3, 0, 2 * i + 1, cancel)]))
+    await turn()
+  }
+  await client.ended
+  t.ok(asked >= 10 && asked < 50, `${asked} were asked`)
+})
