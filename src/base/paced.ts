@@ -1,7 +1,7 @@
 import { elapsed } from './clock.ts'
 
 /** The part of the time that computing may take. */
-const computingPart = 0.1
+export const computingPart = 0.1
 
 /**
  * A costly value for many callers, who can do with one that is a little old. It is computed at most

@@ -1,7 +1,7 @@
 import { elapsed, turn } from './clock.ts'
 
 /** Events of watches and answers wait no longer than this for the work. */
-const sliceMs = 5
+export const sliceMs = 5
 
 /** Work that would block the event loop for long: it is done in slices of a few milliseconds. */
 export class Slices {

@@ -149,8 +149,8 @@ export class RecordedList implements ListStream {
 }
 
 /** How many lists may wait for their next page, and for how long: a client that stops paging is not told apart from a slow one. */
-const waitingLists = 64
-const waitingMs = 5 * 60_000
+export const waitingLists = 64
+export const waitingMs = 5 * 60_000
 
 /** A list of which there are more pages to come. */
 export interface Begun {

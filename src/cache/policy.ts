@@ -36,9 +36,9 @@ const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
  * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both selectors
  * together. An answer to more passes unrecorded; the API server's own names and paths are shorter.
  */
-const longestPath = 512
-const longestName = 512
-const longestSelectors = 4_096
+export const longestPath = 512
+export const longestName = 512
+export const longestSelectors = 4_096
 
 /** What can be kept of the answer to `exchange`; `undefined`: nothing. */
 export function recordable(exchange: Exchange): Recordable | undefined {

@@ -9,10 +9,10 @@ import { keptTokens, podOfToken } from '../store/token-name.ts'
 import type { KeptToken } from './token.ts'
 
 /** How many tokens are kept for one caller: some for each pod of a full node. */
-const mostTokens = 1_024
+export const mostTokens = 1_024
 
 /** How often those of a caller are looked through for what is of no use any more, at most. */
-const sweepMs = 10 * 60_000
+export const sweepMs = 10 * 60_000
 
 /** Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are kept than are of use. */
 export class TokenShelf {

@@ -8,7 +8,7 @@ export class LargeValue extends Error {
 }
 
 /** What an API server lets a list grow to takes less: a thousand endpoints are half of it. */
-const mostDecoded = 1024 * 1024
+export const mostDecoded = 1024 * 1024
 
 /** Throws a `LargeValue` for more bytes than are decoded at one go. */
 export function checkDecodable(bytes: number): void {

@@ -15,7 +15,7 @@ export const brokenBy = (cause: unknown): unknown =>
   isMistake(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
 /** How much may wait to be read before the source is told to stop. */
-const roomBytes = 1024 * 1024
+export const roomBytes = 1024 * 1024
 
 /**
  * A pushed source made into one to be pulled: each step yields all that has arrived since the last. Throws the cause where the source

@@ -29,6 +29,9 @@ export const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
     .without((name) => name === 'content-length')
     .with('Content-Length', String(body.byteLength))
 
+/** How much is read ahead of who takes it. */
+export const unpackedBytes = 64 * 1024
+
 /**
  * What a body compressed with gzip holds. Whatever can be read of one group is handed out before the next one is asked for, so that a
  * stream that its sender flushes is as prompt as a plain one. Never more than 64 KB are read ahead of whoever takes them, however much a
@@ -58,7 +61,7 @@ export async function* unpacked(
  * to 20 ms.
  */
 class Gunzip implements Disposable {
-  readonly #stream = createGunzip({ chunkSize: 64 * 1024, rejectGarbageAfterEnd: true })
+  readonly #stream = createGunzip({ chunkSize: unpackedBytes, rejectGarbageAfterEnd: true })
   #failure: unknown
   #wake: () => void = () => undefined
 

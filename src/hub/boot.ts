@@ -43,7 +43,7 @@ export interface BootSurroundings {
 const neededMs = 1000
 
 /** How often the verdict is looked at without anybody asking, for the log and the node's condition. */
-const lookMs = 10_000
+export const lookMs = 10_000
 const leastLookMs = 500
 
 type Needed = readonly NamedObject[] | undefined

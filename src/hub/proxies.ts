@@ -12,10 +12,13 @@ import { placesOf } from './places.ts'
 import { logFailure } from './unforeseen.ts'
 
 /** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
-const maxConnections = 4_096
+export const maxConnections = 4_096
 
 /** What connections may hold together however small the hub is to be: what a node's programs need. */
-const leastMemory = 32 * 1024 * 1024
+export const leastMemory = 32 * 1024 * 1024
+
+/** What they may hold together of the memory that all of the process may use. */
+export const connectionsShare = 1 / 4
 
 export interface ProxyParts {
   readonly handler: Handler<Incoming, WireReply>
@@ -57,7 +60,7 @@ export async function openProxies(
   const proxied = {
     handler,
     maxConnections,
-    memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) / 4)),
+    memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) * connectionsShare)),
     onBroken: (err: unknown) => {
       metrics.brokenAnswers.add()
       logFailure(log, 'info', { err }, 'an answer broke off')

@@ -18,11 +18,11 @@ export interface SharedSurroundings {
 }
 
 /** Of each collection so many of the latest groups of events are kept in memory; what is older is read from the disk. */
-const loggedGroups = 4_096
-const loggedBytes = 8 * 1024 * 1024
+export const loggedGroups = 4_096
+export const loggedBytes = 8 * 1024 * 1024
 
 /** The part of the memory that all of the process may use which the log of one collection may take. */
-const loggedShare = 1 / 64
+export const loggedShare = 1 / 64
 
 /** Who may read whole collections, as it was last said. */
 export const accessOf = (

@@ -18,7 +18,7 @@ const mostUnproven = 128
 const charactersOfOne = 2_048
 
 /** After how long API servers are asked again who the holder of a token is, where none has said it. */
-const retryMs = 30_000
+export const retryMs = 30_000
 
 interface Known {
   readonly token: WebToken | undefined

@@ -11,7 +11,7 @@ export type Verdict = (typeof verdicts)[number]
 const verdicts = ['refused', 'confirmed', 'accepted'] as const
 
 /** More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal makes an acceptance forgotten. */
-const mostTokens = 4_096
+export const mostTokens = 4_096
 
 /** Verdicts that come within this time are written together. */
 const writeMs = 50

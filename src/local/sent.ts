@@ -7,7 +7,7 @@ import type { ApiObject } from '../kube/object.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../kube/status.ts'
 
 /** The largest body of a write that is answered here: the API server's own limit. */
-const bodyBytes = 3 * 1024 * 1024
+export const bodyBytes = 3 * 1024 * 1024
 
 /** An object that a request brought. */
 export interface Sent {

@@ -3,7 +3,7 @@ import { wholeRequestBody } from '../exchange/request-body.ts'
 import { isTokenRequest } from '../request/request-info.ts'
 
 /** Of a larger body, or one of unknown length, nothing is read here: it passes as it comes, and its answer is not kept. */
-const contentBytes = 64 * 1024
+export const contentBytes = 64 * 1024
 
 /** Reads the bodies of token requests, by which their answers are kept and found again. */
 export function withContent(next: Handler<Exchange>): Handler<Exchange> {

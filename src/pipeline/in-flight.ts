@@ -21,7 +21,7 @@ export type OnShed = (reason: Shed, level: PriorityLevel) => void
 export const isShort = ({ info, upgrade }: Exchange): boolean => !isLongRunning(info) && !upgrade
 
 /** How long a body may take to arrive: as long as an API server gives a whole short request (--request-timeout). */
-const bodyMs = 60_000
+export const bodyMs = 60_000
 
 /**
  * Answers 429 to short requests for which their priority level has no seat; they are never queued. A request whose body is still on its

@@ -19,8 +19,11 @@ const unknownBytes = 64 * 1024
 /** The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes). */
 const largestBody = 3 * 1024 * 1024
 
+/** What short requests may hold together of the memory that all of the process may use; the rest is the process itself. */
+export const requestsShare = 1 / 2
+
 /** So many short requests are served however large the process is: it shrinks only while it works. */
-const alwaysServed = 4
+export const alwaysServed = 4
 
 /** How long a measurement of the process's size is used. */
 const sampleMs = 250
@@ -57,7 +60,7 @@ export class MemoryBudget {
     this.#limit = limitBytes
     this.#onShed = onShed
     this.#size = size
-    this.#bytes = new PriorityShares(() => limitBytes / 2)
+    this.#bytes = new PriorityShares(() => limitBytes * requestsShare)
   }
 
   /** Bytes that short requests hold. */

@@ -2,6 +2,9 @@ import type { ByteSource, Exchange, Handler, WireReply } from '../exchange/excha
 import { passingOn } from '../exchange/passing-on.ts'
 import { isShort } from './in-flight.ts'
 
+/** What they may hold together of the memory that all of the process may use. */
+export const watchesShare = 1 / 4
+
 /** A watch was ended because it held too much; its client watches again, as when an API server ends a slow watch. */
 class SlowWatch extends Error {
   readonly code = 'SLOW_WATCH'
@@ -29,7 +32,7 @@ export class SlowWatches {
   #held = 0
 
   constructor(limitBytes: number, onEnded: () => void) {
-    this.#limit = limitBytes / 4
+    this.#limit = limitBytes * watchesShare
     this.#onEnded = onEnded
   }
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Sink } from '../exchange/exchange.ts'
 
 /** How much of an answer may wait for its sink before the upstream is told to stop. */
-const unattachedBytes = 256 * 1024
+export const unattachedBytes = 256 * 1024
 
 /**
  * The body of an answer on its way to a sink. Bytes that come before the sink is attached wait here: pausing a connection while it is

@@ -46,6 +46,9 @@ interface Connection extends Weighed {
   onProven: () => void
 }
 
+/** The part of the connections that is never other callers' than the node's. */
+export const reservedShare = 1 / 8
+
 /**
  * Keeps at most so many connections of one listener open. When one more comes, one is closed: first one on which no caller was ever
  * proven, served or not, the oldest of the address that has most of them; then one of the callers' (see `#spare`). The node's go last, and
@@ -67,7 +70,7 @@ export class ConnectionLimit {
 
   constructor(server: Server, most: number, memory: ConnectionMemory, onCut: OnCut) {
     this.#most = most
-    this.#mostCallers = most - Math.floor(most / 8)
+    this.#mostCallers = most - Math.floor(most * reservedShare)
     this.#memory = memory
     this.#onCut = onCut
     this.#base = server instanceof TlsServer ? limits.tlsBytes : limits.connectionBytes

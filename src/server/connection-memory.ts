@@ -7,6 +7,9 @@ export interface Weighed extends Ranked {
   shed(): void
 }
 
+/** What connections on which no caller is proven may take of the limit. */
+export const unprovenShare = 1 / 2
+
 /**
  * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`, and to half of that for those whose
  * callers are not proven. Beyond it a connection of the owner that holds most is closed: of those not proven as long as there are any,
@@ -43,7 +46,10 @@ export class ConnectionMemory {
 
   #fit(): void {
     const { unproven, caller } = this.#ranks
-    while (unproven.bytes + caller.bytes > this.#limit || unproven.bytes > this.#limit / 2) {
+    while (
+      unproven.bytes + caller.bytes > this.#limit ||
+      unproven.bytes > this.#limit * unprovenShare
+    ) {
       const group = unproven.heaviest() ?? caller.heaviest()
       const heaviest = group && largest(group.members, ({ bytes }) => bytes)
       if (!heaviest) return

@@ -37,18 +37,18 @@ export interface OpsOptions {
 }
 
 /** One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would restart the hub. */
-const mostConnections = 64
+export const mostConnections = 64
 
 /** No probe and no scraper sends a request before the answer to the last one; the next may come just before the last is over. */
-const mostPipelined = 4
+export const mostPipelined = 4
 
 /** An answer here is short, and its client is waiting for it. */
-const stalledMs = 10_000
+export const stalledMs = 10_000
 
 /** More often than anybody scrapes. */
-const leastExpositionMs = 1_000
+export const leastExpositionMs = 1_000
 
-const leastInspectionMs = 50
+export const leastInspectionMs = 50
 
 /** yurthub's answer, to the letter: `yurtadm` compares the whole body with it (pkg/yurtadm/util/yurthub/yurthub.go). */
 const yurthubOk = 'OK'

@@ -119,7 +119,7 @@ const configuration = (kind: string, name: string, webhooks: readonly object[]) 
 })
 
 /** Who waits here is a kubelet that registers or a controller that makes pods: not for long. */
-const timeoutSeconds = 5
+export const timeoutSeconds = 5
 
 const webhook = (target: WebhookTarget, wanted: Wanted) => ({
   name: wanted.name,

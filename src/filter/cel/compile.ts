@@ -17,7 +17,7 @@ import {
 } from './value.ts'
 
 /** How deep comprehensions may stand in one another. */
-const deepest = 2
+export const deepest = 2
 
 export type Run = (evaluation: Evaluation) => Value
 

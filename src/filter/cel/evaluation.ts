@@ -3,13 +3,13 @@ import type { Json } from '../../kube/json.ts'
 import { Failure, keysOf, lifted, listOf, type List, type Value } from './value.ts'
 
 /** What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as much again four times. */
-const mostSteps = 50_000
+export const mostSteps = 50_000
 
 /** Text is gone through as fast as sixty-four characters a step. */
-const charactersAStep = 64
+export const charactersAStep = 64
 
 /** Keys of a map are gathered as fast as four a step. */
-const keysAStep = 4
+export const keysAStep = 4
 
 /** The longest text that an expression may make. */
 export const longestText = 64 * 1024

@@ -11,10 +11,10 @@ import { any, type Shape } from './shape.ts'
 import type { Value } from './value.ts'
 
 /** The longest expression that is read, in characters. */
-const longestExpression = 4096
+export const longestExpression = 4096
 
 /** Each node is gone through at least once for an object, and recursively. */
-const limits = {
+export const limits = {
   maxAstNodes: 500,
   maxDepth: 32,
   maxListElements: 100,

@@ -23,7 +23,7 @@ export interface NetworkVerdicts {
 }
 
 /** More than a node runs pods. What goes first beyond it is what was never stored, then what is oldest: by then its status tells. */
-const mostVerdicts = 4096
+export const mostVerdicts = 4096
 
 interface Entry {
   /** 'assumed': none yet, but it may have been shown as it is. */

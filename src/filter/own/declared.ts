@@ -13,8 +13,8 @@ import type { Mistakes } from './mistakes.ts'
 import { aboutThem, knownObjects, type KnownObjects } from './resources.ts'
 
 /** In one file. */
-const mostFilters = 100
-const mostEdits = 20
+export const mostFilters = 100
+export const mostEdits = 20
 /** Of a file that is no YAML, one mistake follows from another. */
 const mostErrors = 10
 

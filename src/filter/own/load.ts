@@ -7,7 +7,7 @@ import { filtersOfModule } from './module.ts'
 import { whyUntrusted } from './ownership.ts'
 
 /** Filters are written by hand: a larger file was named by mistake. */
-const largest = 1024 * 1024
+export const largest = 1024 * 1024
 
 export type LoadedFilters =
   { readonly filters: readonly FilterDefinition[] } | { readonly mistakes: readonly string[] }

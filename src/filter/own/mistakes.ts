@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 
 /** More than anybody mends at a time. */
-const mostMistakes = 100
+export const mostMistakes = 100
 
 /** What is wrong in a file, each said with the place where it stands. */
 export class Mistakes {

@@ -45,14 +45,14 @@ export interface Step {
  * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was written since
  * the last step, twice as much is taken, rows and bytes, so that no flood outruns it.
  */
-const stepRows = 250
+export const stepRows = 250
 /** Documents are large: each counts as so many rows. */
 const rowsOfDocument = 25
 const stepGone = 25
 
 /** Of the bytes that the database may have: above the first room is made, until the second is reached. */
-const near = 0.9
-const enough = 0.8
+export const near = 0.9
+export const enough = 0.8
 
 const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 

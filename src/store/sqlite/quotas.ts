@@ -19,9 +19,9 @@ export interface Excess {
  * What one identity may have, as a share of what the database may take and by number: no component of a
  * node comes near. Beyond it goes what that identity used longest ago, until an eighth is free again.
  */
-const share = 1 / 4
-const most = { collections: 2_000, documents: 1_000 }
-const enough = 7 / 8
+export const share = 1 / 4
+export const most = { collections: 2_000, documents: 1_000 }
+export const enough = 7 / 8
 
 /** Bytes that one identity may have; of lists on their way, which are beside that, as many again. */
 export const quotaBytes = (maxBytes: number): number => share * maxBytes

@@ -11,10 +11,10 @@ import { prepare, type Row } from './statements.ts'
  * to the last hundred. An API server goes to 102,400 events; here a body that is kept for longer is written once more by a checkpoint,
  * and a row that is used again soon is not.
  */
-const freshMs = 75_000
-const keptEvents = 100
-const mostEvents = 2_000
-const mostBytes = 1 << 20
+export const freshMs = 75_000
+export const keptEvents = 100
+export const mostEvents = 2_000
+export const mostBytes = 1 << 20
 
 /** Events are let go of so many at a time, as each time writes more pages. */
 const slack = 32

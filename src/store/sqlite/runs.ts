@@ -2,7 +2,7 @@ import { StoreFailure } from '../store.ts'
 import type { Reading } from './snapshots.ts'
 
 /** Bytes read at once: what the loop may be held up for. */
-const runBytes = 256 << 10
+export const runBytes = 256 << 10
 
 /** Rows of one run: many small ones are work too. */
 const runRows = 512

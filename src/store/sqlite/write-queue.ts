@@ -5,9 +5,9 @@ import type { Displaced, Done, Group, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** Bytes that may wait for the writer before those who bring more have to wait too. */
-const highWater = 4 << 20
+export const highWater = 4 << 20
 /** Bytes that go into one commit at most: a commit holds up those behind it. */
-const groupBytes = 1 << 20
+export const groupBytes = 1 << 20
 
 export interface Write {
   /** Asked when its turn comes, as what is to be written may depend on how earlier writes went; `undefined`: they went wrong. */

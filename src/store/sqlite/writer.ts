@@ -10,6 +10,7 @@ import { Objects } from './objects.ts'
 import { LaterSchema, migrate, UnknownSchema } from './schema.ts'
 import { Seal } from './seal.ts'
 import { prepareFresh } from './fresh.ts'
+import { checkpointBytes } from './log-size.ts'
 import { prepare, type Statement } from './statements.ts'
 import { Writes } from './writes.ts'
 
@@ -18,11 +19,7 @@ import { Writes } from './writes.ts'
  * stand still; checkpoints are made here too, between groups.
  */
 
-/**
- * Bytes of the log at which it is copied into the database and begun anew, and those worth copying when nothing else is to be done. The
- * longer it waits, the more often a page has been written again meanwhile, which then is copied only once.
- */
-const checkpointBytes = 16 << 20
+/** Those worth copying when nothing else is to be done. */
 const idleCheckpointBytes = 4 << 20
 /**
  * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they are waited for, and no new ones

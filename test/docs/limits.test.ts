@@ -1,0 +1,301 @@
+/**
+ * docs/limits.md against the code: a figure that is changed in one of them and not in the other fails here. What becomes of who
+ * goes beyond a limit is shown by the tests that its row names.
+ */
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { computingPart } from '../../src/base/paced.ts'
+import { sliceMs } from '../../src/base/slices.ts'
+import { waitingLists, waitingMs } from '../../src/cache/list.ts'
+import { longestName, longestPath, longestSelectors } from '../../src/cache/policy.ts'
+import * as tokens from '../../src/cache/token-shelf.ts'
+import { timeoutSeconds } from '../../src/cluster/admission/webhooks.ts'
+import * as reviews from '../../src/cluster/review-bodies.ts'
+import * as webhook from '../../src/cluster/serve.ts'
+import { deepestNesting, largestObject } from '../../src/codec/malformed-body.ts'
+import { mostDecoded } from '../../src/codec/whole-value.ts'
+import { options } from '../../src/config/options.ts'
+import { roomBytes } from '../../src/exchange/chunks.ts'
+import { unpackedBytes } from '../../src/exchange/unpacked.ts'
+import { deepest } from '../../src/filter/cel/compile.ts'
+import * as evaluation from '../../src/filter/cel/evaluation.ts'
+import * as expression from '../../src/filter/cel/program.ts'
+import { mostVerdicts } from '../../src/filter/host-network/verdicts.ts'
+import { mostEdits, mostFilters } from '../../src/filter/own/declared.ts'
+import { largest as largestModule } from '../../src/filter/own/load.ts'
+import { mostMistakes } from '../../src/filter/own/mistakes.ts'
+import { patienceMs as moduleMs } from '../../src/filter/own/module.ts'
+import { mostAudiences, mostEras } from '../../src/filter/shown.ts'
+import { lookMs as bootLookMs } from '../../src/hub/boot.ts'
+import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/proxies.ts'
+import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/shared.ts'
+import { retryMs } from '../../src/identity/claims.ts'
+import { mostTokens as mostProofs } from '../../src/identity/proofs.ts'
+import { maxDepth } from '../../src/kube/patch/limits.ts'
+import { bodyBytes } from '../../src/local/sent.ts'
+import * as shadows from '../../src/local/shadows.ts'
+import { patienceMs as accountMs } from '../../src/pipeline/confirmed-account.ts'
+import { contentBytes } from '../../src/pipeline/content.ts'
+import { bodyMs } from '../../src/pipeline/in-flight.ts'
+import { alwaysServed, requestsShare } from '../../src/pipeline/memory.ts'
+import { PriorityShares, type PriorityLevel } from '../../src/pipeline/priority-levels.ts'
+import { watchesShare } from '../../src/pipeline/slow-watches.ts'
+import { unattachedBytes } from '../../src/remote/upstream-body.ts'
+import { reservedShare } from '../../src/server/connection-limit.ts'
+import { unprovenShare } from '../../src/server/connection-memory.ts'
+import { limits } from '../../src/server/limits.ts'
+import * as ops from '../../src/server/ops.ts'
+import * as eviction from '../../src/store/sqlite/eviction.ts'
+import { keptIdleDays } from '../../src/store/sqlite/idle-audiences.ts'
+import { unsyncedMs } from '../../src/store/sqlite/late-sync.ts'
+import { checkpointBytes } from '../../src/store/sqlite/log-size.ts'
+import * as quotas from '../../src/store/sqlite/quotas.ts'
+import * as rings from '../../src/store/sqlite/rings.ts'
+import { runBytes } from '../../src/store/sqlite/runs.ts'
+import { groupBytes, highWater } from '../../src/store/sqlite/write-queue.ts'
+import { isThere, testsIn } from '../named-tests.ts'
+import { mostLogBytes } from '../store/sqlite/opened.ts'
+import { rowsUnder } from '../tables.ts'
+
+const page = readFileSync('docs/limits.md', 'utf8')
+
+const counted = (n: number): string => n.toLocaleString('en-US')
+
+function bytes(n: number): string {
+  const [unit, of] = n % 2 ** 20 === 0 ? [2 ** 20, 'MiB'] : [2 ** 10, 'KiB']
+  return `${counted(n / unit)} ${of}`
+}
+
+function time(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`
+  const [unit, of] = ms % 60_000 === 0 ? [60_000, 'minute'] : [1_000, 'second']
+  return `${counted(ms / unit)} ${of}${ms === unit ? '' : 's'}`
+}
+
+const parts = new Map([
+  [1 / 64, 'a 64th'],
+  [1 / 10, 'a tenth'],
+  [1 / 8, 'an eighth'],
+  [1 / 4, 'a quarter'],
+  [1 / 2, 'half'],
+  [3 / 4, 'three quarters'],
+  [4 / 5, 'eight tenths'],
+  [7 / 8, 'seven eighths'],
+  [9 / 10, 'nine tenths'],
+])
+const part = (x: number): string =>
+  parts.get(Number(x.toFixed(6))) ?? `${x}, for which there is no word here`
+
+const looks = (n: number): string => time(n * reviews.lookMs)
+
+/** What a level may take of a hundred seats. */
+const share = (level: PriorityLevel): number => new PriorityShares(() => 100).limit(level) / 100
+const seats = Number(options['max-requests-in-flight'].default)
+const seatsOf = (level: PriorityLevel): number => new PriorityShares(() => seats).limit(level)
+
+/** The figures of each row, as the page writes them and in its order; those in quotes alone are no constants of the code. */
+const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  '## Clients': {
+    'Connections of a listener': [counted(maxConnections)],
+    'Connections of callers with tokens': [part(1 - reservedShare)],
+    'What connections hold together, estimated': [
+      part(connectionsShare),
+      bytes(leastMemory),
+      part(unprovenShare),
+      bytes(limits.beginningBytes),
+    ],
+    'A TLS handshake': [time(limits.handshakeMs)],
+    'A connection without a request': [time(limits.idleMs)],
+    'A head': [bytes(limits.headBytes), time(limits.headMs)],
+    'Requests ahead of their answers on a connection': [
+      counted(limits.pipelined),
+      counted(limits.streams),
+      counted(limits.unprovenStreams),
+    ],
+    'What HTTP/2 keeps of one connection': [`${limits.sessionMegabytes} MB`],
+    'Refusals in a row on a connection': [counted(limits.refusals)],
+    'Streams that are opened and reset': [counted(limits.resets), counted(limits.resetsPerSecond)],
+    'Short requests': [],
+    'Bodies on their way, of short requests': [time(bodyMs)],
+    // Measured, and no limit.
+    "Looking up whose socket a caller's is": ['20,000', '30 ms'],
+    'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
+    'The body of a write that is answered offline': [bytes(bodyBytes)],
+    'A token request whose answer is kept': [bytes(contentBytes)],
+    'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
+    "The wait until a token's account is known": [time(accountMs), time(retryMs)],
+    'Status that is written offline': [
+      `${counted(shadows.mostShadows)} objects`,
+      bytes(shadows.mostBytes),
+    ],
+    'An answer that its client does not take': [
+      bytes(limits.answerBytes),
+      time(limits.stalledMs),
+      time(limits.unprovenMs),
+    ],
+    'What watches hold beyond that, together': [part(watchesShare)],
+    'Events of a shared collection, in memory': [
+      bytes(loggedBytes),
+      part(loggedShare),
+      `${counted(loggedGroups)} groups`,
+    ],
+    'What short requests hold together': [part(requestsShare)],
+    'The size of the process': [`${alwaysServed} short requests`],
+  },
+  '### Priority levels': {
+    '`node`': [],
+    '`workload`': [part(share('workload'))],
+    '`unproven`': [part(share('unproven'))],
+  },
+  '## Probes and scrapers': {
+    Connections: [counted(ops.mostConnections)],
+    'Requests ahead of their answers': [counted(ops.mostPipelined)],
+    'An answer that its client does not take': [time(ops.stalledMs)],
+    'Making metrics': [time(ops.leastExpositionMs), part(computingPart)],
+    'Making the report of `/inspect/…`': [
+      time(ops.leastInspectionMs),
+      part(computingPart),
+      time(sliceMs),
+    ],
+    'What metrics and readiness say of booting': [time(bootLookMs), time(sliceMs)],
+  },
+  '## API servers': {
+    'An object, a frame of a watch': [bytes(largestObject)],
+    'Depth of JSON': [counted(deepestNesting)],
+    'What surrounds the objects of a list': [bytes(largestObject)],
+    'What is read ahead of a slow client': [bytes(roomBytes), bytes(unattachedBytes)],
+    'What is inflated ahead of who takes it': [bytes(unpackedBytes)],
+  },
+  "## The cluster's side": {
+    'A review, with the object before and now': [bytes(reviews.largestBody), `${maxDepth} levels`],
+    'Bodies of reviews together, as announced': [
+      bytes(webhook.admissionBytes),
+      bytes(webhook.conversionBytes),
+      bytes(reviews.leastBytes),
+      looks(reviews.waitingLooks),
+    ],
+    'Requests that wait for that': [counted(reviews.mostWaiting)],
+    'A body of a review on its way': [
+      looks(reviews.silentLooks),
+      looks(reviews.mostLooks),
+      looks(reviews.patientLooks),
+    ],
+    'The time that an answer takes': [
+      time(webhook.longestMs),
+      `API servers wait ${timeoutSeconds} seconds`,
+    ],
+    'Connections of API servers and probes': [
+      counted(webhook.mostConnections),
+      bytes(webhook.connectionsMemory * unprovenShare),
+    ],
+  },
+  '## The cache': {
+    'The database': [part(eviction.near), part(eviction.enough)],
+    'What one caller has of it': [
+      part(quotas.share),
+      `${counted(quotas.most.collections)} collections`,
+      `${counted(quotas.most.documents)} documents`,
+      part(1 - quotas.enough),
+    ],
+    'Lists on their way for one caller': [part(quotas.share)],
+    'Its log beside it': [bytes(mostLogBytes), bytes(checkpointBytes)],
+    'A name or a namespace, the path of a document': [counted(longestName)],
+    'Both selectors of a list or watch': [counted(longestSelectors)],
+    'A representation of a document': [],
+    'What is kept for a caller not seen': [`${keptIdleDays} days`],
+    'Lists in pages whose next page has not come': [counted(waitingLists), time(waitingMs)],
+    'What is written and not yet synced': [time(unsyncedMs)],
+    'What waits to be written': [bytes(highWater)],
+    'Events kept for watches, for a collection': [
+      time(rings.freshMs),
+      counted(rings.keptEvents),
+      counted(rings.mostEvents),
+      bytes(rings.mostBytes),
+    ],
+    'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
+    'What programs were shown under which filters': [counted(mostAudiences), `${mostEras} states`],
+    'Pods whose network is kept': [counted(mostVerdicts)],
+  },
+  '## Filters of your own': {
+    'A file of `--filter-module`': [
+      bytes(largestModule),
+      `${mostFilters} filters`,
+      `${mostEdits} edits`,
+    ],
+    'What is said of a file that is wrong': [`${mostMistakes} mistakes`],
+    'A module until it has loaded': [time(moduleMs)],
+    'An expression in CEL': [
+      `${counted(expression.longestExpression)} characters`,
+      `${expression.limits.maxAstNodes} parts`,
+      `${expression.limits.maxDepth} deep`,
+    ],
+    'Comprehensions (`exists`, `map` and such)': [counted(deepest)],
+    'Regular expressions': [],
+    'Evaluating it for one object': [
+      `${counted(evaluation.mostSteps)} steps`,
+      `${evaluation.charactersAStep} characters`,
+      `${evaluation.keysAStep} keys`,
+    ],
+    'A text that it makes': [`${counted(evaluation.longestText)} characters`],
+    'What it takes of an object as a whole': [bytes(mostDecoded)],
+    'Versions of modules that were loaded': [],
+  },
+}
+
+/** Codes of answers, and versions of protocols and APIs, are no limits. */
+const noFigures = /\b(?:40[0138]|41[03]|429|431|50[34])\b|HTTP\/[12](?:\.1)?|\bv[23]\w*/g
+const aFigure = /\d|\b(?:half|quarters?|eighths?|tenths?|hundred|thousand)\b/
+
+/** What is left of a text without the figures, which stand there in this order; or the figure that does not. */
+function without(text: string, figures: readonly string[]): { rest: string } | { missing: string } {
+  let rest = ''
+  let after = text
+  for (const figure of figures) {
+    const found = new RegExp(String.raw`(?<![\w,.])${figure}(?!\w|[,.]\d)`).exec(after)
+    if (!found) return { missing: figure }
+    rest += after.slice(0, found.index)
+    after = after.slice(found.index + figure.length)
+  }
+  return { rest: rest + after }
+}
+
+for (const [heading, expected] of Object.entries(tables)) {
+  void t.test(`${heading}: the figures are those of the code, and tests hold them`, async (t) => {
+    const rows = rowsUnder(page, heading)
+    t.strictSame(
+      rows.map(([what]) => what),
+      Object.keys(expected),
+    )
+    for (const row of rows) {
+      const [what = ''] = row
+      const said = row.slice(1, -1).join(' ').replaceAll(noFigures, '')
+      const result = without(said, expected[what] ?? [])
+      if ('missing' in result) t.fail(`${what}: the code has ${result.missing}; the page: ${said}`)
+      else t.notMatch(result.rest, aFigure, `${what}: no constant of the code`)
+      const named = testsIn(row.at(-1) ?? '')
+      t.ok(named.length > 0, `${what} names a test`)
+      for (const test of named) t.ok(isThere(test), `${what}: ${test.file}: ${test.title}`)
+    }
+  })
+}
+
+void t.test('what is said besides the tables is so, too', async (t) => {
+  const prose = page
+    .split('\n')
+    .filter((line) => !line.startsWith('|'))
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+  for (const said of [
+    `as it takes for ${counted(maxConnections)} more to come`,
+    `can use ${part(1 - reservedShare)} of the connections`,
+    `An eighth of the connections is never any other caller's`,
+    `with the default of ${seats} seats, ${seats - seatsOf('workload')} are the node's alone, and callers who have proved nothing have ${seatsOf('unproven')}`,
+    `accepted (${counted(mostProofs)}) is kept apart from which they refused (${counted(mostProofs)})`,
+    `are read ${bytes(runBytes)} at a time`,
+    `each object count ${quotas.rowBytes} bytes`,
+    `${bytes(Number(options['cache-max-bytes'].default))} is some twenty times`,
+  ])
+    t.ok(prose.includes(said), said)
+  t.equal(part(reservedShare), 'an eighth')
+  t.equal(longestPath, longestName)
+})
