@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { LightAbort, type Signal } from '../base/abort.ts'
 import { unlessClosed } from '../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
-import type { Incoming } from '../exchange/exchange.ts'
+import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
 import type { Activity } from './connection-limit.ts'
@@ -52,19 +52,15 @@ export interface Closing {
 export function serveHttp1(server: Server, service: Served): Closing {
   const open = new HttpConnections(server)
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    // Nothing that follows on such a connection is taken for a request.
-    if (refused.has(request.socket)) return
+    if (refused.has(request.socket)) return ignore(request, service)
     const fault = faultOf(request)
-    if (fault) {
-      refused.add(request.socket)
-      return respondWith(fault, response)
-    }
+    if (fault) return refuseLast(fault, request, response)
     if (offersUpgrade(request)) {
       refused.add(request.socket)
       response.shouldKeepAlive = false
     }
-    if (asksForServer(request)) return void response.writeHead(200, { 'Content-Length': 0 }).end()
-    answerRequest(request, response, service).catch((cause: unknown) => {
+    const serving = asksForServer(request) ? { ...service, handler: sayYes } : service
+    answerRequest(request, response, serving).catch((cause: unknown) => {
       service.onBroken(cause)
       response.destroy()
     })
@@ -80,6 +76,11 @@ export function serveHttp1(server: Server, service: Served): Closing {
     // Without a body announced there is nothing to continue with.
     if (hasBody(request)) response.writeContinue()
     serve(request, response)
+  })
+  // Go's net/http, too, closes the connection with this answer.
+  server.on('checkExpectation', (request, response) => {
+    if (refused.has(request.socket)) ignore(request, service)
+    else refuseLast({ code: 417 }, request, response)
   })
   const tunnels = new Set<Duplex>()
   // No tunnel to anywhere is made here, with nobody's credentials.
@@ -117,6 +118,31 @@ export function serveHttp1(server: Server, service: Served): Closing {
 /** `OPTIONS *` asks about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
+
+const sayYes = async (): Promise<WireReply> => ({
+  kind: 'body',
+  from: 'hub',
+  status: 200,
+  headers: new HeaderList(['Content-Length', '0']),
+  body: Buffer.alloc(0),
+})
+
+/** Answers a malformed request; nothing that follows on its connection is taken for a request. */
+function refuseLast(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
+  refused.add(request.socket)
+  respondWith(fault, response)
+}
+
+/** Node keeps a response for what is ignored, too, until the answers before it have gone: so it counts as pipelined. */
+function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void {
+  const ignored = (ignoredOn.get(socket) ?? 0) + 1
+  ignoredOn.set(socket, ignored)
+  if (ignored <= pipelined || socket.destroyed) return
+  onCut('pipelined')
+  socket.destroy()
+}
+
+const ignoredOn = new WeakMap<Duplex, number>()
 
 /**
  * An offer that is ignored makes its request the last one on the connection: Node's parser passes over what came behind it in the same

@@ -144,7 +144,6 @@ const lineOf = ({ line }: Message): string =>
 function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void {
   let at = 0
   for (const { line, incoming } of seen) {
-    at = behindRefusals(said, at)
     if (at >= said.length) return
     const answer = readAnswer(said, at, incoming.method)
     if (!answer) return checkCut(input, said.slice(at))
@@ -156,17 +155,6 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   }
   const isRefusal = readAnswer(said, at) ?? /^HTTP\/1\.1 [45]/.test(said.slice(at))
   if (at < said.length && !isRefusal) checkCut(input, said.slice(at))
-}
-
-/**
- * Behind the refusals of what a client expects and nobody here knows: such a request is never handed on. Whether an empty body follows
- * depends on its method, which is not known here.
- */
-function behindRefusals(said: string, from: number): number {
-  const answer = readAnswer(said, from, 'HEAD')
-  if (answer?.line.includes(' 417 ') !== true) return from
-  const body = '0\r\n\r\n'
-  return behindRefusals(said, answer.end + (said.startsWith(body, answer.end) ? body.length : 0))
 }
 
 /** What cannot be read may be the beginning of an answer that broke off with its connection, and nothing else. */
