@@ -78,6 +78,10 @@ export class ConnectionLimit {
   }
 
   #enter(socket: Socket): void {
+    const name = nameOf(socket)
+    // No two connections have the same ends: the client has reset that one, which Node has not heard of yet.
+    const former = this.#all.get(name)
+    if (former) this.#close(former)
     if (this.#all.size >= this.#most) {
       this.#onCut('full')
       const leaving = this.#leaving()
@@ -85,7 +89,7 @@ export class ConnectionLimit {
       this.#close(leaving)
     }
     const entering: Connection = {
-      name: nameOf(socket),
+      name,
       socket,
       rank: 'unproven',
       owner: networkOf(socket),
@@ -141,7 +145,7 @@ export class ConnectionLimit {
     }
     return {
       get onProvenConnection() {
-        return connection?.rank !== 'unproven'
+        return connection !== undefined && connection.rank !== 'unproven'
       },
       lasts: () => {
         if (over || !connection) return
@@ -249,8 +253,9 @@ export class ConnectionLimit {
 /** A client error other than "try again later": the hub and API servers give it to those they do not serve. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 429
 
-/** A connection and the TLS socket inside it are known by their common remote end. */
-const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+/** A connection and the TLS socket inside it are known by their common ends. */
+const nameOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 
 const idleForLongest = (members: Iterable<Connection>): Connection | undefined => {
   const idle = [...members].filter(({ underWay }) => underWay === 0)

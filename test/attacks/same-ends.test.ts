@@ -1,0 +1,55 @@
+/**
+ * A client resets a connection whose body nobody reads, so that Node does not hear of it, and connects again from the same port. The limit
+ * knew connections by the client's end: when the first one was closed at last, it forgot the second, which then counted for nothing.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { turn } from '../../src/base/clock.ts'
+import { get, said, startListener } from '../kit/listener.ts'
+import { Wire } from '../kit/wire/wire.ts'
+
+/** An address of the loopback that no other program calls from. */
+const localAddress = '127.77.0.2'
+
+async function connectedFrom(
+  t: Test,
+  port: number,
+  to: { readonly host: string; readonly localPort?: number },
+): Promise<Socket> {
+  const socket = connect({ port, localAddress, ...to })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+void t.test('a connection counts though one before it had the same ends', async (t) => {
+  const letGo = Promise.withResolvers<void>()
+  const { listener, seen, dial, cuts } = await startListener(
+    t,
+    async ({ body }) => {
+      if (body) await letGo.promise
+      return said('ok')
+    },
+    { maxConnections: 2 },
+  )
+  const first = await connectedFrom(t, listener.port, { host: '127.0.0.1' })
+  const { localPort = 0 } = first
+  first.write(
+    `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 600000\r\n\r\n${'x'.repeat(300_000)}`,
+  )
+  while (seen.length === 0) await turn()
+  const [request] = seen
+  while (request?.body && request.body.readableLength < request.body.readableHighWaterMark)
+    await turn()
+  first.resetAndDestroy()
+  await once(first, 'close')
+  const second = new Wire(await connectedFrom(t, listener.port, { host: '127.0.0.1', localPort }))
+  letGo.resolve()
+  while (request?.signal.aborted === false) await turn()
+  await second.write(get()).answer()
+  for (let i = 0; i < 2; i++) await (await dial()).write(get()).answer()
+  t.strictSame(cuts, ['full'])
+  t.equal(await second.rest(), '', 'it is the oldest')
+})
