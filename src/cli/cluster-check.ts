@@ -3,6 +3,7 @@ import type { ApiServer } from '../cluster/api/api-server.ts'
 import type { Survey } from '../cluster/components/survey.ts'
 import type { Component } from '../cluster/components/workload.ts'
 import type { CheckConfig } from '../config/cluster-config.ts'
+import { clusterOptions } from '../config/cluster-options.ts'
 import type { ExitCode, Terminal } from './command.ts'
 
 const nameOf = ({ kind, namespace, name }: Component): string => `${kind} ${namespace}/${name}`
@@ -32,7 +33,13 @@ export async function checkCluster(
       : await judgeAll(api, config, found, terminal)
   for (const { node, remark } of found.nodes) terminal.out(`node ${node}: ${remark}\n`)
   const slipped = await excluded(api, config, found, terminal)
-  return left + found.nodes.length + slipped > 0 ? 1 : 0
+  const { missedPolicies } = await import('../cluster/admission/served.ts')
+  const missed = await missedPolicies(
+    (path) => api.get(path),
+    clusterOptions['webhook-service'].default,
+  )
+  for (const line of missed) terminal.out(`admission: ${line}\n`)
+  return left + found.nodes.length + slipped + missed.length > 0 ? 1 : 0
 }
 
 /** Returns how many are left that would stand on host-network nodes. */

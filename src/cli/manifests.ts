@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
+import { policyKinds } from '../cluster/admission/served.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { options } from '../config/options.ts'
 import { nearest } from '../config/suggestion.ts'
@@ -98,8 +99,8 @@ export const manifests: Command = {
   --pool-scope-resources GROUP/VERSION/RESOURCE,...
         What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
   --admission webhooks|policies
-        What admits nodes and pods, for cluster: webhooks that nodehub cluster serves, or policies
-        of the API server (Kubernetes 1.36 or later). Default: webhooks.
+        What admits nodes and pods, for cluster: webhooks that nodehub cluster serves (Kubernetes
+        ${policyKinds.validating.since} or later), or policies of the API server (${policyKinds.mutating.since} or later). Default: webhooks.
   --pod-host-network
         For cluster: a pod whose pool is a host-network pool is given hostNetwork.
   --controller-user USER,...
@@ -119,9 +120,15 @@ export const manifests: Command = {
     const part = parts.find((part) => part === values.part)
     if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
     terminal.out(manifest(part, values))
+    if (part === 'cluster' && values.admission === 'policies') terminal.err(policiesNote)
     return 0
   },
 }
+
+/** Not among what is applied: who pipes that into kubectl is to see it, too. */
+const policiesNote = `nodehub manifests: these policies take API servers of Kubernetes ${policyKinds.mutating.since} or later: older ones serve no ${policyKinds.mutating.kind} v1, and
+kubectl apply would leave nodes and pods without admission there; print --admission=webhooks for those
+`
 
 type FlagValues = ReturnType<typeof parsed>['values']
 

@@ -10,6 +10,7 @@ import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts
 import { listenOps } from '../server/ops.ts'
 import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
+import { missedPolicies } from './admission/served.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { connect } from './api/connect.ts'
 import { isConflict } from './api/failure.ts'
@@ -134,6 +135,12 @@ export async function startCluster(
       })
       const keeper = bundles
       serving.onChange(() => void keeper.look())
+      await sayMissedPolicies(api, {
+        log,
+        webhooks: service,
+        failed: failed('configurations'),
+        term,
+      })
       await migrateFirst(api, term, log, failed('migration'))
       controller = led.use(
         new PoolController({
@@ -241,6 +248,29 @@ async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig)
     .catch(() => ({}))
   const self = textAt(review, 'status', 'userInfo', 'username')
   return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
+}
+
+/** Said by each leader once: `kubectl apply` leaves out the policies that an API server does not know, and applies all else. */
+async function sayMissedPolicies(
+  api: ApiServer,
+  {
+    log,
+    webhooks,
+    failed,
+    term,
+  }: {
+    readonly log: Logger
+    readonly webhooks: string
+    readonly failed: (cause: unknown) => void
+    readonly term: Term
+  },
+): Promise<void> {
+  try {
+    const missed = await missedPolicies((path) => api.get(path, term.signal), webhooks)
+    for (const line of missed) log.error(line)
+  } catch (cause) {
+    if (!term.signal.aborted) failed(cause)
+  }
 }
 
 /** How long the next try to rewrite pools waits. */

@@ -331,6 +331,9 @@ void t.test('the cluster’s side is printed whole, with what admits nodes and p
     webhooks.has('MutatingWebhookConfiguration') && !policies.has('MutatingWebhookConfiguration'),
   )
   t.ok(policies.has('MutatingAdmissionPolicy') && !webhooks.has('MutatingAdmissionPolicy'))
+  const { err } = await nodehub('manifests --part cluster --admission=policies')
+  t.match(err, /Kubernetes 1\.36 or later.*MutatingAdmissionPolicy v1.*--admission=webhooks/s)
+  t.equal((await nodehub('manifests --part cluster')).err, '')
   const asked = await printed(
     '--pod-host-network --image=r/n:1 --namespace=edge --controller-user=admin',
   )

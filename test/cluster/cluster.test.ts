@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pino } from 'pino'
+import { pino, type Logger } from 'pino'
 import { request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -14,13 +14,15 @@ import { at, listAt, textAt } from '../../src/kube/json-at.ts'
 import { nodePoolLabel, nodePools } from '../../src/kube/node-pool.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
 import {
+  customResources,
   defineAdmissionKinds,
   mutatingConfigurations,
   validatingConfigurations,
+  withoutMutatingPolicies,
 } from '../kit/admission-kinds.ts'
 import { configMaps, nodes, secrets } from '../kit/cloud.ts'
 import { until as soon } from '../kit/cluster/until.ts'
-import { customResources, startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(120_000)
@@ -57,10 +59,11 @@ async function started(
   t: Teardown,
   cluster: TestCluster,
   rest: Partial<ClusterConfig> = {},
+  log: Logger = pino({ level: 'silent' }),
 ): Promise<Cluster & { taken: string[] }> {
   const taken: string[] = []
   const running = await startCluster(configFor(cluster, rest), {
-    log: pino({ level: 'silent' }),
+    log,
     onTaken: (line) => taken.push(line),
   })
   t.teardown(() => running[Symbol.asyncDispose]())
@@ -127,6 +130,27 @@ void t.test(
     sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
     await until(cluster, () => written(0) === bundleOf())
     t.pass('what somebody else wrote was put right')
+  },
+)
+
+void t.test(
+  'the leader says where neither webhooks nor policies of the API server admit nodes and pods',
+  async (t) => {
+    const cluster = await prepared(t)
+    const { sandbox } = cluster
+    withoutMutatingPolicies(sandbox)
+    const said = (): Promise<string> =>
+      new Promise((resolve) => {
+        const log = pino({
+          level: 'error',
+          hooks: { logMethod: ([line]) => resolve(String(line)) },
+        })
+        void started(t, cluster, {}, log)
+      })
+    t.match(
+      await said(),
+      /no MutatingAdmissionPolicy v1 \(Kubernetes 1\.36 or later\).*no MutatingWebhookConfiguration nodehub-cluster/,
+    )
   },
 )
 

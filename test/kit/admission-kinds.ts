@@ -1,19 +1,35 @@
+import { policyKinds } from '../../src/cluster/admission/served.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
-import { customResources } from './cluster-api.ts'
 
-const kindOf = (kind: string): JsonObject => ({
+export const customResources: GVR = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+}
+
+const kindOf = (kind: string, plural = `${kind.toLowerCase()}s`): JsonObject => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${kind.toLowerCase()}s.admissionregistration.k8s.io` },
+  metadata: { name: `${plural}.admissionregistration.k8s.io` },
   spec: {
     group: 'admissionregistration.k8s.io',
-    names: { kind, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() },
+    names: { kind, plural, singular: kind.toLowerCase() },
     scope: 'Cluster',
     versions: [{ name: 'v1', served: true, storage: true }],
   },
 })
+
+/** Admission policies in v1, as a recent API server has them; one in memory judges nothing by them. */
+export function definePolicyKinds(sandbox: Sandbox): void {
+  for (const { kind, resource } of Object.values(policyKinds))
+    sandbox.create(customResources, kindOf(kind, resource))
+}
+
+/** What an API server before Kubernetes 1.36 lacks of them. */
+export const withoutMutatingPolicies = (sandbox: Sandbox): unknown =>
+  sandbox.delete(customResources, 'mutatingadmissionpolicies.admissionregistration.k8s.io')
 
 const resource = (name: string): GVR => ({
   group: 'admissionregistration.k8s.io',

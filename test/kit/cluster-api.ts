@@ -3,16 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ApiRequest, ApiServer } from '../../src/cluster/api/api-server.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
-import type { GVR } from '../../src/kube/gvk.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { customResources, definePolicyKinds } from './admission-kinds.ts'
 import type { Teardown } from './wire/wire.ts'
-
-export const customResources: GVR = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-}
 
 const version = (name: string, storage: boolean): JsonObject => ({
   name,
@@ -65,6 +59,7 @@ export async function startTestCluster(
   const sandbox = await startSandbox({ tls: false, ...options })
   t.teardown(() => sandbox[Symbol.asyncDispose]())
   sandbox.create(customResources, nodePoolDefinition())
+  definePolicyKinds(sandbox)
   const kubeconfig = kubeconfigFor(t, sandbox.url)
   const other: TestCluster['connect'] = async (onRequest) => {
     const connected = await connect(

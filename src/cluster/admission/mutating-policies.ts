@@ -19,7 +19,7 @@ import { warningsAsPolicies } from './warning-policies.ts'
 const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
- * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy (Kubernetes 1.36). What the cluster knows besides a
+ * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy v1 (`policyKinds`). What the cluster knows besides a
  * request is its NodePools, each of which a policy is asked about; which nodes are in a pool is what the pool's status says. Of what lint
  * finds, that is warned of which takes nothing else.
  */
