@@ -37,7 +37,9 @@ export async function compileReflector(
   try {
     await go('mod', 'download')
   } catch (error) {
-    return { missing: `the modules of client-go cannot be had: ${String(error).slice(0, 300)}` }
+    return {
+      missing: `the modules of client-go cannot be had: ${String(error).replaceAll(/\s+/g, ' ').slice(0, 300)}`,
+    }
   }
   await go('build', '-buildvcs=false', '-o', program, '.')
   return { program }

@@ -3,6 +3,7 @@ import { ApiClient } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
 import { Daemon } from './cluster/daemon.ts'
 import { type CertificateFiles, Pki, type Subject } from './cluster/pki.ts'
+import type { Release } from './cluster/releases.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
 
@@ -13,6 +14,8 @@ export interface ControlPlaneOptions {
   readonly apiservers?: number
   /** Flags of the API servers, besides those they need. */
   readonly apiserverFlags?: readonly string[]
+  /** Whose programs it is made of; without, whichever are found first. */
+  readonly release?: Release
 }
 
 export interface ApiServer {
@@ -20,17 +23,16 @@ export interface ApiServer {
   readonly daemon: Daemon
 }
 
-const binaries = [
-  'etcd',
-  'kube-apiserver',
-  'kube-scheduler',
-  'kube-controller-manager',
-  'openssl',
-] as const
+const core = ['etcd', 'kube-apiserver', 'openssl'] as const
 
-/** Why no control plane can be started here, as the reason of a skipped test; `undefined` if one can. */
-export function noControlPlane(): string | undefined {
-  const found = findBinaries(binaries)
+const binaries = [...core, 'kube-scheduler', 'kube-controller-manager'] as const
+
+/**
+ * Why no control plane can be started here, as the reason of a skipped test; `undefined` if one can. Of a release only the API server is
+ * needed: envtest's archives hold no other.
+ */
+export function noControlPlane(release?: Release): string | undefined {
+  const found = release === undefined ? findBinaries(binaries) : findBinaries(core, release)
   return 'missing' in found ? `no control plane: ${found.missing}` : undefined
 }
 
@@ -119,9 +121,14 @@ export async function startControlPlane(
     controllerManager = false,
     apiservers = 1,
     apiserverFlags = [],
+    release,
   }: ControlPlaneOptions = {},
 ): Promise<ControlPlane> {
-  const found = findBinaries(binaries)
+  const wanted = { 'kube-scheduler': scheduler, 'kube-controller-manager': controllerManager }
+  const found = findBinaries(
+    binaries.filter((name) => wanted[name as keyof typeof wanted] !== false),
+    release,
+  )
   if ('missing' in found) throw new Error(found.missing)
   const { paths } = found
   const workspace = openWorkspace(t)

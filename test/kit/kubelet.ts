@@ -9,6 +9,7 @@ import { Daemon } from './cluster/daemon.ts'
 import { addNodeAddress } from './cluster/node-address.ts'
 import type { NodeNetwork } from './cluster/node-network.ts'
 import type { CertificateFiles } from './cluster/pki.ts'
+import type { Release } from './cluster/releases.ts'
 import { until } from './cluster/until.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
@@ -30,15 +31,17 @@ export interface KubeletOptions {
   readonly networkFolder?: string
   /** A network of the node's own, in place of an address on this machine's loopback. */
   readonly network?: NodeNetwork
+  /** Whose kubelet it is; without, whichever is found first. */
+  readonly release?: Release
 }
 
 const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip', 'umount'] as const
 
 /** Why no kubelet can run containers here, as the reason of a skipped test; `undefined` if one can. */
-export function noKubelet(): string | undefined {
+export function noKubelet(release?: Release): string | undefined {
   if (process.platform !== 'linux') return 'no kubelet: only Linux runs one'
   if (process.getuid?.() !== 0) return 'no kubelet: only root can start one'
-  const found = findBinaries(binaries)
+  const found = findBinaries(binaries, release)
   if ('missing' in found) return `no kubelet: ${found.missing}`
   const plugin = ['ptp', 'host-local'].find((name) => !existsSync(join(cniPlugins, name)))
   return plugin === undefined ? undefined : `no kubelet: no ${plugin} in ${cniPlugins}`
@@ -120,7 +123,7 @@ export class Kubelet {
 
 /** Starts containerd and a kubelet; with the test, every container, mount, address and control group of theirs ends. */
 export async function startKubelet(t: Scope, options: KubeletOptions): Promise<Kubelet> {
-  const found = findBinaries(binaries)
+  const found = findBinaries(binaries, options.release)
   if ('missing' in found) throw new Error(found.missing)
   const { paths } = found
   const workspace = openWorkspace(t)
