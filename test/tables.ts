@@ -8,6 +8,8 @@ import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/lint/rules.ts'
 import { metricTable, type MetricRow } from '../src/metrics/table.ts'
+import { policyKinds } from '../src/cluster/admission/served.ts'
+import { supportedMinors } from './kit/cluster/releases.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
 
@@ -34,6 +36,11 @@ export const tables: readonly DocumentTable[] = [
     file: 'docs/cluster.md',
     heading: '## Metrics',
     rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
+  },
+  {
+    file: 'docs/kubernetes-versions.md',
+    heading: '# Kubernetes versions',
+    rows: () => versionRows(),
   },
   { file: 'docs/host-network.md', heading: '## Rules of nodehub lint', rows: () => ruleRows() },
   {
@@ -66,6 +73,20 @@ const metricRows = (
   Object.values(table)
     .filter(({ name }) => name.startsWith(prefix))
     .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
+
+/** Version, which policies it serves, and what nodes and pods can be admitted by. */
+const versionRows = (): string[][] =>
+  supportedMinors.map((minor) => {
+    const has = ({ since }: { readonly since: string }): boolean =>
+      minor.localeCompare(since, 'en', { numeric: true }) >= 0
+    const mutating = has(policyKinds.mutating)
+    return [
+      minor,
+      has(policyKinds.validating) ? 'yes' : 'no',
+      mutating ? 'yes' : 'no',
+      mutating ? 'webhooks or policies' : 'webhooks',
+    ]
+  })
 
 /** Id, usual level, what is found, why it matters. */
 const ruleRows = (): string[][] =>

@@ -27,8 +27,9 @@ records it. give-back returns that, when no replica runs any more. SIGTERM or SI
 gracefully, a second one at once.
 
 check says which parts of the pod network would stand on host-network nodes, which nodes are not as
-their pool wants them, and which excluded pods slipped in; with --apply it keeps the former off, one
-after another, with --revert it takes that back. Exit code 1 where something is left to be done.
+their pool wants them, which excluded pods slipped in, and which policies the API server does not
+take; with --apply it keeps the first off, one after another, with --revert it takes that back. Exit
+code 1 where something is left to be done.
 
 `
 
