@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 import { settledFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
-import type { HubConfig } from './config/hub-config.ts'
+import type { HubConfig, LiveConfig } from './config/hub-config.ts'
+import type { FilterDefinition } from './filter/filter.ts'
 import { Shown } from './filter/shown.ts'
 import { Boot } from './hub/boot.ts'
 import { HubConfigMap } from './hub/config-map.ts'
@@ -49,8 +50,11 @@ export interface Hub extends AsyncDisposable {
   readonly metrics: HubMetrics
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
-  /** Takes over those settings that can change while the hub runs, without ending a watch. */
-  reconfigure(config: HubConfig): void
+  /**
+   * Takes over all settings that can change while the hub runs, without ending a watch. Without what else was read, the files of filters are
+   * looked at as when one changes: what they hold comes by itself, or is refused by itself.
+   */
+  reconfigure(live: LiveConfig, read?: ReadAnew): void
   /** Shows in metrics and readiness that the configuration has become unusable, and that the last good one stays in force. */
   keepConfig(mistakes: readonly string[]): void
   /**
@@ -60,6 +64,14 @@ export interface Hub extends AsyncDisposable {
   release(): Promise<void>
   /** Resolves when the hub has been disposed of. */
   readonly closed: Promise<void>
+}
+
+/** What was read together with settings that are to be in force. */
+export interface ReadAnew {
+  /** The filters of their modules. */
+  readonly filters: readonly FilterDefinition[]
+  /** Flags that have another value now and wait for the next start. */
+  readonly waiting: readonly string[]
 }
 
 export interface HubOptions {
@@ -86,9 +98,9 @@ export async function startHub(
   await using parts = new AsyncDisposableStack()
   // These parts exist once on a node: `release` disposes of them before the next process makes its own.
   await using unshared = new AsyncDisposableStack()
-  let current = config
-  const inForce = (): HubConfig => current
-  const metrics = createMetrics({ components: config.cacheComponents })
+  let inForce: LiveConfig = config
+  const live = (): LiveConfig => inForce
+  const metrics = createMetrics({ components: () => live().cacheComponents })
   const health = new Health()
   inRootDir(config.rootDir, () => settledFolder(config.rootDir, 0o700))
 
@@ -115,7 +127,7 @@ export async function startHub(
       log,
     ),
   )
-  const cloud = parts.use(cloudOf(inForce, { connections, metrics, log, onOnline }))
+  const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
 
   if (turn) {
     await cloud.settled()
@@ -141,12 +153,12 @@ export async function startHub(
     ),
   )
   const hostNetwork = unshared.use(
-    new HostNetwork({ inForce, inputs: () => filters.inputs, store, verdicts, metrics, log }),
+    new HostNetwork({ config, inputs: () => filters.inputs, store, verdicts, metrics, log }),
   )
   unshared.use(filters.onChange(() => hostNetwork.stir()))
   const hubAddress = unshared.use(
     new ReachableAddress({
-      inForce,
+      pods: config.pods,
       shown: () => serving.current.certificate,
       ca: () => authorities,
       tell: (found) => filters.inform({ hubAddress: found }),
@@ -166,13 +178,16 @@ export async function startHub(
   )
   const owners = unshared.use(new SocketOwners())
   const access = unshared.use(accessOf(config, { metrics, log }))
-  const shared = unshared.use(sharedCollectionsOf(inForce, access, { cloud, store, metrics, log }))
+  const shared = unshared.use(
+    sharedCollectionsOf(config, live, access, { cloud, store, metrics, log }),
+  )
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   const stopping = new AbortController()
   let learn: Learn = () => undefined
   let cacheAgents = (): ReadonlySet<string> => new Set()
   const { handler, dispatch, sharing } = dataPath({
-    inForce,
+    config,
+    live,
     learn: (exchange) => learn(exchange),
     cacheAgents: () => cacheAgents(),
     cloud,
@@ -191,7 +206,7 @@ export async function startHub(
     log,
     onAnswer,
   })
-  const asking = { inForce, cloud, dispatch, sharing, filters, metrics, log }
+  const asking = { config, live, cloud, dispatch, sharing, filters, metrics, log }
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))
   learn = learnOf({ filters, inputs, hubAddress })
@@ -201,7 +216,9 @@ export async function startHub(
   }
   learnPool()
   cacheAgents = () => configMap.cacheAgents
-  const boot = unshared.use(new Boot({ inForce, store, access, cloud, dispatch, metrics, log }))
+  const boot = unshared.use(
+    new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
+  )
   stir = () => {
     boot.stir()
     hostNetwork.stir()
@@ -231,7 +248,7 @@ export async function startHub(
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
-  const proxies = parts.use(await openProxies(inForce, { handler, serving, metrics, log }))
+  const proxies = parts.use(await openProxies(config, live, { handler, serving, metrics, log }))
   lookAtAddress = () => void hubAddress.look()
   serving.follow({ replaceCredentials: lookAtAddress })
   hubAddress.listening(proxies.secure.port)
@@ -253,8 +270,8 @@ export async function startHub(
     sockets,
     metrics,
     online: () => cloud.online,
-    reconfigure: (next) => {
-      current = next
+    reconfigure: (next, read) => {
+      inForce = next
       // Before anything is shown in another mode.
       if (next.hostNetworkPropagation !== 'off') verdicts.keep()
       filters.reconfigure(next)
@@ -264,8 +281,8 @@ export async function startHub(
       configMap.reconfigure()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)
-      moduleFollower.move(next.filters.modules)
-      health.configRead()
+      moduleFollower.move(next.filters.modules, read?.filters)
+      health.configRead(read?.waiting ?? [])
       metrics.configReloads.add({ result: 'success' })
     },
     keepConfig: (mistakes) => {

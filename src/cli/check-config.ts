@@ -65,7 +65,7 @@ function inForce(config: HubConfig, settings: readonly Setting[]): string {
     'node-name': config.nodeName,
     'disk-cache-path': config.cachePath,
     // What it does where nobody has decided, it does for no value: either would change it.
-    'plain-proxy': config.proxy.plain === 'served' ? 'true' : '',
+    'plain-proxy': config.plainProxy === 'served' ? 'true' : '',
     'log-level': config.logLevel,
   }
   return settings

@@ -25,7 +25,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   seedCluster(sandbox)
   const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
-  if (result.config.proxy.plain !== 'served') return refuse(terminal, 'demo', [needsPlain])
+  if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const ledger = new Ledger()
   let welcomed = false
   const started = await startOnFreePorts(result, terminal, {

@@ -1,29 +1,40 @@
 import {
   readConfig,
-  type ConfigResult,
   type ConfigSources,
   type HubConfig,
+  type UnusableConfig,
+  type UsableConfig,
 } from '../config/config.ts'
 import { filterNames } from '../config/filter-names.ts'
 import { didYouMean } from '../config/suggestion.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 
-/** Reads the configuration and the filters it names. Loading a module runs it: only for who is about to start, or to say what would happen. */
-export async function readWithFilters(sources: ConfigSources): Promise<ConfigResult> {
+/** A configuration that can be used, with the filters that its modules hold. */
+export interface ConfigWithFilters extends UsableConfig {
+  readonly filters: readonly FilterDefinition[]
+}
+
+/**
+ * Reads the configuration and the filters it names. Loading a module runs it: only for who is about to use them, or to say what would
+ * happen.
+ */
+export async function readWithFilters(
+  sources: ConfigSources,
+): Promise<ConfigWithFilters | UnusableConfig> {
   const result = readConfig(sources)
   const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
-  if (files.length === 0) return result
+  if (files.length === 0) return 'mistakes' in result ? result : { ...result, filters: [] }
   const { loadModules } = await import('../hub/filter-modules.ts') // what filters are made of is not needed without any
   const loaded = await loadModules(files)
-  const wrong =
-    'mistakes' in loaded
-      ? loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)
-      : 'mistakes' in result
-        ? []
-        : unknownFilters(result.config, loaded.filters)
-  if (wrong.length === 0) return result
-  const before = 'mistakes' in result ? result.mistakes : []
-  return { mistakes: [...before, ...wrong], filterModules: files }
+  if ('mistakes' in loaded) {
+    const wrong = loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)
+    const before = 'mistakes' in result ? result.mistakes : []
+    return { mistakes: [...before, ...wrong], filterModules: files }
+  }
+  if ('mistakes' in result) return result
+  const wrong = unknownFilters(result.config, loaded.filters)
+  if (wrong.length > 0) return { mistakes: wrong, filterModules: files }
+  return { ...result, filters: loaded.filters }
 }
 
 /** Filters that are to be left out, and that neither the hub nor a module has. */

@@ -62,7 +62,8 @@ ${elsewhere}`,
           const impossible = whyNoSuccessor()
           return impossible === undefined ? startSuccessor(sockets) : { impossible }
         },
-        follow: (listener) => followConfig(sources, result, followMs, listener),
+        follow: (listener) =>
+          followConfig(result, { sources, read: readWithFilters, intervalMs: followMs }, listener),
       }),
     )
   },

@@ -2,10 +2,17 @@ import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
 import { ownVersion } from '../base/own-version.ts'
-import type { HubConfig } from '../config/config.ts'
-import type { ConfigFollower, ConfigListener, ConfigNews } from '../config/config-follower.ts'
+import type { HubConfig, LiveConfig } from '../config/config.ts'
+import {
+  waitsForNextStart,
+  type ConfigFollower,
+  type ConfigListener,
+  type ConfigNews,
+} from '../config/config-follower.ts'
 import type { ExitCode } from './command.ts'
+import type { ReadAnew } from '../hub.ts'
 import type { Predecessor } from './predecessor.ts'
+import type { ConfigWithFilters } from './read-with-filters.ts'
 import type { OpenSocket, Successor } from './successor.ts'
 
 /** A hub at work. Disposing of it drains what is under way and lets go of everything. */
@@ -17,7 +24,7 @@ export interface RunningHub extends AsyncDisposable {
   /** Resolves when another process can serve in its place; what lasts and needs nobody else goes on until it is disposed of. */
   release(): Promise<void>
   /** Goes over to another configuration, in what can be changed while it runs. */
-  reconfigure(config: HubConfig): void
+  reconfigure(live: LiveConfig, read: ReadAnew): void
   /** Is told that the configuration has become unusable. */
   keepConfig(mistakes: readonly string[]): void
 }
@@ -51,7 +58,7 @@ export interface Supervision {
   /** Starts the process that is to take over from this one, with its sockets; or says why there can be none. */
   readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
   /** Reads the configuration again when it changes. */
-  readonly follow: (listener: ConfigListener) => ConfigFollower
+  readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigFollower
 }
 
 /** What a graceful stop may take beyond the grace period itself, to close the store and the like. */
@@ -75,9 +82,10 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
     predecessor?.serving()
     using follower = supervision.follow({
       onRead: (news) => {
-        config = news.config
-        log.level = config.logLevel
-        hub.reconfigure(config)
+        const { live, waiting, read } = news
+        config = { ...config, ...live }
+        log.level = live.logLevel
+        hub.reconfigure(live, { filters: read.filters, waiting })
         tell(news, log)
       },
       onUnusable: (mistakes) => {
@@ -183,12 +191,10 @@ class Wishes implements Disposable {
 }
 
 /** Says what reading the configuration again has changed. */
-function tell({ changed, pending, notes }: ConfigNews, log: Logger): void {
+function tell({ changed, untold, notes }: ConfigNews<ConfigWithFilters>, log: Logger): void {
   for (const note of notes) log.warn(note)
   log.info({ changed }, 'the configuration was read again')
-  if (pending.length === 0) return
-  const flags = pending.map((name) => `--${name}`).join(', ')
-  log.warn(`${flags}: the change takes effect at the next start`)
+  if (untold.length > 0) log.warn(waitsForNextStart(untold))
 }
 
 /** What is to become of the hub, once it has failed or somebody wishes something of it. */

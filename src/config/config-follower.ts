@@ -1,44 +1,52 @@
 import { every } from '../base/clock.ts'
 import { stampOf } from '../base/file-stamp.ts'
-import { readConfig, type ConfigResult, type ConfigSources, type Setting } from './config.ts'
-import type { HubConfig } from './hub-config.ts'
+import type { ConfigSources, LiveConfig, Setting, UnusableConfig, UsableConfig } from './config.ts'
 import type { OptionName } from './options.ts'
-
-/** A configuration that was read without a mistake. */
-export type UsableConfig = Extract<ConfigResult, { readonly config: HubConfig }>
+import { messageOf } from './settings.ts'
 
 export interface ConfigFollower extends Disposable {
-  /** Reads everything again, whether or not the file looks as if it had changed. */
+  /** Reads everything again, whether or not a file looks as if it had changed. */
   read(): void
 }
 
 /** The outcome of reading the configuration again. */
-export interface ConfigNews {
-  /** The whole configuration, including settings that only the next start acts upon. */
-  readonly config: HubConfig
+export interface ConfigNews<Read extends UsableConfig> {
+  /** All that was read, including settings that only the next start acts upon. */
+  readonly read: Read
+  /** What is to be in force from now on. */
+  readonly live: LiveConfig
   /** Settings that now have another value and take effect while the hub runs. */
   readonly changed: readonly OptionName[]
-  /** Settings that differ from what the hub was started with and wait for its next start; each value is told once. */
-  readonly pending: readonly OptionName[]
+  /** Settings that differ from what the hub was started with and wait for its next start. */
+  readonly waiting: readonly OptionName[]
+  /** Those of them whose value has not been told yet. */
+  readonly untold: readonly OptionName[]
   /** Warnings for the operator that the last reading did not give. */
   readonly notes: readonly string[]
 }
 
-export interface ConfigListener {
-  onRead(news: ConfigNews): void
-  /** Its mistakes, given once for each change of the file. The last good configuration stays in force, whole. */
+export interface ConfigListener<Read extends UsableConfig> {
+  onRead(news: ConfigNews<Read>): void
+  /** All its mistakes, given once for each change of them. The last good configuration stays in force, whole. */
   onUnusable(mistakes: readonly string[]): void
 }
 
+/** How what the operator has changed is read: as at the start, with everything that the settings name. */
+export interface Rereading<Read extends UsableConfig> {
+  readonly sources: ConfigSources
+  readonly read: (sources: ConfigSources) => Promise<Read | UnusableConfig>
+  readonly intervalMs: number
+}
+
 /**
- * Looks at the file of --config every `intervalMs` and reads it again when it has changed; `first` is in force to begin with. Flags and
- * environment do not change, and still take precedence.
+ * Looks at the file of --config every `intervalMs` and reads the configuration again when it has changed; `first` is in force to begin with.
+ * While it cannot be used, every file is looked at that was read for it: one of those may be what is wrong. Flags and environment do not
+ * change, and still take precedence.
  */
-export function followConfig(
-  sources: ConfigSources,
+export function followConfig<Read extends UsableConfig>(
   first: UsableConfig,
-  intervalMs: number,
-  listener: ConfigListener,
+  { sources, read, intervalMs }: Rereading<Read>,
+  listener: ConfigListener<Read>,
 ): ConfigFollower {
   const file = first.settings.find(({ name }) => name === 'config')?.value
   const files = typeof file === 'string' ? [file] : []
@@ -46,33 +54,87 @@ export function followConfig(
   let { notes } = first
   let inForce = started
   let told = started
-  // What `first` was read from may have changed since; if not, there is nothing to tell.
-  let stamp: string | undefined
-  const look = (asked = false): void => {
-    const expected = asked || stamp !== undefined
-    stamp = stampOf(files)
-    const result = readConfig(sources)
-    if ('mistakes' in result) return listener.onUnusable(result.mistakes)
+  let unusable: string | undefined
+  let followed = files
+  /** What was seen of each before it was read last. What `first` was read from may have changed since. */
+  let stamps: ReadonlyMap<string, string> = new Map()
+  let isFirst = true
+  let isAsked = false
+  let isReading = false
+  let isClosed = false
+
+  const look = async (expected: boolean): Promise<void> => {
+    stamps = new Map(followed.map((each) => [each, stampOf([each])]))
+    const named = new Set(files)
+    const readFile = (path: string): string => {
+      named.add(path)
+      return sources.readFile(path)
+    }
+    const result = await read({ ...sources, readFile }).catch((cause: unknown): UnusableConfig => ({
+      mistakes: [messageOf(cause)],
+      filterModules: [],
+    }))
+    if (isClosed) return
+    if ('mistakes' in result) {
+      followed = [...named.union(new Set(result.filterModules))]
+      refuse(result.mistakes, expected)
+    } else {
+      followed = files
+      take(result, expected)
+    }
+  }
+  const refuse = (mistakes: readonly string[], expected: boolean): void => {
+    const before = unusable
+    unusable = mistakes.join('\n')
+    if (expected || unusable !== before) listener.onUnusable(mistakes)
+  }
+  const take = (result: Read, expected: boolean): void => {
     const values = valuesOf(result.settings)
     const names = [...values.keys()]
     const differs = (name: OptionName, from: Values): boolean => values.get(name) !== from.get(name)
     const isLive = new Map(result.settings.map(({ name, option }) => [name, option.live === true]))
     const changed = names.filter((name) => isLive.get(name) && differs(name, inForce))
-    const pending = names.filter(
-      (name) => !isLive.get(name) && differs(name, started) && differs(name, told),
-    )
+    const waiting = names.filter((name) => !isLive.get(name) && differs(name, started))
+    const untold = waiting.filter((name) => differs(name, told))
+    const isNews = !isFirst || expected || unusable !== undefined
     inForce = told = values
-    if (!expected && changed.length + pending.length === 0) return
+    unusable = undefined
+    isFirst = false
+    // Where nothing has changed since the start there is nothing to tell.
+    if (!isNews && changed.length + untold.length === 0) return
     const unsaid = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
-    listener.onRead({ config: result.config, changed, pending, notes: unsaid })
+    const live = result.liveUnder(first.config)
+    listener.onRead({ read: result, live, changed, waiting, untold, notes: unsaid })
+  }
+  const lookOn = async (): Promise<void> => {
+    if (isReading) return
+    isReading = true
+    do {
+      const expected = isAsked
+      isAsked = false
+      await look(expected)
+    } while (isAsked && !isClosed)
+    isReading = false
   }
   const timer = every(intervalMs, () => {
-    if (files.length > 0 && stampOf(files) !== stamp) look()
+    if (followed.some((each) => stampOf([each]) !== stamps.get(each))) void lookOn()
   })
-  const read = (): void => look(true)
-  return { read, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+  return {
+    read() {
+      isAsked = true
+      void lookOn()
+    },
+    [Symbol.dispose]() {
+      isClosed = true
+      timer[Symbol.dispose]()
+    },
+  }
 }
+
+/** How an operator is told of settings that have been changed and are not in force. */
+export const waitsForNextStart = (names: readonly string[]): string =>
+  `${names.map((name) => `--${name}`).join(', ')}: the change takes effect at the next start`
 
 /** Values in a form that can be compared. */
 type Values = ReadonlyMap<OptionName, string | undefined>

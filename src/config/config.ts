@@ -6,14 +6,20 @@ import {
   type ReadFile,
 } from './credentials.ts'
 import { contradictions, observations } from './checks.ts'
-import { configOf, type HubConfig } from './hub-config.ts'
-import { options, type OptionName, type Values } from './options.ts'
+import {
+  liveConfigOf,
+  startConfigOf,
+  type HubConfig,
+  type LiveConfig,
+  type StartConfig,
+} from './hub-config.ts'
+import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
 import { messageOf, readSettings, type Settled } from './settings.ts'
 import { objectName } from './value.ts'
 
-export type { HubConfig, LogLevel } from './hub-config.ts'
+export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
 
 /** One setting with its value and where that was given, for showing what is in force. */
 export type Setting = Settled<OptionName>
@@ -30,18 +36,23 @@ export interface ConfigSources {
   readonly passed?: readonly PassedSocket[]
 }
 
-export type ConfigResult =
-  | {
-      readonly config: HubConfig
-      /** Warnings for the operator: settings without effect, mapped to others, or odd. */
-      readonly notes: readonly string[]
-      readonly settings: readonly Setting[]
-    }
-  | {
-      readonly mistakes: readonly string[]
-      /** The files of filters it names, so that what is wrong with them can be told at once, too. */
-      readonly filterModules: readonly string[]
-    }
+/** A configuration that was read without a mistake. */
+export interface UsableConfig {
+  readonly config: HubConfig
+  /** What its live settings make of a hub that was started with another one. */
+  readonly liveUnder: (start: StartConfig) => LiveConfig
+  /** Warnings for the operator: settings without effect, mapped to others, or odd. */
+  readonly notes: readonly string[]
+  readonly settings: readonly Setting[]
+}
+
+export interface UnusableConfig {
+  readonly mistakes: readonly string[]
+  /** The files of filters it names, so that what is wrong with them can be told at once, too. */
+  readonly filterModules: readonly string[]
+}
+
+export type ConfigResult = UsableConfig | UnusableConfig
 
 /**
  * Reads the configuration from flags, environment, file and defaults, in this order of precedence. Either all of it is valid, or every
@@ -65,7 +76,10 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...remarks(settings), ...observations(values, credentials))
   const { sockets } = assigned
-  return { config: configOf(values, { nodeName, credentials, sockets, storeKey }), notes, settings }
+  const start = startConfigOf(values, { nodeName, sockets, storeKey })
+  const liveUnder = (one: StartConfig): LiveConfig => liveConfigOf(values, credentials, one)
+  const config = Object.freeze({ ...start, ...liveUnder(start) })
+  return { config, liveUnder, notes, settings }
 }
 
 /** The node's name: as given, else the host's name, which must be a valid one, too. */
@@ -104,7 +118,7 @@ function storeKeyOf(
   return source
 }
 
-function credentialFiles(values: Values): CredentialFiles {
+function credentialFiles(values: LiveValues): CredentialFiles {
   if (values.kubeconfig !== undefined) return { kind: 'kubeconfig', file: values.kubeconfig }
   const certificate = values['upstream-client-cert']
   const key = values['upstream-client-key']

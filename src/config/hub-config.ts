@@ -3,19 +3,19 @@ import type { GVR } from '../kube/gvk.ts'
 import { alwaysShared } from '../kube/node-pool.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { leftOutInCloud } from './filter-names.ts'
-import type { Values } from './options.ts'
+import type { LiveValues, StartValues, Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
 
 /** The whole configuration, parsed once. Frozen; times are in milliseconds. */
-export interface HubConfig {
+export interface HubConfig extends StartConfig, LiveConfig {}
+
+/** What holds from the start of a hub to its end. */
+export interface StartConfig {
   readonly nodeName: string
   readonly nodepoolName: string | undefined
-  /** Where filters learn of the node's pool and its nodes: the status of its NodePool, its NodeBuckets, or nowhere. */
-  readonly nodePools: 'status' | 'buckets' | 'off'
   /** By which the cluster configures its hubs; `undefined`: none is read. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
-  readonly serverAddresses: readonly URL[]
   /** Health, readiness, metrics. */
   readonly ops: { readonly address: string; readonly port: number }
   /** Where the node speaks to the hub: `port` without TLS, `securePort` with it. */
@@ -23,35 +23,16 @@ export interface HubConfig {
     readonly address: string
     readonly port: number
     readonly securePort: number
-    readonly plain: PlainProxy
+    /** Whether `port` was asked to serve; `undefined`: nobody has decided, and `plainProxy` is what is safe. */
+    readonly plain: boolean | undefined
   }
   /** Listeners whose sockets were passed to this process listen there, whatever their addresses above. */
   readonly sockets: SocketsByListener
-  readonly anonymousLoopback: Values['anonymous-loopback']
   readonly rootDir: string
   readonly cachePath: string
   readonly cacheMaxBytes: number
   readonly storeKey: StoreKeySource
   readonly workingMode: Values['working-mode']
-  readonly lbMode: Values['lb-mode']
-  readonly upstreamCompression: boolean
-  readonly heartbeat: {
-    readonly intervalMs: number
-    readonly timeoutMs: number
-    readonly failedRetry: number
-    readonly healthyThreshold: number
-  }
-  /** Names as `componentOf` makes them, or `*` for all. */
-  readonly cacheComponents: ReadonlySet<string>
-  readonly poolScopeResources: readonly GVR[]
-  readonly filters: {
-    readonly enabled: boolean
-    /** Names; `*` stands for all. Those that the working mode leaves out are among them. */
-    readonly disabled: ReadonlySet<string>
-    readonly modules: readonly string[]
-  }
-  /** 'off' too where the filter is among those that are left out. */
-  readonly hostNetworkPropagation: Values['host-network-propagation']
   /** How pods can reach the hub, as far as is known. All absent or false: they cannot. */
   readonly pods: {
     /** Of an interface made for this purpose. */
@@ -61,6 +42,46 @@ export interface HubConfig {
     /** Pods share the node's loopback. */
     readonly hostNetworkNode: boolean
   }
+  readonly tls: {
+    /** Files; absent: the hub vouches for itself, and those who vouch for the API servers for its clients. */
+    readonly clientCa: string | undefined
+    readonly serving: { readonly certificate: string; readonly key: string } | undefined
+  }
+  /** `undefined`: the limit of the process's control group. */
+  readonly memoryLimitBytes: number | undefined
+  readonly minRequestTimeoutMs: number
+  readonly kubeletHealthGracePeriodMs: number
+}
+
+/** What may change while the hub runs, by its file; made of the options that are marked `live`. */
+export interface LiveConfig {
+  readonly serverAddresses: readonly URL[]
+  readonly lbMode: Values['lb-mode']
+  readonly upstreamCompression: boolean
+  readonly heartbeat: {
+    readonly intervalMs: number
+    readonly timeoutMs: number
+    readonly failedRetry: number
+    readonly healthyThreshold: number
+  }
+  readonly credentials: CredentialFiles
+  /** It depends on the mode of host-network propagation, too, which is live. */
+  readonly plainProxy: PlainProxy
+  readonly anonymousLoopback: Values['anonymous-loopback']
+  readonly maxRequestsInFlight: number
+  /** Names as `componentOf` makes them, or `*` for all. */
+  readonly cacheComponents: ReadonlySet<string>
+  readonly poolScopeResources: readonly GVR[]
+  /** Where filters learn of the node's pool and its nodes: the status of its NodePool, its NodeBuckets, or nowhere. */
+  readonly nodePools: 'status' | 'buckets' | 'off'
+  readonly filters: {
+    readonly enabled: boolean
+    /** Names; `*` stands for all. Those that the working mode leaves out are among them. */
+    readonly disabled: ReadonlySet<string>
+    readonly modules: readonly string[]
+  }
+  /** 'off' too where the filter is among those that are left out. */
+  readonly hostNetworkPropagation: Values['host-network-propagation']
   /** What is done so that the node comes back without a link. */
   readonly boot: {
     /** How often what its pods refer to is asked for again; 0: never. */
@@ -68,17 +89,6 @@ export interface HubConfig {
     /** Whether the node's condition `OfflineReady` is written. */
     readonly condition: boolean
   }
-  readonly credentials: CredentialFiles
-  readonly tls: {
-    /** Files; absent: the hub vouches for itself, and those who vouch for the API servers for its clients. */
-    readonly clientCa: string | undefined
-    readonly serving: { readonly certificate: string; readonly key: string } | undefined
-  }
-  readonly maxRequestsInFlight: number
-  /** `undefined`: the limit of the process's control group. */
-  readonly memoryLimitBytes: number | undefined
-  readonly minRequestTimeoutMs: number
-  readonly kubeletHealthGracePeriodMs: number
   readonly shutdownGracePeriodMs: number
   readonly logLevel: LogLevel
 }
@@ -88,47 +98,69 @@ export type PlainProxy = 'served' | 'refusing'
 
 export type LogLevel = NonNullable<Values['log-level']>
 
-/** Facts that the configuration depends on besides its settings. */
+/** Facts that what holds from the start on depends on besides its settings. */
 export interface Found {
   readonly nodeName: string
-  readonly credentials: CredentialFiles
   readonly sockets: SocketsByListener
   readonly storeKey: StoreKeySource
 }
 
-/** The configuration as the parts of the hub take it, from settings that were parsed and checked. */
-export function configOf(
-  values: Values,
-  { nodeName, credentials, sockets, storeKey }: Found,
-): HubConfig {
+/** What holds from the start on, from settings that were parsed and checked. */
+export function startConfigOf(
+  values: StartValues,
+  { nodeName, sockets, storeKey }: Found,
+): StartConfig {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
   const securePort = values['proxy-secure-port']
-  const disabled = new Set([
-    ...values['disabled-resource-filters'],
-    ...(values['working-mode'] === 'cloud' ? leftOutInCloud : []),
-  ])
-  if (!values['access-server-through-hub']) disabled.add('masterservice')
   return frozen({
     nodeName,
     nodepoolName: values['nodepool-name'],
-    nodePools: nodePoolsOf(values),
     configMap: configMapOf(values),
-    serverAddresses: values['server-addr'],
     ops: { address: values['bind-address'], port: values['serve-port'] },
     proxy: {
       address: values['bind-proxy-address'],
       port: values['proxy-port'],
       securePort,
-      plain: plainProxyOf(values),
+      plain: values['plain-proxy'],
     },
     sockets,
-    anonymousLoopback: values['anonymous-loopback'],
     rootDir: values['root-dir'],
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
     cacheMaxBytes: values['cache-max-bytes'],
     storeKey,
     workingMode: values['working-mode'],
+    pods: {
+      dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
+      hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
+      hostNetworkNode: values['host-network-node'],
+    },
+    tls: {
+      clientCa: values['client-ca'],
+      serving:
+        servingCert === undefined || servingKey === undefined
+          ? undefined
+          : { certificate: servingCert, key: servingKey },
+    },
+    memoryLimitBytes: bytesOf(values['memory-limit']),
+    minRequestTimeoutMs: values['min-request-timeout'],
+    kubeletHealthGracePeriodMs: values['kubelet-health-grace-period'],
+  })
+}
+
+/** What the live settings make of a hub that was started with `start`; the two may come from different readings. */
+export function liveConfigOf(
+  values: LiveValues,
+  credentials: CredentialFiles,
+  { workingMode, proxy, pods }: StartConfig,
+): LiveConfig {
+  const disabled = new Set([
+    ...values['disabled-resource-filters'],
+    ...(workingMode === 'cloud' ? leftOutInCloud : []),
+  ])
+  if (!values['access-server-through-hub']) disabled.add('masterservice')
+  return frozen({
+    serverAddresses: values['server-addr'],
     lbMode: values['lb-mode'],
     upstreamCompression: values['upstream-compression'],
     heartbeat: {
@@ -137,8 +169,17 @@ export function configOf(
       failedRetry: values['heartbeat-failed-retry'],
       healthyThreshold: values['heartbeat-healthy-threshold'],
     },
+    credentials,
+    plainProxy: plainProxyOf({
+      'plain-proxy': proxy.plain,
+      'host-network-node': pods.hostNetworkNode,
+      'host-network-propagation': values['host-network-propagation'],
+    }),
+    anonymousLoopback: values['anonymous-loopback'],
+    maxRequestsInFlight: values['max-requests-in-flight'],
     cacheComponents: new Set(values['cache-components'].map((name) => name.toLowerCase())),
     poolScopeResources: [...alwaysShared, ...values['pool-scope-resources']],
+    nodePools: nodePoolsOf(values),
     filters: {
       enabled: values['enable-resource-filter'],
       disabled,
@@ -150,38 +191,21 @@ export function configOf(
       !disabled.has('hostnetworkpropagation')
         ? values['host-network-propagation']
         : 'off',
-    pods: {
-      dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
-      hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
-      hostNetworkNode: values['host-network-node'],
-    },
     boot: {
       refreshMs: values['boot-refresh-interval'],
       condition: values['offline-ready-condition'],
     },
-    credentials,
-    tls: {
-      clientCa: values['client-ca'],
-      serving:
-        servingCert === undefined || servingKey === undefined
-          ? undefined
-          : { certificate: servingCert, key: servingKey },
-    },
-    maxRequestsInFlight: values['max-requests-in-flight'],
-    memoryLimitBytes: bytesOf(values['memory-limit']),
-    minRequestTimeoutMs: values['min-request-timeout'],
-    kubeletHealthGracePeriodMs: values['kubelet-health-grace-period'],
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
   })
 }
 
-function nodePoolsOf(values: Values): HubConfig['nodePools'] {
+function nodePoolsOf(values: LiveValues): LiveConfig['nodePools'] {
   if (values['enable-pool-service-topology']) return 'buckets'
   return values['enable-node-pool'] ? 'status' : 'off'
 }
 
-function configMapOf(values: Values): HubConfig['configMap'] {
+function configMapOf(values: StartValues): StartConfig['configMap'] {
   const name = values['hub-config-map']
   return name === undefined ? undefined : { namespace: values.namespace ?? 'kube-system', name }
 }
@@ -205,7 +229,9 @@ function frozen<T extends object>(value: T): T {
 }
 
 /** What the plain port does: where pods could reach it without credentials, it serves only if that was asked for. */
-export function plainProxyOf(values: Values): PlainProxy {
+export function plainProxyOf(
+  values: Pick<Values, 'plain-proxy' | 'host-network-node' | 'host-network-propagation'>,
+): PlainProxy {
   const open = !values['host-network-node'] && values['host-network-propagation'] === 'off'
   return (values['plain-proxy'] ?? open) ? 'served' : 'refusing'
 }

@@ -38,8 +38,17 @@ export interface Option<T> {
 /** The settings of one command, by flag name. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
-/** The same option; lets the compiler find the value's type. */
-export const option = <T>(option: Option<T>): Option<T> => option
+/** One that takes effect while the hub runs; by its type, so that the configuration is divided by this mark alone. */
+interface LiveOption<T> extends Option<T> {
+  readonly live: true
+}
+
+/** The same option; lets the compiler find the value's type, and whether it is live. */
+export function option<T>(option: LiveOption<T>): LiveOption<T>
+export function option<T>(option: Option<T>): Option<T>
+export function option<T>(option: Option<T>): Option<T> {
+  return option
+}
 
 const notYet = 'has no effect yet in this release'
 

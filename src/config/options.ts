@@ -421,6 +421,14 @@ export type Values = {
   readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never
 }
 
+type LiveName = {
+  [Name in OptionName]: (typeof options)[Name] extends { readonly live: true } ? Name : never
+}[OptionName]
+
+/** The values of those that take effect while the hub runs, and of those that wait for its next start. */
+export type LiveValues = Pick<Values, LiveName>
+export type StartValues = Omit<Values, LiveName>
+
 /** The table as a list, for those who print it. */
 export const optionList: readonly (readonly [OptionName, Option<unknown>])[] = Object.entries(
   options,

@@ -14,7 +14,7 @@ import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
 import type { Access } from '../cache/shared/access.ts'
 import { cursorOf } from '../codec/cursor.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { mediaType } from '../kube/media-type.ts'
 import { nodes, pathOf } from '../kube/resources.ts'
@@ -29,7 +29,8 @@ import { unforeseenIn } from './unforeseen.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 export interface BootSurroundings {
-  readonly inForce: () => HubConfig
+  readonly nodeName: string
+  readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly access: Access
   readonly cloud: Cloud
@@ -71,8 +72,7 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(surroundings: BootSurroundings) {
-    const { inForce, store, cloud, dispatch, log } = surroundings
-    const { nodeName } = inForce()
+    const { nodeName, live, store, cloud, dispatch, log } = surroundings
     this.#surroundings = surroundings
     this.#request = nodeRequests(dispatch, this.#closing.signal, unforeseenIn(log))
     this.#refresher = new Refresher({
@@ -81,7 +81,7 @@ export class Boot implements Disposable {
       podsVersion: () => podsVersion(store, nodeName),
       ask: (question) => this.#ask(question),
       online: () => cloud.online === true,
-      everyMs: () => inForce().boot.refreshMs,
+      everyMs: () => live().boot.refreshMs,
       onFailure: (err) => log.error({ err }, 'what the node needs to boot could not be kept fresh'),
       onForbidden: ({ gvr, namespace, name }) =>
         log.warn(
@@ -89,7 +89,7 @@ export class Boot implements Disposable {
           'the API server does not let this node read what one of its pods refers to',
         ),
     })
-    this.#look = every(lookEvery(inForce().boot.refreshMs), () => void this.#lookOn())
+    this.#look = every(lookEvery(live().boot.refreshMs), () => void this.#lookOn())
     void this.verdict()
     this.#follow()
     void cloud.settled().then(() => cloud.online === true && this.#refresher.cameOnline())
@@ -101,8 +101,8 @@ export class Boot implements Disposable {
    * ready.
    */
   async verdict(): Promise<BootVerdict> {
-    const { inForce, cloud, metrics, log } = this.#surroundings
-    const { nodeName, boot } = inForce()
+    const { nodeName, live, cloud, metrics, log } = this.#surroundings
+    const { boot } = live()
     const present = now()
     // Offline all of it grows old, and nobody can help it.
     const asked = cloud.online === true && boot.refreshMs > 0
@@ -136,8 +136,7 @@ export class Boot implements Disposable {
 
   /** What pods refer to, of which nothing is to be given up; `undefined`: nobody knows. */
   needed(): Needed {
-    const { inForce, store, log } = this.#surroundings
-    const { nodeName } = inForce()
+    const { nodeName, store, log } = this.#surroundings
     try {
       const of = podsVersion(store, nodeName)
       if (this.#needed?.of !== of || this.#needed.until < elapsed()) {
@@ -164,8 +163,8 @@ export class Boot implements Disposable {
   }
 
   #knowledge(): Knowledge {
-    const { inForce, store, access } = this.#surroundings
-    return knowledgeIn(store, inForce().nodeName, (gvr) => access.last(node, gvr) === true)
+    const { nodeName, store, access } = this.#surroundings
+    return knowledgeIn(store, nodeName, (gvr) => access.last(node, gvr) === true)
   }
 
   #follow(): void {
@@ -204,9 +203,8 @@ export class Boot implements Disposable {
   }
 
   async #writeCondition(verdict: BootVerdict): Promise<void> {
-    const { inForce, cloud, log } = this.#surroundings
-    const { nodeName, boot } = inForce()
-    if (!boot.condition || this.#writing || cloud.online !== true) return
+    const { nodeName, live, cloud, log } = this.#surroundings
+    if (!live().boot.condition || this.#writing || cloud.online !== true) return
     if (elapsed() < this.#mayWriteAt) return
     const condition = nextCondition(said(verdict), this.#before(), now())
     if (!condition) return
@@ -238,8 +236,7 @@ export class Boot implements Disposable {
   /** What the node has: as it was written last, or as the cloud showed it after a hub before this one had written it. */
   #before(): Condition | undefined {
     if (this.#written) return this.#written
-    const { inForce } = this.#surroundings
-    const { nodeName } = inForce()
+    const { nodeName } = this.#surroundings
     const found = this.#knowledge().object(nodes, '', nodeName)
     if (typeof found !== 'object') return undefined
     return conditionIn(cursorOf(found.encoding, found.gvk, found.object))

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { now } from '../base/clock.ts'
 import type { Connections } from '../client/connections.ts'
 import { whyRefused } from '../config/credential-faults.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { Cloud, type CloudParts } from '../remote/cloud.ts'
 import { readiness } from '../remote/probe.ts'
@@ -17,11 +17,11 @@ export interface CloudSurroundings {
 
 /** The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers added later are judged by the rules in force then. */
 export function cloudOf(
-  inForce: () => HubConfig,
+  live: () => LiveConfig,
   { connections, metrics, log, onOnline }: CloudSurroundings,
 ): Cloud {
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
-    new Upstream(origin, readiness(connections), inForce().heartbeat, {
+    new Upstream(origin, readiness(connections), live().heartbeat, {
       onVerdict: ({ verdict, lastError }) => {
         // A failed probe is expected: its message is enough, a stack trace would bury it.
         log.info(
@@ -48,9 +48,9 @@ export function cloudOf(
       },
     })
   return new Cloud({
-    origins: originsOf(inForce()),
+    origins: originsOf(live()),
     build,
-    mode: inForce().lbMode,
+    mode: live().lbMode,
     onOnline: (online) => {
       metrics.online.set(online ? 1 : 0)
       log.warn(
@@ -63,11 +63,11 @@ export function cloudOf(
 }
 
 /** Takes over the API servers of another configuration, its load balancing and its rules for health. */
-export function reconfigureCloud(cloud: Cloud, config: HubConfig): void {
-  cloud.replace(originsOf(config))
-  cloud.balanceBy(config.lbMode)
-  for (const upstream of cloud.upstreams) upstream.judgeBy(config.heartbeat)
+export function reconfigureCloud(cloud: Cloud, live: LiveConfig): void {
+  cloud.replace(originsOf(live))
+  cloud.balanceBy(live.lbMode)
+  for (const upstream of cloud.upstreams) upstream.judgeBy(live.heartbeat)
 }
 
-const originsOf = ({ serverAddresses }: HubConfig): string[] =>
+const originsOf = ({ serverAddresses }: LiveConfig): string[] =>
   serverAddresses.map(({ origin }) => origin)

@@ -10,7 +10,7 @@ import {
   type ClusterSettings,
   type ConfigMapData,
 } from '../config/config-map.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../kube/resources.ts'
@@ -22,7 +22,7 @@ import { unreadable } from './unreadable.ts'
 import { logFailure } from './unforeseen.ts'
 
 export interface ConfigMapSurroundings {
-  readonly inForce: () => HubConfig
+  readonly config: StartConfig
   readonly cloud: Cloud
   /** Asks the cloud, or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
@@ -54,8 +54,8 @@ export class HubConfigMap implements AsyncDisposable {
   #ignored = ''
 
   constructor(surroundings: ConfigMapSurroundings) {
-    const { inForce, cloud, dispatch, log } = surroundings
-    const { configMap: of, rootDir } = inForce()
+    const { config, cloud, dispatch, log } = surroundings
+    const { configMap: of, rootDir } = config
     this.#surroundings = surroundings
     this.#name = of ? `${of.namespace}/${of.name}` : ''
     const path = join(rootDir, 'hub-config-map.json')

@@ -5,7 +5,7 @@ import type { Connections } from '../client/connections.ts'
 import { followCredentials, type CredentialFollower } from '../client/credential-follower.ts'
 import { certificateFault, whyRefused } from '../config/credential-faults.ts'
 import type { Credentials } from '../config/credentials.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { ReadinessCheck } from '../server/ops.ts'
 import { Serving } from '../server/serving.ts'
@@ -15,7 +15,7 @@ import { servingNames } from './names.ts'
 const lookMs = 5_000
 
 /** The certificates of the TLS listener, kept current. Throws where given files cannot be used. */
-export const servingOf = (config: HubConfig, upstreamCa: string | undefined, log: Logger) =>
+export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
   new Serving({
     folder: join(config.rootDir, 'pki'),
     names: servingNames(config),
@@ -35,13 +35,13 @@ export const servingOf = (config: HubConfig, upstreamCa: string | undefined, log
 
 /** Follows the files of the hub's own credentials; `replace` is called with those that differ from `first`, and from then on with each change. */
 export const followed = (
-  config: HubConfig,
+  live: LiveConfig,
   first: Credentials,
   replace: (credentials: Credentials) => void,
   log: Logger,
 ): CredentialFollower =>
   followCredentials(
-    config.credentials,
+    live.credentials,
     first,
     lookMs,
     (changed) => {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { Connections } from '../client/connections.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import type { Shown } from '../filter/shown.ts'
@@ -31,7 +31,9 @@ import { unforeseenIn } from './unforeseen.ts'
 
 export interface DataPathParts {
   readonly noticing: Noticing
-  readonly inForce: () => HubConfig
+  readonly config: StartConfig
+  /** Read anew for each request. */
+  readonly live: () => LiveConfig
   readonly cloud: Cloud
   readonly connections: Connections
   readonly store: ObjectStore
@@ -64,18 +66,17 @@ export interface DataPath {
 
 /** Builds the pipeline of this hub. */
 export function dataPath(parts: DataPathParts): DataPath {
-  const { inForce, proofs, clusterKeys, filters, shown, stopping, metrics, log, onAnswer } = parts
-  // Settings that can change while the hub runs are read anew for each request, through `inForce`.
-  const config = inForce()
+  const { config, live, proofs, clusterKeys, filters, shown, stopping, metrics, log, onAnswer } =
+    parts
   const dispatch = dispatchParts(parts)
   const handler = pipeline({
     callers: {
       nodeName: config.nodeName,
       get plainServed() {
-        return inForce().proxy.plain === 'served'
+        return live().plainProxy === 'served'
       },
       get anonymousLoopback() {
-        return inForce().anonymousLoopback
+        return live().anonymousLoopback
       },
       claims: new Claims(parts.keys.tokens.reveal(), proofs, clusterKeys),
       owners: parts.owners,
@@ -90,7 +91,7 @@ export function dataPath(parts: DataPathParts): DataPath {
       onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
     },
     get maxRequestsInFlight() {
-      return inForce().maxRequestsInFlight
+      return live().maxRequestsInFlight
     },
     memoryLimitBytes: memoryLimit(config),
     stopping,
@@ -128,8 +129,9 @@ const sharing =
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */
 function dispatchParts(parts: DataPathParts): DispatchParts {
-  const { inForce, cacheAgents, cloud, connections, store, shared, filters, metrics, log } = parts
-  const { nodeName, minRequestTimeoutMs } = inForce()
+  const { config, live, cacheAgents, cloud, connections, store, shared, filters, metrics, log } =
+    parts
+  const { nodeName, minRequestTimeoutMs } = config
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
     metrics.upstreamInflatedBytes.add(unpacked)
@@ -137,12 +139,12 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
   return {
     cloud,
     forward: compressing(countingBytes(forwarder(cloud, connections), metrics), {
-      always: () => inForce().upstreamCompression,
+      always: () => live().upstreamCompression,
       mayChange: (exchange) => filters.actOn(exchange),
       onUnpacked,
     }),
     upgrade: upgrader(cloud, connections),
-    recorder: recorderOf(store, { inForce, cacheAgents, filters, onUnpacked, metrics, log }),
+    recorder: recorderOf(store, { live, cacheAgents, filters, onUnpacked, metrics, log }),
     local: {
       store,
       nodeName,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { filterNames } from '../config/filter-names.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig } from '../config/hub-config.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { followFilters, type FilterFollower } from '../filter/own/follow.ts'
 import { loadFilters, type LoadedFilters } from '../filter/own/load.ts'
@@ -18,7 +18,7 @@ export const loadModules = (files: readonly string[]): Promise<LoadedFilters> =>
 /** The filters of `--filter-module`. Throws where they cannot be used. */
 export async function filtersOfModules({
   filters,
-}: HubConfig): Promise<readonly FilterDefinition[]> {
+}: LiveConfig): Promise<readonly FilterDefinition[]> {
   const loaded = await loadModules(filters.modules)
   if ('mistakes' in loaded) throw new UnusableFilters(loaded.mistakes.join('; '))
   return loaded.filters
@@ -37,11 +37,11 @@ interface Told {
 
 /** Follows the files of `--filter-module`; `first` are the filters in force. */
 export const followedModules = (
-  config: HubConfig,
+  live: LiveConfig,
   first: readonly FilterDefinition[],
   { filters, health, metrics, log }: Told,
 ): FilterFollower =>
-  followFilters(config.filters.modules, first, {
+  followFilters(live.filters.modules, first, {
     intervalMs: lookMs,
     load: loadModules,
     onLoaded(loaded) {

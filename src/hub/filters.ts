@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { allFilters } from '../../filters/index.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Chain, FilterChain } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
@@ -19,15 +19,19 @@ export class EnabledFilters implements FilterChain, Disposable {
   readonly #failures: FailureLog
   readonly #verdicts: NetworkVerdicts
   #builtIn: readonly FilterDefinition[]
-  #config: HubConfig
+  #live: LiveConfig
   #own: readonly FilterDefinition[] = []
 
   constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
-    this.#config = config
+    this.#live = config
     this.#verdicts = verdicts
     this.#failures = new FailureLog(log)
     this.#builtIn = allFilters(verdicts, propagationOf(config))
-    const known = { ...nothingKnown, ...configured(config) }
+    const known = {
+      ...nothingKnown,
+      nodeName: config.nodeName,
+      propagation: propagationOf(config),
+    }
     this.#filters = new Filters(enabled(config, this.#builtIn), known, {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
@@ -93,23 +97,23 @@ export class EnabledFilters implements FilterChain, Disposable {
     const twice = names.find((name, at) => names.indexOf(name) !== at)
     if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
-    this.#filters.define(enabled(this.#config, [...this.#builtIn, ...definitions]))
+    this.#filters.define(enabled(this.#live, [...this.#builtIn, ...definitions]))
   }
 
   /** Makes those filters anew that depend on whether verdicts are written. */
   remake(): void {
-    this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#config))
-    this.#filters.define(enabled(this.#config, [...this.#builtIn, ...this.#own]))
+    this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#live))
+    this.#filters.define(enabled(this.#live, [...this.#builtIn, ...this.#own]))
   }
 
-  reconfigure(next: HubConfig): void {
-    const before = propagationOf(this.#config)
-    this.#config = next
+  reconfigure(next: LiveConfig): void {
+    const before = propagationOf(this.#live)
+    this.#live = next
     if (propagationOf(next) !== before) {
       this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
     }
     this.#filters.define(enabled(next, [...this.#builtIn, ...this.#own]))
-    this.#filters.inform(configured(next))
+    this.#filters.inform({ propagation: propagationOf(next) })
   }
 }
 
@@ -132,7 +136,7 @@ export const owedHooks = (metrics: HubMetrics, log: Logger): OwedHooks => ({
 
 /** Those that have to keep to what they have shown stand in any case. */
 const enabled = (
-  { filters }: HubConfig,
+  { filters }: LiveConfig,
   all: readonly FilterDefinition[],
 ): readonly FilterDefinition[] =>
   all.filter(
@@ -140,11 +144,5 @@ const enabled = (
       lasting ?? (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
   )
 
-/** What the configuration alone tells. */
-const configured = (config: HubConfig): Pick<Inputs, 'nodeName' | 'propagation'> => ({
-  nodeName: config.nodeName,
-  propagation: propagationOf(config),
-})
-
-const propagationOf = ({ hostNetworkPropagation }: HubConfig): Inputs['propagation'] =>
+const propagationOf = ({ hostNetworkPropagation }: LiveConfig): Inputs['propagation'] =>
   hostNetworkPropagation === 'guarded' ? 'off' : hostNetworkPropagation

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { now } from '../base/clock.ts'
 import { inBrackets } from '../base/listening-sockets.ts'
 import type { Connections } from '../client/connections.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { Serving } from '../server/serving.ts'
@@ -14,7 +14,7 @@ import type { OpenSocket, ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
 export interface Measured {
-  readonly config: HubConfig
+  readonly config: StartConfig
   readonly cloud: Cloud
   readonly connections: Connections
   readonly serving: Serving

@@ -1,5 +1,6 @@
 import { now } from '../base/clock.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import { waitsForNextStart } from '../config/config-follower.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import type { Upstream } from '../remote/upstream.ts'
 import type { ReadinessCheck } from '../server/ops.ts'
@@ -9,6 +10,7 @@ import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
+  #waitingConfig: string | undefined
   #unusableFilters: string | undefined
   #setAside: string | undefined
   #listening: readonly string[] = []
@@ -42,8 +44,11 @@ export class Health {
     this.#unusableConfig = `[ ]config unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
   }
 
-  configRead(): void {
+  /** `waiting`: settings that differ from those in force until the next start. */
+  configRead(waiting: readonly string[]): void {
     this.#unusableConfig = undefined
+    this.#waitingConfig =
+      waiting.length === 0 ? undefined : `[ ]config ${waitsForNextStart(waiting)}`
   }
 
   filtersUnusable(mistakes: readonly string[]): void {
@@ -56,7 +61,7 @@ export class Health {
   }
 
   /** What readiness depends on. */
-  checks(store: SqliteStore, { cachePath }: HubConfig, stopping: AbortSignal): ReadinessCheck[] {
+  checks(store: SqliteStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
     const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
     return [
       {
@@ -77,7 +82,7 @@ export class Health {
       ...cloud.upstreams.map(upstreamRemark),
       ...(cloud.online === false ? oldestRemark(store) : []),
       ...this.#listening.map((line) => `[+]listening ${line}`),
-      ...[this.#setAside, this.#unusableConfig, this.#unusableFilters].filter(
+      ...[this.#setAside, this.#unusableConfig, this.#waitingConfig, this.#unusableFilters].filter(
         (remark) => remark !== undefined,
       ),
     ]

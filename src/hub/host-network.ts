@@ -5,7 +5,7 @@ import { Slices } from '../base/slices.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
 import { cursorOf, type Cursor } from '../codec/cursor.ts'
 import { objectKind } from '../codec/list.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { HubConfig, StartConfig } from '../config/hub-config.ts'
 import {
   hostNetworkReport,
   type HostNetworkReport,
@@ -66,7 +66,7 @@ const mostLookedAt = 1_000
  * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are kept: with the first of them verdicts
  * begin to be kept, and filters act.
  */
-export function noticingOf({ nodeName }: HubConfig, verdicts: KeptVerdicts): Noticing {
+export function noticingOf({ nodeName }: StartConfig, verdicts: KeptVerdicts): Noticing {
   /** At which version each was found not to be propagated: a list mostly shows what was shown before. */
   const lookedAt = new Map<string, string>()
   return ({ component, info }) => {
@@ -121,7 +121,7 @@ function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Gene
 }
 
 export interface HostNetworkParts {
-  readonly inForce: () => HubConfig
+  readonly config: StartConfig
   readonly inputs: () => Inputs
   readonly store: ObjectStore
   readonly verdicts: KeptVerdicts
@@ -159,12 +159,12 @@ export class HostNetwork implements Disposable {
 
   /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
   async report(): Promise<HostNetworkReport> {
-    const { inForce, inputs, verdicts, log } = this.#parts
+    const { config, inputs, verdicts, log } = this.#parts
     const about = {
       inputs: inputs(),
       verdictOf: (uid: string) => verdicts.of(uid),
       mayHaveBeenShown: (uid: string) => verdicts.mayHaveBeenShown(uid),
-      reserved: portsOfHub(inForce()),
+      reserved: portsOfHub(config),
     }
     try {
       return await hostNetworkReport({ ...about, pods: this.#pods() })
@@ -188,15 +188,15 @@ export class HostNetwork implements Disposable {
 
   /** As the kubelet asks for them; `undefined`: it never did. */
   #pods(): Iterable<OnePod> | undefined {
-    const { inForce, store } = this.#parts
-    const { nodeName } = inForce()
+    const { config, store } = this.#parts
+    const { nodeName } = config
     const known = knowledgeIn(store, nodeName, () => false).collection(podsOf(nodeName))
     return known && each(known.encoding, known.gvk, known.objects)
   }
 
   #podsVersion(): string {
-    const { inForce, store } = this.#parts
-    return podsVersion(store, inForce().nodeName)
+    const { config, store } = this.#parts
+    return podsVersion(store, config.nodeName)
   }
 
   async #lookOn(): Promise<void> {
@@ -279,7 +279,7 @@ export class HostNetwork implements Disposable {
 }
 
 /** As they are configured. */
-const portsOfHub = ({ ops, proxy }: HubConfig): readonly ReservedPort[] => [
+const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
   { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
   { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },
   { port: proxy.securePort, protocol: 'TCP', use: 'the hub' },

@@ -3,13 +3,13 @@ import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { isLoopback } from '../request/own-host.ts'
 
 export interface HubAddressParts {
-  readonly inForce: () => Pick<HubConfig, 'pods'>
+  readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
   /** PEM: the certificate that the TLS proxy shows now, its own first. */
   readonly shown: () => string
   /** PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not known. */
@@ -113,7 +113,7 @@ export class ReachableAddress implements Disposable {
     const why = this.#refusal()
     const wanted = this.#wanted()
     if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
-    const { hostNetworkNode } = this.#parts.inForce().pods
+    const { hostNetworkNode } = this.#parts.pods
     const seen = await reach(wanted, this.#parts.ca() ?? '')
     if ('kind' in seen) return seen
     if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(wanted)
@@ -125,7 +125,7 @@ export class ReachableAddress implements Disposable {
   /** Why nobody has to look; `undefined`: somebody has. */
   #refusal(): string | undefined {
     const wanted = this.#wanted()
-    const { hostNetworkNode } = this.#parts.inForce().pods
+    const { hostNetworkNode } = this.#parts.pods
     if (!wanted) return 'there is no --hub-address'
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
@@ -134,7 +134,7 @@ export class ReachableAddress implements Disposable {
 
   /** A port of 0 stands for the TLS proxy's, whichever it is. */
   #wanted(): HubAddress | undefined {
-    const { hubAddress } = this.#parts.inForce().pods
+    const { hubAddress } = this.#parts.pods
     return hubAddress && { host: hubAddress.host, port: hubAddress.port || this.#securePort }
   }
 

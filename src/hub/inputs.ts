@@ -8,7 +8,7 @@ import {
   type FollowedObject,
   type Standing,
 } from '../cache/followed.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import type { InputName, NodeFacts } from '../filter/inputs.ts'
 import { nodeFactsOf } from '../filter/inputs/node.ts'
@@ -32,7 +32,8 @@ import { unreadable } from './unreadable.ts'
 import { logFailure } from './unforeseen.ts'
 
 export interface InputSurroundings {
-  readonly inForce: () => HubConfig
+  readonly config: StartConfig
+  readonly live: () => LiveConfig
   readonly cloud: Cloud
   /** Asks the cloud, or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
@@ -83,8 +84,8 @@ export class FilterInputs implements AsyncDisposable {
   #next = Promise.withResolvers<void>()
 
   constructor(surroundings: InputSurroundings) {
-    const { inForce, filters } = surroundings
-    const { nodeName, rootDir } = inForce()
+    const { config, filters } = surroundings
+    const { nodeName, rootDir } = config
     this.#surroundings = surroundings
     this.#kept = new KeptInputs(join(rootDir, 'filter-inputs.json'), nodeName)
     this.#known = this.#kept.latest
@@ -171,10 +172,11 @@ export class FilterInputs implements AsyncDisposable {
 
   /** Begins to follow what is wanted and not followed yet. */
   #follow(): void {
-    const { nodeName, nodePools: way } = this.#surroundings.inForce()
+    const { config, live } = this.#surroundings
+    const { nodePools: way } = live()
     const wants = (...names: readonly InputName[]): boolean =>
       names.some((name) => this.#wanted.has(name))
-    if (wants('node', 'pool', 'poolNodes')) this.#followNode(nodeName)
+    if (wants('node', 'pool', 'poolNodes')) this.#followNode(config.nodeName)
     const pool = wants('pool', 'poolNodes') ? (poolNameOf(this.#ofPool()) ?? undefined) : undefined
     this.#followPool(way === 'off' ? undefined : pool)
     this.#followBuckets(way === 'buckets' && wants('poolNodes') ? pool : undefined)
@@ -355,7 +357,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #present(): LearnedInputs {
-    const { nodePools: way } = this.#surroundings.inForce()
+    const { nodePools: way } = this.#surroundings.live()
     const last = this.#known
     const known = this.#ofPool()
     const name = poolNameOf(known)
@@ -388,19 +390,19 @@ export class FilterInputs implements AsyncDisposable {
     return standing === 'refused' || standing === 'known'
   }
 
-  #nodesOfPool(way: HubConfig['nodePools']): readonly string[] | undefined {
+  #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
     // A pool in which this node is has nodes: where none are named, nobody has come to it yet.
     const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
-    return told && [...new Set([...told, this.#surroundings.inForce().nodeName])].toSorted()
+    return told && [...new Set([...told, this.#surroundings.config.nodeName])].toSorted()
   }
 
   /** Of a node in no pool: it is a pool by itself, unless the operator leaves pools out. */
-  #alone(way: HubConfig['nodePools']): readonly string[] | null {
-    return way === 'off' ? null : [this.#surroundings.inForce().nodeName]
+  #alone(way: LiveConfig['nodePools']): readonly string[] | null {
+    return way === 'off' ? null : [this.#surroundings.config.nodeName]
   }
 
   /** `null` where it is settled that nobody tells. */
-  #untold(way: HubConfig['nodePools']): null | undefined {
+  #untold(way: LiveConfig['nodePools']): null | undefined {
     if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
     const standing = this.#sources.get(way === 'buckets' ? 'buckets' : 'pool')?.standing.kind
     return standing === 'refused' || standing === 'known' ? null : undefined
@@ -413,12 +415,12 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #ofPool(): KnownOfPool {
-    const { nodepoolName, nodePools: way } = this.#surroundings.inForce()
+    const { config, live } = this.#surroundings
     return {
-      named: nodepoolName,
+      named: config.nodepoolName,
       node: this.#node,
       read: this.#poolRead,
-      isRead: way !== 'off',
+      isRead: live().nodePools !== 'off',
       isAbsent: this.#poolIsAbsent(),
       last: this.#known.pool,
     }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keptKey } from '../base/kept-key.ts'
 import { Secret } from '../base/secret.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { StoreKeySource } from '../config/store-key.ts'
 import { inRootDir } from './root-dir.ts'
 
@@ -34,7 +34,7 @@ class NoNodeKey extends Error {
 export async function nodeKeys({
   rootDir,
   storeKey,
-}: Pick<HubConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
+}: Pick<StartConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
   if (storeKey.kind === 'own') {
     const own = (file: string): Secret<Uint8Array> =>
       new Secret(inRootDir(rootDir, () => keptKey(join(rootDir, file))))

@@ -1,5 +1,5 @@
 import { canonical } from '../base/listening-sockets.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import { addressesOf, isAddressOf, type ListenerName } from '../config/passed-sockets.ts'
 import type { Place } from '../server/listening.ts'
 
@@ -7,7 +7,7 @@ import type { Place } from '../server/listening.ts'
  * Where a listener is to listen: on the sockets that were passed for it, and at those of its own addresses that they leave out. Sockets that
  * were bound elsewhere than is configured are served alone.
  */
-export function placesOf(config: HubConfig, listener: ListenerName): readonly Place[] {
+export function placesOf(config: StartConfig, listener: ListenerName): readonly Place[] {
   const { address, port, setBy } = configured(config, listener)
   const passed = config.sockets[listener] ?? []
   // The address of the other family comes by itself: a host without that family is none the worse.
@@ -18,7 +18,7 @@ export function placesOf(config: HubConfig, listener: ListenerName): readonly Pl
   return [...passed.map(({ fd }) => ({ fd })), ...missing]
 }
 
-function configured({ ops, proxy }: HubConfig, listener: ListenerName) {
+function configured({ ops, proxy }: StartConfig, listener: ListenerName) {
   switch (listener) {
     case 'ops':
       return { ...ops, setBy: '--serve-port' }

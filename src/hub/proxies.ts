@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import type { ListenerName } from '../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
@@ -46,15 +46,15 @@ export const socketsOf = (name: ListenerName, { sockets }: Bound): readonly Open
 
 /** Rejects with `CannotListen`; nothing is left open then. */
 export async function openProxies(
-  inForce: () => HubConfig,
+  config: StartConfig,
+  live: () => LiveConfig,
   { handler, serving, metrics, log }: ProxyParts,
 ): Promise<Proxies> {
-  const config = inForce()
   await using parts = new AsyncDisposableStack()
   const open: ProxyListener[] = []
   // Both at the same time: while one waits for its requests, the other must not go on accepting clients.
   const stop = async (how: 'settle' | 'close'): Promise<void> => {
-    await Promise.all(open.map((listener) => listener[how](inForce().shutdownGracePeriodMs)))
+    await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
   }
   parts.defer(() => stop('close'))
   const proxied = {

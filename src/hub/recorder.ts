@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { Recorder } from '../cache/recorder.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig } from '../config/hub-config.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { ownComponent } from '../request/component.ts'
@@ -9,7 +9,7 @@ import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 
 export interface RecorderSurroundings {
-  readonly inForce: () => HubConfig
+  readonly live: () => LiveConfig
   /** Components whose answers are recorded besides those of the configuration; `*` stands for all. */
   readonly cacheAgents: () => ReadonlySet<string>
   readonly filters: EnabledFilters
@@ -21,7 +21,7 @@ export interface RecorderSurroundings {
 /** Records answers to the configured components, those that a filter acts on, which reads them through the recorder, and what is shared. */
 export const recorderOf = (
   store: ObjectStore,
-  { inForce, cacheAgents, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+  { live, cacheAgents, filters, onUnpacked, metrics, log }: RecorderSurroundings,
 ): Recorder =>
   new Recorder(
     store,
@@ -30,7 +30,7 @@ export const recorderOf = (
         const { component } = exchange
         // What the hub asks for itself it reads through the recorder.
         if (exchange.identity === shared || component === ownComponent) return true
-        const named = [inForce().cacheComponents, cacheAgents()]
+        const named = [live().cacheComponents, cacheAgents()]
         if (named.some((names) => names.has('*') || names.has(component))) return true
         return filters.actOn(exchange)
       },

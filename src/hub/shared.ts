@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../cache/shared/access.ts'
 import { SharedCollections } from '../cache/shared/shared-collections.ts'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
@@ -26,7 +26,7 @@ export const loggedShare = 1 / 64
 
 /** Who may read whole collections, as it was last said. */
 export const accessOf = (
-  { rootDir }: HubConfig,
+  { rootDir }: StartConfig,
   { metrics, log }: Pick<SharedSurroundings, 'metrics' | 'log'>,
 ): Access =>
   new Access(join(rootDir, 'access.json'), {
@@ -39,19 +39,20 @@ export const accessOf = (
 
 /** The collections that the components of this node share. */
 export const sharedCollectionsOf = (
-  inForce: () => HubConfig,
+  config: StartConfig,
+  live: () => LiveConfig,
   access: Access,
   { cloud, store, metrics, log }: SharedSurroundings,
 ): SharedCollections =>
   new SharedCollections({
     store,
     access,
-    scope: () => inForce().poolScopeResources,
+    scope: () => live().poolScopeResources,
     link: { online: () => cloud.online, changed: () => cloud.spell },
-    leastMs: () => inForce().minRequestTimeoutMs,
+    leastMs: config.minRequestTimeoutMs,
     bounds: {
       groups: loggedGroups,
-      bytes: Math.min(loggedBytes, memoryLimit(inForce()) * loggedShare),
+      bytes: Math.min(loggedBytes, memoryLimit(config) * loggedShare),
     },
     hooks: {
       onWatches: (difference) => metrics.sharedWatches.add(difference),

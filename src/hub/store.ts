@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { HubConfig } from '../config/hub-config.ts'
+import type { StartConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { TellNeeded } from '../store/needed.ts'
 import { openStore } from '../store/sqlite/open.ts'
@@ -23,7 +23,7 @@ const lettingGoMs = 10_000
 
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
-  { cachePath, cacheMaxBytes }: HubConfig,
+  { cachePath, cacheMaxBytes }: StartConfig,
   { keys, metrics, health, log, takenOver, onCommitted, needed }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({

@@ -58,9 +58,10 @@ const any: Bound = (value) => value
 
 export type Bounds = Readonly<Record<Label, Bound>>
 
-/** What each label's value is brought down to. `components` are known besides those known to everyone. */
-export function labelBounds(components: Iterable<string>): Bounds {
-  const component = oneOf(new Set([...knownComponents, ...components]))
+/** What each label's value is brought down to. `components` are known besides those known to everyone, and may change. */
+export function labelBounds(components: () => ReadonlySet<string>): Bounds {
+  const known = oneOf(new Set(knownComponents))
+  const component: Bound = (value) => (components().has(value) ? value : known(value))
   return {
     verb: oneOf(verbs),
     resource: oneOf(resources),

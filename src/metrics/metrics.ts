@@ -54,14 +54,17 @@ export type HubMetrics = Metrics & {
 
 export interface MetricsOptions {
   /** Components with series of their own, besides the well-known ones; any further one counts as `other`. */
-  readonly components?: Iterable<string>
+  readonly components?: () => ReadonlySet<string>
 }
+
+const empty: ReadonlySet<string> = new Set()
+const none = (): ReadonlySet<string> => empty
 
 /** From a millisecond to the minute after which an API server gives up on a request. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
-export function createMetrics({ components = [] }: MetricsOptions = {}): HubMetrics {
+export function createMetrics({ components = none }: MetricsOptions = {}): HubMetrics {
   const shelf = ownShelf()
   const bounds = labelBounds(components)
   const named = metricsIn(metricTable, shelf, bounds)
@@ -87,7 +90,7 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 /** Metrics of one replica of the cluster's side, in a registry of their own. */
 export function createClusterMetrics(): ClusterMetrics {
   const shelf = ownShelf()
-  const named = metricsIn(clusterMetricTable, shelf, labelBounds([]))
+  const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const updates: (() => void)[] = []
   return {

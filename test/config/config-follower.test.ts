@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { mock } from 'node:test'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../src/config/config.ts'
+import { turn } from '../../src/base/clock.ts'
+import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { followConfig, type ConfigNews } from '../../src/config/config-follower.ts'
 import { processSources } from '../../src/config/process.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -25,69 +26,128 @@ function follow(t: Teardown, file: string, flags: readonly string[] = []) {
   const sources = { ...processSources([`--config=${file}`, ...flags]), env: {} }
   const first = readConfig(sources)
   if ('mistakes' in first) throw new Error(first.mistakes.join())
-  const news: ConfigNews[] = []
+  const news: ConfigNews<UsableConfig>[] = []
   const unusable: (readonly string[])[] = []
-  const follower = followConfig(sources, first, intervalMs, {
-    onRead: (each) => news.push(each),
-    onUnusable: (mistakes) => unusable.push(mistakes),
-  })
+  const follower = followConfig(
+    first,
+    { sources, read: async (given) => readConfig(given), intervalMs },
+    {
+      onRead: (each) => news.push(each),
+      onUnusable: (mistakes) => unusable.push(mistakes),
+    },
+  )
   t.teardown(() => follower[Symbol.dispose]())
-  return { follower, news, unusable, pass: () => mock.timers.tick(intervalMs) }
+  const pass = async (): Promise<void> => {
+    mock.timers.tick(intervalMs)
+    await turn()
+  }
+  return { follower, news, unusable, pass }
 }
 
-const namesIn = ({ changed, pending }: ConfigNews) => ({ changed, pending })
+const namesIn = ({ changed, waiting, untold }: ConfigNews<UsableConfig>) => ({
+  changed,
+  waiting,
+  untold,
+})
 
 void t.test('a file that changes is read again, and one that does not is not', async (t) => {
   const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
-  pass()
-  pass()
+  await pass()
+  await pass()
   t.strictSame([news.length, unusable.length], [0, 0])
   writeFileSync(file, 'server-addr: https://a,https://b\nlog-level: debug\n')
-  pass()
-  pass()
-  t.strictSame(news.map(namesIn), [{ changed: ['server-addr', 'log-level'], pending: [] }])
-  t.equal(news[0]?.config.serverAddresses.length, 2)
+  await pass()
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    { changed: ['server-addr', 'log-level'], waiting: [], untold: [] },
+  ])
+  t.equal(news[0]?.live.serverAddresses.length, 2)
 })
 
 void t.test('what the file says comes after flags, whenever it says so', async (t) => {
   const { file, news, pass } = following(t, 'server-addr: https://a\n', '--lb-mode=priority')
-  pass()
+  await pass()
   writeFileSync(file, 'server-addr: https://a\nlb-mode: round-robin\n')
-  pass()
-  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
-  t.equal(news[0]?.config.lbMode, 'priority')
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
+  t.equal(news[0]?.live.lbMode, 'priority')
 })
 
 void t.test('what waits for the next start is told once', async (t) => {
   const { file, news, pass } = following(t, 'server-addr: https://a\n')
-  pass()
+  await pass()
   writeFileSync(file, 'server-addr: https://a\nserve-port: 7\n')
-  pass()
+  await pass()
   writeFileSync(file, 'server-addr: https://a\nserve-port: 7\nmax-requests-in-flight: 9\n')
-  pass()
+  await pass()
   writeFileSync(file, 'server-addr: https://a\n')
-  pass()
+  await pass()
+  const waiting = ['serve-port']
   t.strictSame(news.map(namesIn), [
-    { changed: [], pending: ['serve-port'] },
-    { changed: ['max-requests-in-flight'], pending: [] },
-    { changed: ['max-requests-in-flight'], pending: [] },
+    { changed: [], waiting, untold: waiting },
+    { changed: ['max-requests-in-flight'], waiting, untold: [] },
+    { changed: ['max-requests-in-flight'], waiting: [], untold: [] },
   ])
 })
 
 void t.test('everything wrong with a file is told, once, and then what is right', async (t) => {
   const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
-  pass()
+  await pass()
   writeFileSync(file, 'server-addr: https://a\nlb-mod: x\nserve-port: y\n')
-  pass()
-  pass()
+  await pass()
+  await pass()
   t.match(unusable, [[/lb-mod is not known, did you mean lb-mode\?/, /serve-port: "y"/]])
   t.equal(unusable.length, 1)
   rmSync(file)
-  pass()
+  await pass()
   t.match(unusable[1], [/--config: .*ENOENT|no such file/])
   writeFileSync(file, 'server-addr: https://a\n')
-  pass()
-  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
+})
+
+void t.test('what waits for the next start has no part in what is in force', async (t) => {
+  const { file, news, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(
+    file,
+    'server-addr: https://a\nworking-mode: cloud\nhost-network-node: true\nlb-mode: priority\n',
+  )
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    {
+      changed: ['lb-mode'],
+      waiting: ['working-mode', 'host-network-node'],
+      untold: ['working-mode', 'host-network-node'],
+    },
+  ])
+  const [{ live, read }] = news as [ConfigNews<UsableConfig>]
+  t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
+  t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
+  t.equal(read.config.plainProxy, 'refusing')
+})
+
+void t.test('while it cannot be used, every file is followed that it names', async (t) => {
+  const { folder, file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  const kubeconfig = join(folder, 'hub.conf')
+  writeFileSync(file, `server-addr: https://a\nkubeconfig: ${kubeconfig}\n`)
+  await pass()
+  await pass()
+  t.match(unusable, [[/hub\.conf cannot be read/]], 'once')
+  const cluster = { server: 'https://a' }
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      contexts: [{ name: 'c', context: { cluster: 'k' } }],
+      clusters: [{ name: 'k', cluster }],
+    }),
+  )
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: ['kubeconfig'], waiting: [], untold: [] }])
+  writeFileSync(kubeconfig, '')
+  await pass()
+  t.equal(unusable.length, 1, 'its own followers see to it then')
 })
 
 void t.test('a file is followed through links that are exchanged', async (t) => {
@@ -102,15 +162,16 @@ void t.test('a file is followed through links that are exchanged', async (t) => 
   put('..1', 'server-addr: https://a\n')
   symlinkSync('..data/hub.yaml', join(folder, 'hub.yaml'))
   const { news, pass } = follow(t, join(folder, 'hub.yaml'))
-  pass()
+  await pass()
   put('..2', 'server-addr: https://b\n')
-  pass()
-  t.strictSame(news.map(namesIn), [{ changed: ['server-addr'], pending: [] }])
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: ['server-addr'], waiting: [], untold: [] }])
 })
 
 void t.test('it can be read again without having changed', async (t) => {
   const { news, follower } = following(t, 'server-addr: https://a\n')
   follower.read()
-  t.strictSame(news.map(namesIn), [{ changed: [], pending: [] }])
+  await turn()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
   t.strictSame(news[0]?.notes, [], 'what was said at the start is not said again')
 })

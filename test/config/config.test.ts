@@ -31,7 +31,8 @@ void t.test('an API server is all that must be given', async (t) => {
     nodeName: 'edge-1',
     serverAddresses: [new URL('https://a:6443')],
     ops: { address: '127.0.0.1', port: 10267 },
-    proxy: { address: '127.0.0.1', port: 10261, securePort: 10268, plain: 'served' },
+    proxy: { address: '127.0.0.1', port: 10261, securePort: 10268, plain: undefined },
+    plainProxy: 'served',
     anonymousLoopback: 'root',
     rootDir: '/var/lib/nodehub',
     cachePath: '/var/lib/nodehub/cache',
@@ -181,7 +182,7 @@ void t.test('what cannot be true together is refused', async (t) => {
 })
 
 void t.test('where pods could reach it, the plain proxy has to be asked for', async (t) => {
-  const plain = (...argv: string[]) => right(argv).config.proxy.plain
+  const plain = (...argv: string[]) => right(argv).config.plainProxy
   t.equal(plain(), 'served')
   t.equal(plain('--plain-proxy=false'), 'refusing')
   for (const flag of ['--host-network-node', '--host-network-propagation=on']) {

@@ -39,11 +39,11 @@ class Listening {
     this.#server.on('connection', (socket: Socket) => this.#sockets.add(socket))
     t.teardown(() => this.close())
     this.address = new ReachableAddress({
-      inForce: () => ({ pods: this.pods }),
+      pods: this.pods,
       shown: () => this.shown.certificate,
       ca: () => this.ca,
       tell: (address) => this.told.push(address),
-      metrics: createMetrics({ components: new Set() }),
+      metrics: createMetrics(),
       log: pino({ level: 'info' }, { write: (line: string) => void this.lines.push(line) }),
     })
     t.teardown(() => this.address[Symbol.dispose]())

@@ -23,7 +23,8 @@ export const hubFlags = (
 ): readonly string[] => [
   ...(upstreams.length > 0 ? [`--server-addr=${upstreams.map(({ url }) => url).join(',')}`] : []),
   ...credentialFlags(rootDir, upstreams),
-  `--node-name=${nodeName}`,
+  // A file may name the node: flags would win over it.
+  ...(flags.some((flag) => flag.startsWith('--config=')) ? [] : [`--node-name=${nodeName}`]),
   `--root-dir=${join(rootDir, 'state')}`,
   '--anonymous-loopback=node',
   ...flags,

@@ -104,7 +104,7 @@ export async function startHubParts(
         }),
         scope: () => [services],
         link: { online: () => cloud.online, changed: () => cloud.spell },
-        leastMs: () => 1_800_000,
+        leastMs: 1_800_000,
         bounds: { groups: 1_000, bytes: 1024 ** 2 },
         hooks: {
           onWatches: () => undefined,

@@ -3,9 +3,18 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { turn } from '../../src/base/clock.ts'
-import { podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import type { BootVerdict } from '../../src/boot/verdict.ts'
+import {
+  allServices,
+  nodeName,
+  podsOfNode,
+  service,
+  services,
+  type CloudServer,
+} from '../kit/cloud.ts'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
+import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
@@ -18,8 +27,10 @@ async function configured(
 ) {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-reload-'))
   const file = join(rootDir, 'config.yaml')
-  const write = (servers: readonly CloudServer[], more = ''): void =>
-    writeFileSync(file, `server-addr: ${servers.map(({ url }) => url).join(',')}\n${more}`)
+  const write = (servers: readonly CloudServer[], more = '', node = nodeName): void => {
+    const urls = servers.map(({ url }) => url).join(',')
+    writeFileSync(file, `server-addr: ${urls}\nnode-name: ${node}\n${more}`)
+  }
   write(clouds)
   const hub = await startHubProcess(t, { upstreams: [], flags: [`--config=${file}`] }, rootDir)
   const reread = async (said: RegExp): Promise<void> => {
@@ -27,7 +38,9 @@ async function configured(
     signal(hub.pid, 'SIGHUP')
     await hub.says(said, from)
   }
-  return { hub, write, reread }
+  const verbose = async (): Promise<string> =>
+    (await hub.ops.get('/readyz?verbose')).body.toString()
+  return { rootDir, hub, write, reread, verbose }
 }
 
 async function sample(hub: HubProcess, name: string): Promise<number> {
@@ -38,6 +51,14 @@ async function sample(hub: HubProcess, name: string): Promise<number> {
     .find((each) => each.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1) ?? 0)
 }
+
+const kubeconfigWith = (token: string): string =>
+  JSON.stringify({
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+    clusters: [{ name: 'k', cluster: { server: 'https://unused' } }],
+    users: [{ name: 'u', user: { token } }],
+  })
 
 const readAgain = /^the configuration was read again/
 
@@ -68,7 +89,7 @@ void t.test('API servers are exchanged under a watch, which goes on where it can
 void t.test('a file with mistakes leaves all as it was, and that is told', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
-  const { hub, write, reread } = await configured(t, [cloud])
+  const { hub, write, reread, verbose } = await configured(t, [cloud])
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -76,15 +97,73 @@ void t.test('a file with mistakes leaves all as it was, and that is told', async
   await reread(/^the configuration cannot be used; the last good one stays/)
   cloud.addPods('b')
   t.equal((await watch.next())?.type, 'ADDED')
-  const verbose = async (): Promise<string> =>
-    (await hub.ops.get('/readyz?verbose')).body.toString()
   t.match(await verbose(), /\[ \]config unusable since .*max-requests-in-flight.*"none".*\n/)
   t.equal((await hub.ops.get('/readyz')).status, 200)
   t.equal(await sample(hub, 'nodehub_config_reload_total{result="failure"}'), 1)
   write([cloud], 'serve-port: 1\ndisk-cache-path: /elsewhere\n')
   await reread(/^--disk-cache-path: the change takes effect at the next start$/)
-  t.notMatch(await verbose(), /config/)
+  t.notMatch(await verbose(), /config unusable/)
   t.equal((await kubelet.get(aPod)).status, 200)
+})
+
+void t.test('what waits for the next start has no effect at all, and is named', async (t) => {
+  const cloud = await startCloud(t)
+  const { rootDir, hub, write, reread, verbose } = await configured(t, [cloud])
+  // A reload after which the hub looks at its address: its credentials change, too.
+  const kubeconfig = join(rootDir, 'hub.conf')
+  writeFileSync(kubeconfig, kubeconfigWith(cloud.sandbox.token('hub')), { mode: 0o600 })
+  write(
+    [cloud],
+    `hub-address: 127.0.0.1:1\nmin-request-timeout: 0s\nkubeconfig: ${kubeconfig}\n`,
+    'x',
+  )
+  const waits =
+    '--node-name, --hub-address, --min-request-timeout: the change takes effect at the next start'
+  await reread(new RegExp(`^${waits}$`))
+  t.match(await verbose(), `[ ]config ${waits}\n`)
+  t.match(await verbose(), /\[ \]hub-address .*: there is no --hub-address\n/)
+  const boot = JSON.parse((await hub.ops.get('/inspect/boot')).body.toString()) as BootVerdict
+  t.equal(boot.node.name, nodeName)
+  const proxy = hub.as('kube-proxy')
+  const { resourceVersion } = await proxy.list(allServices)
+  const watch = await proxy.watch(allServices, { resourceVersion })
+  cloud.sandbox.create(services, service('a', '10.96.0.1'))
+  t.equal((await watch.next())?.type, 'ADDED', 'a watch lasts as long as it did')
+  write([cloud])
+  await reread(readAgain)
+  t.notMatch(await verbose(), /config/)
+})
+
+void t.test('filters that cannot be used leave all as it was, until they are mended', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  cloud.sandbox.create(services, service('a', '10.96.0.1'))
+  const { hub, write, reread, verbose } = await configured(t, [cloud])
+  const folder = new FilterFolder(t)
+  const file = folder.write('own.mjs', 'export const = 3')
+  const settings = `filter-module: ${file}\ncache-components: kubelet,operator\n`
+  write([cloud], `${settings}max-requests-in-flight: none\n`)
+  const unusable = /^the configuration cannot be used; the last good one stays/
+  await reread(unusable)
+  t.match(
+    await verbose(),
+    /\[ \]config unusable since .*max-requests-in-flight.*; --filter-module: .*own\.mjs.*SyntaxError.*\n/,
+  )
+  write([cloud], settings)
+  await reread(unusable)
+  t.equal(await sample(hub, 'nodehub_config_reload_total{result="failure"}'), 2)
+  const read = async (): Promise<readonly string[]> => {
+    t.equal((await hub.as('operator').get(aPod)).status, 200)
+    return (await hub.as('kube-proxy').list(allServices)).names
+  }
+  const recorded = () => sample(hub, 'nodehub_recorded_total{kind="object"}')
+  t.strictSame(await read(), ['default/a'])
+  t.equal(await recorded(), 0, 'not even the other setting has changed')
+  folder.write('own.mjs', moduleOf('own', `'withhold'`))
+  await reread(readAgain)
+  t.notMatch(await verbose(), /config/)
+  t.strictSame(await read(), [], 'the filters act with the first request')
+  while ((await recorded()) !== 1) await turn()
 })
 
 void t.test('whose answers are recorded changes with the next request', async (t) => {

@@ -57,7 +57,7 @@ export interface SharedParts {
   readonly scope: () => readonly GVR[]
   readonly link: Link
   /** How long a watch lasts at least whose client named no timeout. */
-  readonly leastMs: () => number
+  readonly leastMs: number
   /** Of the events of each collection that are kept in memory. */
   readonly bounds: LogBounds
   /** How long nobody may read a collection before its watch is closed; default five minutes. */
@@ -289,7 +289,7 @@ export class SharedCollections implements AsyncDisposable {
       selected,
       reader,
       bookmarks: takesBookmarks(asked),
-      lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs()),
+      lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs),
       signal: exchange.signal,
     }
   }

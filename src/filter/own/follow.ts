@@ -5,8 +5,8 @@ import type { LoadedFilters } from './load.ts'
 import { reasonOf } from './mistakes.ts'
 
 export interface FilterFollower extends Disposable {
-  /** Follows these files from now on, and looks at them at once. */
-  move(files: readonly string[]): void
+  /** Follows these files from now on, and looks at them at once; what was loaded from them already is in force at once. */
+  move(files: readonly string[], loaded?: readonly FilterDefinition[]): void
 }
 
 export interface Following {
@@ -48,19 +48,22 @@ export function followFilters(
     // Where others are wanted by now, those are loaded next.
     if (disposed || meant !== files) return
     if ('mistakes' in loaded) onUnusable(loaded.mistakes)
-    else if (identityOf(loaded.filters) === inForce) onSame()
-    else {
-      inForce = identityOf(loaded.filters)
-      onLoaded(loaded.filters)
-    }
+    else take(loaded.filters)
+  }
+  const take = (filters: readonly FilterDefinition[]): void => {
+    if (identityOf(filters) === inForce) return onSame()
+    inForce = identityOf(filters)
+    onLoaded(filters)
   }
   const timer = every(intervalMs, look)
   return {
-    move(to) {
-      if (to.join('\0') !== files.join('\0')) {
-        files = to
+    move(to, loaded) {
+      if (loaded || to.join('\0') !== files.join('\0')) {
+        // What is being loaded is of another time, be it of the same files.
+        files = [...to]
         stamp = undefined
       }
+      if (loaded) take(loaded)
       look()
     },
     [Symbol.dispose]() {
