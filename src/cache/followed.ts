@@ -98,14 +98,17 @@ export class FollowedCollection<T> implements AsyncDisposable {
   #at = 0
   #told = false
   #wake: () => void = () => undefined
+  /** Whether it is to be tried at once when what is under way has failed. */
+  #again = false
 
   constructor(parts: FollowedParts<T>) {
     this.#parts = parts
     this.#done = this.#run(this.#ending.signal)
   }
 
-  /** Tries at once where it waits to try again. */
+  /** Tries at once where it waits to try again, or where the list that is under way fails. */
   again(): void {
+    this.#again = true
     this.#wake()
   }
 
@@ -120,6 +123,7 @@ export class FollowedCollection<T> implements AsyncDisposable {
     while (!signal.aborted) {
       const began = elapsed()
       try {
+        this.#again = false
         const version = await this.#list(signal)
         this.#parts.onStanding({ kind: 'known' })
         refused = firstRefusedMs
@@ -154,6 +158,10 @@ export class FollowedCollection<T> implements AsyncDisposable {
 
   /** Whether the link has changed meanwhile, so that all may be otherwise. */
   async #rest(ms: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#again) {
+      this.#again = false
+      return false
+    }
     const over = new AbortController()
     let changed = false
     this.#wake = () => over.abort()

@@ -1,4 +1,4 @@
-import { now } from '../base/clock.ts'
+import { after } from '../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../codec/list.ts'
 import type { Cut, CutEnd, ListCutter } from '../codec/list-cutter.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
@@ -166,17 +166,20 @@ export interface Begun {
 export class Pages {
   readonly #waiting = new Map<
     string,
-    Begun & { readonly identity: string; readonly since: number }
+    Begun & { readonly identity: string; readonly over: Disposable }
   >()
+  readonly #ms: number
+
+  /** `ms`: for how long a list waits for its next page. */
+  constructor(ms = waitingMs) {
+    this.#ms = ms
+  }
 
   put(key: CollectionKey, token: string, begun: Begun): void {
     const place = placeOf(key, token)
     this.#drop(place)
-    this.#waiting.set(place, { ...begun, identity: key.audience.identity, since: now() })
-    for (const [oldest, waiting] of this.#waiting) {
-      if (now() - waiting.since < waitingMs) break
-      this.#drop(oldest)
-    }
+    const over = after(this.#ms, () => this.#drop(place))
+    this.#waiting.set(place, { ...begun, identity: key.audience.identity, over })
     if (this.#waiting.size > waitingLists) this.#drop(this.#oldestOfMost())
   }
 
@@ -198,12 +201,14 @@ export class Pages {
   take(key: CollectionKey, token: string): Begun | undefined {
     const place = placeOf(key, token)
     const found = this.#waiting.get(place)
+    found?.over[Symbol.dispose]()
     this.#waiting.delete(place)
     return found
   }
 
   #drop(place: string): void {
     const dropped = this.#waiting.get(place)
+    dropped?.over[Symbol.dispose]()
     this.#waiting.delete(place)
     void dropped?.replacement[Symbol.asyncDispose]()
   }

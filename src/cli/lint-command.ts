@@ -4,6 +4,7 @@ import { count, listOf, objectName, oneOf, optional, type ValueType } from '../c
 import { isObject, type JsonObject } from '../kube/json.ts'
 import { contextOf, identityOf, type PoolFacts } from '../lint/context.ts'
 import { findingsIn } from '../lint/lint.ts'
+import { podsOf } from '../lint/pod.ts'
 import { rules } from '../lint/rules.ts'
 import { sarif, type Told } from '../lint/sarif.ts'
 import { readSource, type SourceObject } from '../lint/source.ts'
@@ -67,7 +68,9 @@ ${helpOfFlags(lintFlags)}`,
     if (all.length > 0) return refuse(terminal, 'lint', all)
     const read = files.map((file) => ({ file, ...sourceOf(file) }))
     const wrong = read.flatMap(({ file, mistakes }) =>
-      mistakes.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}\n`),
+      mistakes.map(({ line, column, message }) =>
+        line === undefined ? `${file}: ${message}\n` : `${file}:${line}:${column}: ${message}\n`,
+      ),
     )
     for (const each of wrong) terminal.err(`nodehub lint: ${each}`)
     const found = toldOf(read, new Map(values.pool))
@@ -81,18 +84,42 @@ ${helpOfFlags(lintFlags)}`,
 /** More than that was named by mistake. */
 const largest = 64 * 1024 * 1024
 
-function sourceOf(file: string): ReturnType<typeof readSource> {
-  const nothing = (message: string): ReturnType<typeof readSource> => ({
-    objects: [],
-    mistakes: [{ line: 1, column: 1, message }],
-  })
+interface ReadSource {
+  readonly objects: readonly SourceObject[]
+  /** Without a place where they are about the whole file. */
+  readonly mistakes: readonly {
+    readonly line?: number
+    readonly column?: number
+    readonly message: string
+  }[]
+}
+
+function sourceOf(file: string): ReadSource {
+  const nothing = (message: string): ReadSource => ({ objects: [], mistakes: [{ message }] })
   try {
     if (file !== '-' && statSync(file).size > largest) return nothing('it is larger than 64 MiB')
-    return readSource(readFileSync(file === '-' ? 0 : file, 'utf8'))
+    const source = readSource(readFileSync(file === '-' ? 0 : file, 'utf8'))
+    if (source.mistakes.length > 0 || source.objects.some(({ object }) => isJudged(object)))
+      return source
+    return nothing('it holds no Kubernetes object, kubelet environment or CNI configuration')
   } catch (cause) {
-    return nothing(cause instanceof Error ? cause.message : String(cause))
+    const { code = '' } = cause as NodeJS.ErrnoException
+    const why = unreadable[code] ?? (cause instanceof Error ? cause.message : String(cause))
+    return nothing(`it cannot be read: ${why}`)
   }
 }
+
+const unreadable: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder: name the files in it',
+}
+
+/** Whether it is of a kind at all, or something that rules know without one. */
+const isJudged = (object: JsonObject): boolean =>
+  typeof object['kind'] === 'string' ||
+  object['cniVersion'] !== undefined ||
+  podsOf(object).length > 0
 
 interface ReadFile {
   readonly file: string

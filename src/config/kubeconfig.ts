@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { parse } from 'yaml'
+import { parse, type YAMLParseError } from 'yaml'
 import { Secret } from '../base/secret.ts'
 
 /** Bytes that stand in the kubeconfig itself, or in a file it names. */
@@ -60,8 +60,12 @@ function parsed(content: string): unknown {
   try {
     return parse(content)
   } catch (cause) {
-    // The parser's message quotes the line, which may be a token.
-    throw new MalformedKubeconfig('it is neither YAML nor JSON', { cause })
+    // The parser's message quotes the line, which may be a token: its place and the parser's code do not.
+    const { code, linePos } = cause as Partial<YAMLParseError>
+    const [at] = linePos ?? []
+    const where = at ? `: line ${at.line}, column ${at.col}` : ''
+    const what = typeof code === 'string' ? ` (${code})` : ''
+    throw new MalformedKubeconfig(`it is neither YAML nor JSON${where}${what}`, { cause })
   }
 }
 

@@ -11,6 +11,18 @@ export interface Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   to(handler: Handler<InnerIn, InnerOut>): Handler<OuterIn, OuterOut>
 }
 
+/** The rule that all handlers keep: what fails is a rejected promise, never thrown where the handler is called. */
+const rejecting =
+  <In, Out>(handler: Handler<In, Out>): Handler<In, Out> =>
+  (request) => {
+    try {
+      return handler(request)
+    } catch (cause) {
+      return Promise.reject(cause)
+    }
+  }
+
+/** Each layer, and the handler at the end, rejects where it throws: layers above need not tell the two apart. */
 export function stack<In, Out>(): Stack<In, Out, In, Out> {
   return growing<In, Out, In, Out>((handler) => handler)
 }
@@ -19,7 +31,7 @@ function growing<OuterIn, OuterOut, InnerIn, InnerOut>(
   wrap: (inner: Handler<InnerIn, InnerOut>) => Handler<OuterIn, OuterOut>,
 ): Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   return {
-    through: (layer) => growing((handler) => wrap(layer(handler))),
-    to: wrap,
+    through: (layer) => growing((handler) => wrap(rejecting(layer(handler)))),
+    to: (handler) => wrap(rejecting(handler)),
   }
 }

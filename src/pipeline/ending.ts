@@ -22,11 +22,7 @@ export class Ending {
       this.#sent = true
       this.#exchange.onSent?.()
     }
-    try {
-      next({ ...this.#exchange, signal: this.#abort.signal, onSent }).then(resolve, reject)
-    } catch (cause) {
-      reject(cause)
-    }
+    next({ ...this.#exchange, signal: this.#abort.signal, onSent }).then(resolve, reject)
     return promise
   }
 

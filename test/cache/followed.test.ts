@@ -193,6 +193,15 @@ void t.test(
   },
 )
 
+void t.test('what is asked for again while a list is under way is not forgotten', async (t) => {
+  const { followed, asked, standings, condition } = following(t, [refused(403), list('10', 'a')])
+  // The list is under way from the start; without another try a refusal rests for a minute.
+  t.equal(asked.length, 1)
+  followed.again()
+  await condition.until(() => standings.some(({ kind }) => kind === 'known'))
+  t.strictSame(standings[0], { kind: 'refused', code: 403 })
+})
+
 void t.test('what failed is tried again', async (t) => {
   const { asked, standings, condition } = following(t, [new Error('no link'), list('10')])
   await condition.until(() => asked.length >= 3)

@@ -45,7 +45,7 @@ void t.test('what cannot be read ends with 2, and the rest is judged', async (t)
   const { code, out, err } = await linted(file(t, 'a.yaml', `${wrong}---\na: [\n`), '/not/there')
   t.equal(code, 2)
   t.match(out, 'cloud-host-network')
-  t.match(err, /a\.yaml:9:1: .*\n.*\/not\/there:1:1: ENOENT/)
+  t.match(err, /a\.yaml:9:1: .*\n.*\/not\/there: it cannot be read: there is no such file$/m)
   const flags = await linted('--outptu=json', '--pool=x=y', '--output=xml')
   t.equal(flags.code, 2)
   t.match(flags.err, 'did you mean --output?')
@@ -130,4 +130,12 @@ void t.test('standard input is read for -', async (t) => {
   const [code, out] = await promise
   t.equal(code, 1)
   t.match(out, '-:5:3: error: NodePool hn')
+})
+
+void t.test('a file without anything to judge is named, and ends with 2', async (t) => {
+  for (const text of ['', 'services:\n  web: { image: nginx }\n']) {
+    const { code, out, err } = await linted(file(t, 'compose.yaml', text))
+    t.strictSame([code, out], [2, ''])
+    t.match(err, /compose\.yaml: it holds no Kubernetes object/)
+  }
 })

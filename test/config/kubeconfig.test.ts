@@ -78,7 +78,7 @@ void t.test('JSON is read as well, and an only context needs no naming', async (
 
 void t.test('what cannot be used is refused with its reason', async (t) => {
   const cases: [string, RegExp][] = [
-    ['a: [', /neither YAML nor JSON/],
+    ['kind: Config\na: [', /neither YAML nor JSON: line 2, column 5 \(\w+\)$/],
     ['just text', /is not a mapping/],
     [kubeconfig({ context: '' }), /no current-context/],
     [kubeconfig({ context: 'current-context: gone' }), /no context named gone/],

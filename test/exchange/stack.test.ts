@@ -54,3 +54,28 @@ void t.test(
 void t.test('without layers there is the handler', async (t) => {
   t.equal(await stack<string, string>().to(async (request) => request)('x'), 'x')
 })
+
+void t.test('what throws, in a layer or at the end, is a rejected promise', async (t) => {
+  const seen: string[] = []
+  const noting =
+    (name: string) =>
+    (next: Handler<string, string>): Handler<string, string> =>
+    (request) =>
+      next(request).catch((cause: unknown) => {
+        seen.push(name)
+        throw cause
+      })
+  const throwing = (): Handler<string, string> => () => {
+    throw new TypeError('x is not a function')
+  }
+  const layered = stack<string, string>().through(noting('over a layer')).through(throwing)
+  await t.rejects(layered.to(async (request) => request)('x'), TypeError)
+  const bare = stack<string, string>().through(noting('over the handler'))
+  await t.rejects(
+    bare.to(() => {
+      throw new TypeError('x is not a function')
+    })('x'),
+    TypeError,
+  )
+  t.strictSame(seen, ['over a layer', 'over the handler'])
+})
