@@ -19,7 +19,8 @@ export interface Known {
   readonly confirmedAt: number
 }
 
-export interface KnownCollection {
+/** To be read to its end, or disposed of. */
+export interface KnownCollection extends Disposable {
   readonly encoding: Encoding
   /** Of its objects. */
   readonly gvk: GVK
@@ -79,8 +80,8 @@ export function knowledgeIn(
   nodeName: string,
   mayShare: (gvr: GVR) => boolean,
 ): Knowledge {
-  const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map(
-    (encoding) => store.list(keyOf(podsOf(nodeName), encoding))?.confirmedAt,
+  const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map((encoding) =>
+    store.confirmedAt(keyOf(podsOf(nodeName), encoding)),
   )
   const onlyJson = (inJson ?? 0) > (inProtobuf === undefined ? 0 : inProtobuf + changedOverMs)
   const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']
@@ -120,7 +121,13 @@ function itself({ place, encoding, store }: Search): KnownCollection | undefined
   const found = wholeOrNothing(place.gvr, store.list(keyOf(place, encoding)))
   if (!found) return undefined
   const { gvk, confirmedAt, batches } = found
-  return { encoding, gvk: objectKind(gvk), confirmedAt, objects: flat(batches) }
+  return {
+    encoding,
+    gvk: objectKind(gvk),
+    confirmedAt,
+    objects: flat(batches),
+    [Symbol.dispose]: () => found[Symbol.dispose](),
+  }
 }
 
 /** What was never listed itself is answered from what surely holds all of it. */
@@ -130,16 +137,23 @@ function wider({ place, encoding, store, shares }: Search): KnownCollection | un
   const selection = selectionOf(gvr, asked, objectForm(encoding))
   if (!selection) return undefined
   const audiences = shares ? [audience, { ...audience, identity: shared }] : [audience]
-  const [newest] = audiences
+  const [newest, ...others] = audiences
     .flatMap((each) => store.collections(each, gvr, namespace))
     .filter(({ key }) => covers(key, asked))
     .flatMap(({ key }) => wholeOrNothing(gvr, store.list(key)) ?? [])
     .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
   if (!newest) return undefined
+  for (const other of others) other[Symbol.dispose]()
   const gvk = objectKind(newest.gvk)
   const selected = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
   const { confirmedAt, batches } = newest
-  return { encoding, gvk, confirmedAt, objects: flat(batches, selected) }
+  return {
+    encoding,
+    gvk,
+    confirmedAt,
+    objects: flat(batches, selected),
+    [Symbol.dispose]: () => newest[Symbol.dispose](),
+  }
 }
 
 const keyOf = (

@@ -71,7 +71,7 @@ export function look(reference: ObjectReference, knowledge: Knowledge): NeededOb
 function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject {
   const { gvr, namespace, name, by } = reference
   if (name === '') {
-    const all = knowledge.collection({ gvr })
+    using all = knowledge.collection({ gvr })
     if (!all) return { ...reference, found: undefined }
     return { ...reference, found: 'absent', confirmedAt: all.confirmedAt }
   }
@@ -79,7 +79,7 @@ function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject 
     const found = knowledge.object(gvr, namespace, name)
     return (found === undefined && olderClaim(reference, knowledge)) || withFound(reference, found)
   }
-  const list = knowledge.collection(placeOf(reference))
+  using list = knowledge.collection(placeOf(reference))
   if (!list) return { ...reference, found: undefined }
   const { encoding, gvk, confirmedAt } = list
   const object = [...list.objects].find((each) => each.name === name)

@@ -109,7 +109,7 @@ export async function bootVerdict(facts: Facts): Promise<BootVerdict> {
   const problems = problemsOfNode(facts)
   const pods: PodVerdict[] = []
   try {
-    const listed = facts.knowledge.collection(podsOf(facts.nodeName))
+    using listed = facts.knowledge.collection(podsOf(facts.nodeName))
     if (listed) {
       for (const pod of listed.objects) {
         const verdict = judgedSafely(pod, listed, facts)
@@ -165,10 +165,15 @@ const lists = (nodeName: string): readonly { places: readonly Place[]; without: 
   },
 ]
 
+function isKnown(place: Place, knowledge: Knowledge): boolean {
+  using known = knowledge.collection(place)
+  return known !== undefined
+}
+
 function problemsOfNode({ knowledge, nodeName }: Facts): Problem[] {
   const problems: Problem[] = []
   for (const { places, without } of lists(nodeName)) {
-    if (places.some((place) => knowledge.collection(place))) continue
+    if (places.some((place) => isKnown(place, knowledge))) continue
     const [{ gvr }] = places as [Place]
     problems.push(problem('missing', listOf(gvr), `never listed, or unfit: ${without}`))
   }

@@ -71,7 +71,8 @@ export interface StoredObject extends ObjectOfKind {
   readonly confirmedAt: number
 }
 
-export interface StoredList {
+/** To be read to its end, or disposed of: until then what it holds is kept on the disk for it. */
+export interface StoredList extends Disposable {
   /** Kind of the list (`PodList`) as it was given. */
   readonly gvk: GVK
   /** The newest of the list's own version and those of later events and bookmarks. */
@@ -146,6 +147,8 @@ export interface ObjectStore extends AsyncDisposable {
   get(key: ObjectKey): StoredObject | 'absent' | undefined
   /** `undefined`: never listed, which is not the same as listed and empty. */
   list(key: CollectionKey): StoredList | undefined
+  /** When the cloud last confirmed what `list` would answer, as `StoredList` has it; `undefined`: as `list`. Keeps nothing for a reader. */
+  confirmedAt(key: CollectionKey): number | undefined
   /**
    * The events of a stored collection after version `since`. 'expired': not all of them are known (any more). `undefined`: as `list`. How
    * many are kept is the store's to say; they outlast it.

@@ -19,7 +19,7 @@ export function wholeOrNothing(
 ): StoredList | undefined {
   if (!stored || group !== '' || !fatal.has(resource)) return stored
   if (stored.isWhole()) return { ...stored, batches: unbroken(stored) }
-  stored.batches[Symbol.iterator]().return?.()
+  stored[Symbol.dispose]()
   return undefined
 }
 

@@ -3,7 +3,7 @@ import { knowledgeIn, podsOf } from '../../src/boot/knowledge.ts'
 import type { Encoding } from '../../src/kube/media-type.ts'
 import { objectForm } from '../../src/request/form.ts'
 import { node, shared, type Identity } from '../../src/request/identity.ts'
-import type { CollectionKey } from '../../src/store/store.ts'
+import type { CollectionKey, StoredList } from '../../src/store/store.ts'
 import type { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { open } from '../store/sqlite/opened.ts'
 import { inForm } from './rich-pod.ts'
@@ -86,4 +86,41 @@ void t.test('what all callers share counts for a node that may read it', async (
   t.equal(knowledgeIn(store, nodeName, never).collection(place), undefined)
   const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'
   t.strictSame(namesIn(knowledgeIn(store, nodeName, mayShare).collection(place)), ['web'])
+})
+
+/** The store, and how many of its lists are neither read nor disposed of. */
+function counting(store: SqliteStore) {
+  let open = 0
+  const list = (at: CollectionKey): StoredList | undefined => {
+    const found = store.list(at)
+    if (!found) return undefined
+    open += 1
+    return { ...found, [Symbol.dispose]: () => void (open -= 1) }
+  }
+  const counted = new Proxy(store, {
+    get: (of, name) => {
+      if (name === 'list') return list
+      const value: unknown = Reflect.get(of, name, of)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
+  })
+  return { counted, open: () => open }
+}
+
+void t.test('what is only looked at keeps nothing for a reader', async (t) => {
+  await using store = await open(t.testdir())
+  await list(store, key('protobuf'), 'Pod', 'a')
+  await list(store, key('protobuf', { fieldSelector: '' }), 'Pod', 'a')
+  const { counted, open: kept } = counting(store)
+  const known = knowledgeIn(counted, nodeName, never)
+  t.equal(kept(), 0, 'how the kubelet asks')
+  {
+    using _one = known.collection(podsOf(nodeName))
+    t.equal(kept(), 1)
+  }
+  {
+    using _wider = known.collection({ gvr: podsOf(nodeName).gvr, namespace: 'plant' })
+    t.equal(kept(), 1)
+  }
+  t.equal(kept(), 0)
 })

@@ -70,7 +70,8 @@ export class KnownThings implements Knowledge {
       if (objects instanceof Error) throw objects
       yield* objects
     }
-    return { encoding: this.#encoding, ...found, objects: read() }
+    const whole = { encoding: this.#encoding, ...found, objects: read() }
+    return { ...whole, [Symbol.dispose]: () => undefined }
   }
 
   object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined {

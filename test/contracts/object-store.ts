@@ -126,6 +126,22 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), [])
   })
 
+  promise('a list that is disposed of is given up', async (t, store) => {
+    await replace(store, collection(), head(7), [object('a', 1)])
+    const list = store.list(collection())
+    list?.[Symbol.dispose]()
+    t.strictSame([...(list?.batches ?? [])], [])
+    t.strictSame(listed(store, collection()), ['a at 1'])
+  })
+
+  promise('when a collection was confirmed is told without its list', async (t, store) => {
+    t.equal(store.confirmedAt(collection()), undefined)
+    await replace(store, collection(), head(7), [object('a', 1)])
+    using list = store.list(collection())
+    t.ok(list?.confirmedAt)
+    t.equal(store.confirmedAt(collection()), list?.confirmedAt)
+  })
+
   promise(
     'a list is given back by namespace and name, with what it said of itself',
     async (t, store) => {

@@ -28,6 +28,7 @@ const stored = (): StoredList => ({
   confirmedAt: 0,
   batches: [[object]],
   isWhole: () => true,
+  [Symbol.dispose]: () => undefined,
 })
 
 const changed: ObjectEvent = {

@@ -116,6 +116,11 @@ export class SqliteStore implements ObjectStore {
     return this.#connection.read((reads) => this.#view.list(reads, key))
   }
 
+  confirmedAt(key: CollectionKey): number | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.confirmedAt(reads, key))
+  }
+
   changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
     this.#sweep.used(key.audience.identity)
     return this.#connection.read((reads) => this.#history.changes(reads, key, since))

@@ -74,18 +74,28 @@ export class View {
     const { gvk, version, extra, confirmedAt } = found.head
     const holes = found.head.holes || collections.holes(address)
     let isWhole = !holes && !damage.isAmong(found.members)
+    const batches = new Runs(found.members, snapshots.read(), (run) => {
+      const objects = bodies.run(address.scope, run)
+      isWhole &&= objects.length === run.length
+      return objects
+    })
     return {
       gvk,
       resourceVersion: version,
       extra,
-      confirmedAt: state?.confirmedAt ? latest(confirmedAt, state.confirmedAt) : confirmedAt,
-      batches: new Runs(found.members, snapshots.read(), (run) => {
-        const objects = bodies.run(address.scope, run)
-        isWhole &&= objects.length === run.length
-        return objects
-      }),
+      confirmedAt: latestOf(confirmedAt, state),
+      batches,
       isWhole: () => isWhole,
+      [Symbol.dispose]: () => void batches.return(),
     }
+  }
+
+  confirmedAt(reads: Reads, key: CollectionKey): number | undefined {
+    const address = addressOf(key)
+    const state = this.#parts.collections.known(address)
+    if (state?.unfit) return undefined
+    const head = reads.head(address)
+    return head?.whole ? latestOf(head.confirmedAt, state) : undefined
   }
 
   version(reads: Reads, key: CollectionKey): string | undefined {
@@ -147,3 +157,7 @@ function wholeVersion(reads: Reads, address: CollectionAddress): string | undefi
   const head = reads.head(address)
   return head?.whole ? head.version : undefined
 }
+
+/** What is written down of a confirmation is some minutes old. */
+const latestOf = (written: number, state: { readonly confirmedAt: number } | undefined): number =>
+  state?.confirmedAt ? latest(written, state.confirmedAt) : written
