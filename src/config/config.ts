@@ -158,12 +158,28 @@ function unreadable(
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>
     attempt(() => readCredentials(files, readFile), name)
-  attemptCredentials(credentials, nameOf(credentials, values))
+  attempt(
+    () => {
+      const own = readCredentials(credentials, readFile)
+      if (own.certificate === undefined && own.token === undefined)
+        mistakes.push(...withoutCredentials(values))
+    },
+    nameOf(credentials, values),
+  )
   if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
   if (certificate !== undefined && key !== undefined)
     attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
   return mistakes
 }
+
+/** A hub without credentials is one by mistake, unless that is what was chosen; to a test's API server of plain HTTP none can be shown. */
+function withoutCredentials(values: Values): readonly string[] {
+  const isSecure = values['server-addr'].some(({ protocol }) => protocol === 'https:')
+  return isSecure && values['bootstrap-mode'] !== 'anonymous' ? [needsCredentials] : []
+}
+
+const needsCredentials =
+  'the hub has no credentials, and API servers would refuse it: give --bootstrap-mode=kubeletcertificate, --kubeconfig, or --upstream-client-cert and --upstream-client-key (a bootstrap token is not used yet); a hub for callers with tokens alone is --bootstrap-mode=anonymous'
 
 const nameOf = (credentials: CredentialFiles, values: Values): string =>
   credentials.kind === 'kubeconfig'

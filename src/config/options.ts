@@ -95,13 +95,13 @@ export const options = {
     file: true,
   }),
   'bootstrap-mode': option({
-    type: is.oneOf(['token', 'kubeletcertificate']),
+    type: is.oneOf(['token', 'kubeletcertificate', 'anonymous']),
     group: 'Credentials',
     live: true,
-    help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given.",
+    help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given. anonymous: a hub without credentials of its own, which is refused otherwise.",
     default: 'token',
     remark: laterUnless(
-      (mode) => mode === 'kubeletcertificate',
+      (mode) => mode !== 'token',
       'give credentials with --kubeconfig or --upstream-client-cert',
     ),
   }),

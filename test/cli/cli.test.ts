@@ -82,7 +82,8 @@ void t.test('what is wrong with filters of --filter-module is said with all else
     t.match({ code, out }, { code: 2, out: '' }, command)
     t.match(err, /--serve-port: "x".*\n(.*\n)*.*--filter-module: .*masterservice is the name of/)
   }
-  const flags = '--server-addr=https://a --proxy-port=0 --serve-port=0 --proxy-secure-port=0'
+  const flags =
+    '--server-addr=https://a --bootstrap-mode=anonymous --proxy-port=0 --serve-port=0 --proxy-secure-port=0'
   const fine = await nodehub(`check-config ${flags} --filter-module=${good}`)
   t.equal(fine.code, 0, fine.err)
   t.notMatch(fine.err, /filter-module/)
@@ -102,13 +103,15 @@ void t.test('version tells of nodehub, Node and SQLite', async (t) => {
 })
 
 void t.test('what check-config prints is a file that means the same', async (t) => {
-  const line = 'check-config --server-addr=https://a:1,b:2 --lb-mode rr --join-token=abcdef.012345'
+  const line =
+    'check-config --server-addr=https://a:1,b:2 --bootstrap-mode=anonymous --lb-mode rr --join-token=abcdef.012345'
   const { code, out, err } = await nodehub(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
   t.equal(code, 0)
   t.match(err, /^note: --join-token has no effect yet/m)
   t.notMatch(out + err, /abcdef/)
   t.strictSame(parse(out), {
     'server-addr': 'https://a:1,b:2',
+    'bootstrap-mode': 'anonymous',
     'lb-mode': 'rr',
     'serve-port': '7',
   })
@@ -125,7 +128,7 @@ void t.test('what check-config prints is a file that means the same', async (t) 
 })
 
 void t.test('the lines that check-config comments out say what is in force', async (t) => {
-  const flags = ['--server-addr=https://a', '--node-name=n']
+  const flags = ['--server-addr=https://a', '--bootstrap-mode=anonymous', '--node-name=n']
   const { out } = await nodehub(`check-config ${flags.join(' ')}`)
   const shown = out.replaceAll(/^# ([\w-]+: ".*")$/gm, '$1')
   t.match(shown, /^plain-proxy: "true"$/m)
@@ -436,7 +439,7 @@ void t.test('check-config says of a port that is taken that it is', async (t) =>
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const { code, err } = await nodehub(
-    `check-config --server-addr=https://a --proxy-port=${port} --serve-port=0 --proxy-secure-port=0`,
+    `check-config --server-addr=https://a --bootstrap-mode=anonymous --proxy-port=${port} --serve-port=0 --proxy-secure-port=0`,
   )
   t.equal(code, 0, 'as it is where the hub runs')
   t.match(err, `note: 127.0.0.1:${port} is taken: "${process.execPath}" (process ${process.pid}, `)

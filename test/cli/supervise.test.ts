@@ -12,7 +12,7 @@ import { CannotListen } from '../../src/server/listening.ts'
 function configured(argv: readonly string[] = []): HubConfig {
   const result = readConfig({
     argv: ['--server-addr=https://a', ...argv],
-    env: {},
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
     hostname: 'n',
     readFile: () => '',
   })

@@ -23,7 +23,10 @@ function following(t: Teardown, content: string, ...flags: readonly string[]) {
 }
 
 function follow(t: Teardown, file: string, flags: readonly string[] = []) {
-  const sources = { ...processSources([`--config=${file}`, ...flags]), env: {} }
+  const sources = {
+    ...processSources([`--config=${file}`, ...flags]),
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
+  }
   const first = readConfig(sources)
   if ('mistakes' in first) throw new Error(first.mistakes.join())
   const news: ConfigNews<UsableConfig>[] = []

@@ -8,7 +8,8 @@ const noFiles = (path: string): string => {
 }
 
 function read(argv: readonly string[], others: Partial<ConfigSources> = {}): ConfigResult {
-  return readConfig({ argv, env: {}, readFile: noFiles, hostname: 'Edge-1', ...others })
+  const env = { NODEHUB_BOOTSTRAP_MODE: 'anonymous', ...others.env }
+  return readConfig({ argv, readFile: noFiles, hostname: 'Edge-1', ...others, env })
 }
 
 function right(argv: readonly string[], others: Partial<ConfigSources> = {}) {
@@ -84,6 +85,26 @@ void t.test('what is elsewhere is an API server, on this host as well', async (t
     const result = read(argv, { addresses: ['127.0.0.1', '192.0.2.7'] })
     t.notOk('mistakes' in result, argv.join(' '))
   }
+})
+
+void t.test('a hub without credentials has to be asked for', async (t) => {
+  const env = { NODEHUB_BOOTSTRAP_MODE: undefined }
+  const mistakes = (...argv: string[]): readonly string[] => {
+    const result = read(argv, { env })
+    return 'mistakes' in result ? result.mistakes : []
+  }
+  const server = '--server-addr=https://a'
+  const wanted = [
+    /^the hub has no credentials, .*--bootstrap-mode=kubeletcertificate.*--kubeconfig/,
+  ]
+  t.match(mistakes(server), wanted)
+  t.match(
+    mistakes(server, '--bootstrap-mode=token', '--join-token=abcdef.0123456789abcdef'),
+    wanted,
+  )
+  t.strictSame(mistakes(server, '--bootstrap-mode=anonymous'), [])
+  // A server of plain HTTP is one for tests, and takes none.
+  t.strictSame(mistakes('--server-addr=http://a'), [])
 })
 
 void t.test('a flag comes before the environment, the environment before the file', async (t) => {

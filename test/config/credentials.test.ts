@@ -61,7 +61,7 @@ void t.test('credentials that cannot be used are mistakes of the configuration',
   const mistakes = (...argv: string[]) => {
     const result = readConfig({
       argv: ['--server-addr=https://a', ...argv],
-      env: {},
+      env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
       hostname: 'n',
       readFile,
     })

@@ -7,7 +7,7 @@ const at = (port: number, address = '127.0.0.1') => ({ address, port })
 const read = (passed: readonly PassedSocket[], ...flags: readonly string[]): ConfigResult =>
   readConfig({
     argv: ['--server-addr=https://a', ...flags],
-    env: {},
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
     hostname: 'n',
     readFile: () => '',
     passed,

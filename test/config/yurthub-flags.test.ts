@@ -21,7 +21,7 @@ const flags = JSON.parse(readFileSync('test/fixtures/yurthub/flags.json', 'utf8'
 const read = (argv: readonly string[]) =>
   readConfig({
     argv,
-    env: {},
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
     hostname: 'edge-1',
     readFile: readNodeFile,
   })

@@ -55,21 +55,27 @@ const containerIn = (manifest: string): Container => {
   return spec.containers[0]
 }
 
-void t.test('the flags of yurthub’s static pod start the hub, and so do its own', async (t) => {
-  const [yurthub = '', hub = ''] = blocks('yaml')
-  const { command: [program, ...given] = [] } = containerIn(yurthub)
-  t.equal(program, 'yurthub')
-  t.doesNotThrow(() => notesOn(given.map((flag) => flag.replace('$(NODE_NAME)', 'edge-1'))))
-  const line = blocks('').find((text) => text.startsWith('nodehub manifests')) ?? ''
-  const printed: string[] = []
-  const terminal = {
-    out: (text: string) => printed.push(text),
-    err: (text: string) => t.fail(text),
-  }
-  t.equal(await manifests.run(line.trim().split(' ').slice(2), terminal), 0)
-  t.match(parse(printed.join('')), parse(hub))
-  t.strictSame(containerIn(hub).args, containerIn(printed.join('')).args)
-})
+void t.test(
+  'the flags of yurthub’s static pod start the hub with the kubelet’s certificate, and so do its own',
+  async (t) => {
+    const [yurthub = '', hub = ''] = blocks('yaml')
+    const { command: [program, ...given] = [] } = containerIn(yurthub)
+    t.equal(program, 'yurthub')
+    const flags = given.map((flag) => flag.replace('$(NODE_NAME)', 'edge-1'))
+    // yurthub gets its certificate with a bootstrap file; the hub has to be given one.
+    t.throws(() => notesOn(flags), /the hub has no credentials/)
+    t.doesNotThrow(() => notesOn([...flags, '--bootstrap-mode=kubeletcertificate']))
+    const line = blocks('').find((text) => text.startsWith('nodehub manifests')) ?? ''
+    const printed: string[] = []
+    const terminal = {
+      out: (text: string) => printed.push(text),
+      err: (text: string) => t.fail(text),
+    }
+    t.equal(await manifests.run(line.trim().split(' ').slice(2), terminal), 0)
+    t.match(parse(printed.join('')), parse(hub))
+    t.strictSame(containerIn(hub).args, containerIn(printed.join('')).args)
+  },
+)
 
 void t.test('what check-config says of yurthub’s flags is what the page shows', async (t) => {
   const [line = '', ...said] =

@@ -67,7 +67,12 @@ void t.test('check-config takes them, as module and as declaration', async (t) =
     join(folder, file),
   )
   const ports = ['--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0']
-  const flags = ['--server-addr=https://a', ...ports, `--filter-module=${modules.join(',')}`]
+  const flags = [
+    '--server-addr=https://a',
+    '--bootstrap-mode=anonymous',
+    ...ports,
+    `--filter-module=${modules.join(',')}`,
+  ]
   const { code, said } = await run('.', 'src/main.ts', 'check-config', ...flags)
   t.equal(code, 0, said)
 })

@@ -32,7 +32,10 @@ export const hubFlags = (
 
 /** What the flags make, on free ports. */
 export function testConfig(flags: readonly string[], changes: Partial<HubConfig> = {}): HubConfig {
-  const result = readConfig({ ...processSources(flags), env: {} })
+  const result = readConfig({
+    ...processSources(flags),
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
+  })
   if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
   const { proxy, ops } = result.config
   return {
