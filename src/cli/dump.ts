@@ -1,6 +1,6 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { writeDurablySync } from '../base/durable-file.ts'
 
 /**
  * On SIGQUIT the process writes what it is doing (stacks, memory, what it holds open) to `nodehub.<pid>.report.json` in `folder`, and goes
@@ -14,7 +14,7 @@ export function dumpOnSignal(folder: string, log: Logger): void {
     const file = join(folder, `nodehub.${process.pid}.report.json`)
     try {
       // Not writeReport, which tells standard error of it in its own words, between lines of JSON.
-      writeFileSync(file, JSON.stringify(process.report.getReport(), undefined, 2), { mode: 0o600 })
+      writeDurablySync(file, JSON.stringify(process.report.getReport(), undefined, 2))
       log.info({ file }, 'wrote what the process is doing')
     } catch (err) {
       log.error({ err, file }, 'what the process is doing cannot be written')

@@ -1,9 +1,24 @@
 import t from 'tap'
-import { readFileSync, statSync } from 'node:fs'
+import { lstatSync, mkdtempSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+
+void t.test('it writes that to a file of its own, and through no link', async (t) => {
+  const victim = join(t.testdir({ victim: 'precious' }), 'victim')
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-dump-'))
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, { upstreams: [cloud] }, rootDir)
+  const file = join(rootDir, 'state', `nodehub.${hub.pid}.report.json`)
+  symlinkSync(victim, file)
+  signal(hub.pid, 'SIGQUIT')
+  await hub.says(/what the process is doing/)
+  t.equal(readFileSync(victim, 'utf8'), 'precious')
+  t.ok(lstatSync(file).isFile())
+})
 
 void t.test('on SIGQUIT the hub writes what it is doing, and opens no debugger', async (t) => {
   const cloud = await startCloud(t)
