@@ -254,8 +254,7 @@ async function joined(
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })
-  const changed = plan.changes.map(({ path }) => path)
-  return restarted(values, terminal, files, changed)
+  return restarted(values, terminal, files)
 }
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
@@ -420,12 +419,7 @@ async function labelled(
 /** As long as an image that has to be pulled over a thin link may take. */
 const patienceMs = 300_000
 
-async function restarted(
-  values: Values,
-  terminal: Terminal,
-  files: NodeFiles,
-  changed: readonly string[],
-): Promise<ExitCode> {
+async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {
   if (!values.restart) {
     terminal.out(
       values.systemd
@@ -434,7 +428,7 @@ async function restarted(
     )
     return 0
   }
-  const notStarted = values.systemd ? await startHub(changed) : undefined
+  const notStarted = values.systemd ? await startHub() : undefined
   if (notStarted !== undefined) {
     terminal.err(
       `nodehub join: the hub was not started, nor the kubelet restarted: ${notStarted}\n`,

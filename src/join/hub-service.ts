@@ -1,28 +1,20 @@
 import { systemctl } from './kubelet-service.ts'
 import { unitNames } from './systemd-units.ts'
 
-const service = 'nodehub.service'
-
-/** The same as `startHub` for a shell, where all of the units are new. */
+/** The same as `startHub` for a shell. */
 export const startingHub = `systemctl daemon-reload && systemctl restart ${unitNames.join(' ')}`
 
 /** The same as `stopHub` for a shell. */
 export const stoppingHub = `systemctl stop ${unitNames.join(' ')}`
 
 /**
- * Has systemd read its units anew and start the hub by them; one that runs is restarted. The sockets
- * are opened anew only where `changed` has their units: meanwhile another program could take the
- * ports. Resolves to why that failed; `undefined` when it did not.
+ * Has systemd read its units anew and start the hub by them; one that runs is restarted. Its sockets
+ * are opened anew as well: what a join before this one has written may never have been put into
+ * effect, and a hub does not start on sockets at ports that are not its own. Resolves to why that
+ * failed; `undefined` when it did not.
  */
-export async function startHub(changed: readonly string[]): Promise<string | undefined> {
-  const isChanged = unitNames.some(
-    (name) => name !== service && changed.some((path) => path.endsWith(`/${name}`)),
-  )
-  return (
-    (await systemctl('daemon-reload')) ??
-    systemctl('restart', ...(isChanged ? unitNames : [service]))
-  )
-}
+export const startHub = async (): Promise<string | undefined> =>
+  (await systemctl('daemon-reload')) ?? systemctl('restart', ...unitNames)
 
 /** Stops the hub and closes its sockets. Resolves to why that failed; `undefined` when it did not. */
 export const stopHub = (): Promise<string | undefined> => systemctl('stop', ...unitNames)
