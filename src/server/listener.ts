@@ -54,7 +54,7 @@ export interface ServingCredentials {
 export interface SecureListener extends ProxyListener {
   /**
    * Shows these to connections made from now on. Present connections go on; but if `clientCa` has changed, each ends after the requests
-   * under way on it, so that no client is believed any longer for a certificate of the authorities before.
+   * under way on it, and at once if none has come, so that no client is believed any longer for a certificate of the authorities before.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
@@ -89,7 +89,11 @@ export async function listenSecurely(
     ...(await listener(server, service.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
       server.setSecureContext(contextOf(credentials))
-      if (credentials.clientCa !== clientCa) for (const each of [http1, http2]) each.retire()
+      if (credentials.clientCa !== clientCa) {
+        for (const each of [http1, http2]) each.retire()
+        // A handshake goes on with the authorities of when its connection was accepted.
+        service.connections.closeUnused()
+      }
       clientCa = credentials.clientCa
     },
   }
