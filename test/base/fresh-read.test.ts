@@ -1,4 +1,5 @@
 import t from 'tap'
+import { turn } from '../../src/base/clock.ts'
 import { FreshRead } from '../../src/base/fresh-read.ts'
 
 /** Reads that end when they are told to; `begun` counts them. */
@@ -26,7 +27,7 @@ void t.test(
     t.equal(source.begun, 1)
     source.end()
     t.equal(await first, 1)
-    await Promise.resolve()
+    while (source.begun < 2) await turn()
     source.end()
     t.strictSame(await Promise.all([second, third]), [2, 2])
   },
@@ -55,4 +56,20 @@ void t.test('a read that fails takes those with it who shared it, and nobody els
   const second = shared.get()
   await t.rejects(first, { message: 'unreadable' })
   t.equal(await second, 'read')
+})
+
+void t.test('who asks because of what a read has found shares the next one', async (t) => {
+  const source = reads()
+  const shared = new FreshRead(source.read)
+  const first = shared.get()
+  const [other, asksOn] = [shared.get(), first.then(() => shared.get())]
+  source.end()
+  while (source.begun < 2) await turn()
+  source.end()
+  t.equal(await other, 2)
+  // Were it to wait for a third one, that would have begun by now.
+  for (let i = 0; i < 3; i++) await turn()
+  t.equal(source.begun, 2)
+  source.end()
+  t.equal(await asksOn, 2)
 })
