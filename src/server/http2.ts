@@ -10,7 +10,7 @@ import { LightAbort } from '../base/abort.ts'
 import { elapsed, every, unlessClosed } from '../base/clock.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
-import { badRequest, type Status } from '../kube/status.ts'
+import { badRequest } from '../kube/status.ts'
 import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
 import type { Activity } from './connection-limit.ts'
 import type { Closing } from './http1.ts'
@@ -146,7 +146,8 @@ export class Http2Connections implements Closing {
     const host = fields[':authority'] ?? fields.host
     // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no path.
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
-      return refuseStream(stream, badRequest('the request could not be understood'))
+      if (refuseStream(stream, malformed, serving)) retire()
+      return
     }
     const gone = new LightAbort()
     stream.once('close', () => gone.abort(clientGone))
@@ -227,9 +228,13 @@ function grouped(raw: readonly string[]): Record<string, string[]> {
   return fields
 }
 
-function refuseStream(stream: ServerHttp2Stream, status: Status): void {
-  stream.respond({ ':status': status.code ?? 400, 'content-type': 'application/json' })
-  stream.end(`${JSON.stringify(status)}\n`)
+const malformed = `${JSON.stringify(badRequest('the request could not be understood'))}\n`
+
+/** Answers a malformed request. Whether that was one refusal too many in a row on its connection. */
+function refuseStream(stream: ServerHttp2Stream, body: string, serving: Activity): boolean {
+  stream.respond({ ':status': 400, 'content-type': 'application/json' })
+  stream.end(body)
+  return serving.answered(400)
 }
 
 /** Drops what the client still sends after its whole answer, and closes the stream if it does not stop. */

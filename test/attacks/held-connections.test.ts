@@ -136,3 +136,19 @@ void t.test(
     t.equal(await client.rest(), '')
   },
 )
+
+void t.test('malformed requests over HTTP/2 are refusals, too', async (t) => {
+  const { listener, ca } = await startFlooded(t, answered, { limitBytes: 64 * mebi })
+  const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
+  t.teardown(() => session.destroy())
+  session.on('error', () => undefined)
+  let refused = 0
+  while (!session.closed && refused < 2 * limits.refusals) {
+    const stream = session.request({ ':path': '/', ':authority': 'one', host: 'another' })
+    stream.on('error', () => undefined)
+    await new Promise((resolve) => stream.resume().once('close', resolve))
+    refused++
+    await new Promise(setImmediate)
+  }
+  t.ok(session.closed, `the connection goes on after ${refused}`)
+})
