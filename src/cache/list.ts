@@ -8,6 +8,7 @@ import type { ResourceRequest } from '../request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
+import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder.ts'
 
 interface RecordedListParts {
@@ -20,6 +21,7 @@ interface RecordedListParts {
   readonly info: ResourceRequest
   readonly asked: Asked
   readonly store: ObjectStore
+  readonly observed: ObservedVersions
   readonly pages: Pages
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
@@ -132,7 +134,15 @@ export class RecordedList implements ListStream {
     } else {
       await this.#drop()
     }
+    this.#note(meta.resourceVersion)
     return this.#cut
+  }
+
+  #note(version: string): void {
+    const { observed, exchange, info } = this.#parts
+    const of = { identity: exchange.identity, gvr: info.gvr }
+    if (this.#asked.mostRecent) observed.noteConsistent(of, version, this.#asked.observed)
+    else observed.note(of, version)
   }
 
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {

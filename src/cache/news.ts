@@ -5,6 +5,8 @@ import type { ResourceRequest } from '../request/request-info.ts'
 export interface Asked {
   /** The version of what was kept when the request went up. */
   readonly kept: ResourceVersion | undefined
+  /** The newest version at which the caller had been shown anything of the resource by then. */
+  readonly observed?: ResourceVersion | undefined
   /** The server was asked for nothing less than the most recent: no version was named. */
   readonly mostRecent: boolean
 }
@@ -12,8 +14,9 @@ export interface Asked {
 export const askedFor = (
   { query }: ResourceRequest,
   kept: string | undefined,
+  observed: ResourceVersion | undefined,
   mostRecent = (query.get('resourceVersion') ?? '') === '',
-): Asked => ({ kept: resourceVersion(kept), mostRecent })
+): Asked => ({ kept: resourceVersion(kept), observed, mostRecent })
 
 /**
  * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now. An older one may come from a lagging

@@ -8,7 +8,7 @@ import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { isNewer } from '../kube/resource-version.ts'
+import { isNewer, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
@@ -18,6 +18,7 @@ import { saysAbsent } from './absence.ts'
 import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
+import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
 import { shapeOf, tellsShape } from './shape.ts'
 import { TokenShelf } from './token-shelf.ts'
@@ -37,6 +38,8 @@ export interface RecorderHooks {
 /** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
 export type Wanted = Recordable & {
   readonly kept?: ReadonlyMap<FormKey, string | undefined>
+  /** The newest version at which the caller had been shown anything of a resource of which it wants a collection. */
+  readonly observed?: ResourceVersion | undefined
   /** The server was asked for the most recent, though the client did not insist on it. */
   readonly mostRecent?: true
 }
@@ -75,11 +78,13 @@ export class Recorder {
   readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
   readonly #pages = new Pages()
+  readonly #observed: ObservedVersions
   readonly #tokens: TokenShelf
 
   constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
     this.#store = store
     this.#tokens = new TokenShelf(store)
+    this.#observed = new ObservedVersions(store)
     this.#rules = rules
     this.#hooks = hooks
   }
@@ -92,7 +97,12 @@ export class Recorder {
     const kept = exchange.forms.map(
       (form) => [form.key, this.#store.version(collectionKey(exchange, info, form))] as const,
     )
-    return { ...what, kept: new Map(kept) }
+    return { ...what, kept: new Map(kept), observed: this.observed(exchange) }
+  }
+
+  /** The newest version at which the caller was shown anything of the resource that it asks for, through here. */
+  observed({ identity, info }: Exchange): ResourceVersion | undefined {
+    return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
   }
 
   /** Throws a `BrokenAnswer`. */
@@ -144,6 +154,8 @@ export class Recorder {
       await this.#store.forget(key).catch((cause: unknown) => this.#hooks.onStoreFailure(cause))
     }
     await this.#keep('object', this.#store.put(key, read.gvk, read.object))
+    const { identity } = exchange
+    this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
     return { ...asItCame, kind: 'object', form, ...read }
   }
 
@@ -236,7 +248,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, kept, mostRecent }: WantedCollection,
+    { info, kept, observed, mostRecent }: WantedCollection,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -257,8 +269,9 @@ export class Recorder {
             arriving,
             key: collectionKey(exchange, info, form),
             info,
-            asked: askedFor(info, kept?.get(form.key), mostRecent),
+            asked: askedFor(info, kept?.get(form.key), observed, mostRecent),
             store: this.#store,
+            observed: this.#observed,
             pages: this.#pages,
             hooks: this.#hooks,
             exchange,
@@ -285,7 +298,7 @@ export class Recorder {
 
   #watch(
     exchange: Exchange,
-    { info, kept, mostRecent }: WantedCollection,
+    { info, kept, observed, mostRecent }: WantedCollection,
     reply: BytesReply,
     forms: readonly [Form, ...Form[]],
   ): Reply {
@@ -295,7 +308,8 @@ export class Recorder {
       arriving,
       forms,
       info,
-      asked: (form) => askedFor(info, kept?.get(form.key), mostRecent),
+      asked: (form) => askedFor(info, kept?.get(form.key), observed, mostRecent),
+      observed: this.#observed,
       key: (form) => collectionKey(exchange, info, form),
       store: this.#store,
       hooks: this.#hooks,

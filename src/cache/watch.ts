@@ -15,6 +15,7 @@ import { storedList, widerSource } from '../store/source.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
+import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder.ts'
 import { shapeOf, tellsShapeOfEvents } from './shape.ts'
 
@@ -24,6 +25,7 @@ interface RecordedWatchParts {
   readonly forms: readonly [Form, ...Form[]]
   readonly info: ResourceRequest
   readonly asked: (form: Form) => Asked
+  readonly observed: ObservedVersions
   readonly key: (form: Form) => CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
@@ -66,10 +68,10 @@ export class RecordedWatch {
       const opening = forms.some(({ shape }) => shape !== 'object') ? await this.#opening() : []
       await using keeper = await this.#keeper()
       const begun = this.#cut(opening)
-      if (begun.length > 0) yield await keeper.keep(begun)
+      if (begun.length > 0) yield this.#noted(await keeper.keep(begun))
       for await (const group of arriving.chunks) {
         const events = this.#cut(group)
-        if (events.length > 0) yield await keeper.keep(events)
+        if (events.length > 0) yield this.#noted(await keeper.keep(events))
       }
     } catch (error) {
       if (error instanceof BrokenStream) return
@@ -91,6 +93,20 @@ export class RecordedWatch {
     this.#isWanted = answered !== undefined
     this.#cutter = watchCutter(encoding, shape)
     return opening
+  }
+
+  /** The same events, which are about to be shown. */
+  #noted(events: readonly WatchEvent[]): readonly WatchEvent[] {
+    const { observed, asked, exchange, info } = this.#parts
+    const of = { identity: exchange.identity, gvr: info.gvr }
+    const end = events.find((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
+    if (end) {
+      const { mostRecent, observed: before } = asked(this.#form)
+      if (mostRecent) observed.noteConsistent(of, versionOf(end) ?? '', before)
+    }
+    // Those after initial events are in the order of their versions; before the end of these nothing is known whole.
+    observed.note(of, versionOf(events.at(-1)) ?? '')
+    return events
   }
 
   #cut(chunks: readonly Uint8Array[]): readonly WatchEvent[] {

@@ -3,8 +3,8 @@ import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
 import { isProven, provenIdentity } from '../exchange/proven.ts'
-import { StatusError } from '../kube/status.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
+import { StatusError } from '../kube/status.ts'
 import { objectKey } from '../store/keys.ts'
 import { toldOfName } from '../store/told-of-name.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
@@ -21,7 +21,14 @@ import {
 import type { Upgrade } from '../remote/upgrade.ts'
 import { changesNothing } from '../request/request-info.ts'
 import { firstVerdict } from './first-verdict.ts'
-import { mostRecent, mostRecentState, notOlderThan, toldOf, wantsTheCloud } from './freshness.ts'
+import {
+  atLeast,
+  mostRecent,
+  mostRecentState,
+  notOlderThan,
+  toldOf,
+  wantsTheCloud,
+} from './freshness.ts'
 
 export interface DispatchParts {
   readonly cloud: Cloud
@@ -39,7 +46,8 @@ export interface DispatchParts {
 /**
  * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from the cache in the same exchange, with
  * two exceptions: a write that may have been acted upon is answered 503, and a request that the cloud alone can answer (see
- * `wantsTheCloud`) is sent once more if an API server answers a probe made for it; the second outcome stands, a 503 included.
+ * `wantsTheCloud`), or for which the cache has only an older state than its caller was shown, is sent once more if an API server
+ * answers a probe made for it; the second outcome stands, a 503 included.
  *
  * Where API servers refuse the hub's own credentials, the cache answers what would go up with them, as offline. Reads are sent first: one that
  * is accepted ends the refusal. Other requests are not, once the refusal is known: what was sent of a body could not be answered here.
@@ -52,12 +60,12 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   })
   return async (exchange) => {
     if (cloud.online === undefined) {
-      const early = await firstVerdict(exchange, cloud, () => fromCache(exchange, parts))
+      const early = await firstVerdict(exchange, cloud, () => notBehind(exchange, parts))
       if (early) return early
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
     const passThrough = (): Promise<Reply> => askUnlessRefused(exchange, parts)
-    return shared ? shared.online(exchange, passThrough) : passThrough()
+    return shared ? shared.online(inOrder(exchange, parts) ?? exchange, passThrough) : passThrough()
   }
 }
 
@@ -85,6 +93,34 @@ const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
 const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> =>
   shared?.offline(exchange) ?? answerLocally(exchange, local)
 
+/** What is asked for, if the cache may answer it and it must not be older than what its caller was shown: no older than that. */
+function inOrder(exchange: Exchange, { recorder }: DispatchParts): Exchange | undefined {
+  const observed = wantsTheCloud(exchange) ? undefined : recorder.observed(inWhoseName(exchange))
+  return observed && atLeast(exchange, observed)
+}
+
+/** The cache's answer; `undefined` where that would take back what its caller was shown. */
+async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Reply | undefined> {
+  const least = inOrder(exchange, parts)
+  if (!least) return fromCache(exchange, parts)
+  if (isContradicted(exchange, parts)) return undefined
+  try {
+    return await fromCache(least, parts)
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 504) return undefined
+    throw error
+  }
+}
+
+/** Whether the caller was told that an object does not exist which the collection that it asks for holds, as it is stored. */
+function isContradicted(exchange: Exchange, { shared, local }: DispatchParts): boolean {
+  const { info } = exchange
+  if (!info.isResource || info.verb === 'get') return false
+  const source = sourceOf(exchange, info, local.store)
+  if (source && local.store.isContradicted(source.key)) return true
+  return shared?.isContradicted(exchange) ?? false
+}
+
 async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await askTwice(exchange, parts)
@@ -94,13 +130,14 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
     // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
     const sent = error instanceof BrokenAnswer || error.sent
     if (sent && !changesNothing(exchange)) throw error
-    if (wantsTheCloud(exchange) && (await parts.cloud.anyAnswers())) {
+    const kept = wantsTheCloud(exchange) ? undefined : await notBehind(exchange, parts)
+    if (!kept && (await parts.cloud.anyAnswers())) {
       // What was already read of a body cannot be sent again.
       if (isSpent(exchange)) throw error
       return askTwice(exchange, parts)
     }
     parts.onDiverted()
-    return fromCache(exchange, parts)
+    return kept ?? fromCache(exchange, parts)
   }
 }
 
@@ -133,11 +170,13 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
     const current = { ...asked, url: mostRecentState(exchange.url) }
     return record({ ...what, mostRecent: true }, await forward(current, { onOutcome }))
   }
-  const current = { ...asked, url: notOlderThan(exchange.url, told) }
-  const reply = await forward(current, { onOutcome })
-  if (reply.status !== 504) return record(what, reply)
-  // No API server has that version: all of them lag, or the cluster was restored from a backup. A consistent read tells which.
-  discard(reply)
+  if (!isContradicted(exchange, parts)) {
+    const current = { ...asked, url: notOlderThan(exchange.url, told) }
+    const reply = await forward(current, { onOutcome })
+    if (reply.status !== 504) return record(what, reply)
+    // No API server has that version: all of them lag, or the cluster was restored from a backup. A consistent read tells which.
+    discard(reply)
+  }
   const decisive = { ...asked, url: mostRecent(exchange.url) }
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }

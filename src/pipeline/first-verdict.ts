@@ -15,12 +15,12 @@ export interface Judged {
 /**
  * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer: an API server that takes connections and
  * says nothing is found out only when its probe's time is over, and a node that boots without a link is not to wait for that. The answer
- * of the cache; `undefined` where there is a verdict by now.
+ * of the cache, which is `undefined` where it must not answer yet; `undefined` where there is a verdict by now.
  */
 export async function firstVerdict(
   exchange: Exchange,
   cloud: Judged,
-  fromCache: () => Promise<Reply>,
+  fromCache: () => Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   if (wantsTheCloud(exchange)) {
     await cloud.settled()
@@ -30,12 +30,11 @@ export async function firstVerdict(
   await Promise.race([cloud.settled(), sleep(patienceMs, patience.signal)])
   patience.abort()
   if (cloud.online !== undefined) return undefined
-  try {
-    return await fromCache()
-  } catch (error) {
+  const reply = await fromCache().catch((error: unknown) => {
     if (!(error instanceof StatusError)) throw error
-    // What the cache refuses, the cloud may know.
-    await cloud.settled()
     return undefined
-  }
+  })
+  // What the cache refuses, the cloud may know.
+  if (!reply) await cloud.settled()
+  return reply
 }

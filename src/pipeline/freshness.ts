@@ -1,7 +1,12 @@
 import type { Wanted } from '../cache/recorder.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
-import { areAccepted } from '../request/list-options.ts'
+import {
+  compareVersions,
+  isNewer,
+  resourceVersion,
+  type ResourceVersion,
+} from '../kube/resource-version.ts'
+import { areAccepted, listOptionsOf, wantsExactly } from '../request/list-options.ts'
 import { isTrue } from '../request/request-info.ts'
 
 /**
@@ -17,9 +22,10 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 }
 
 /**
- * The newest resource version at which this caller was shown a collection, where it asks for its state of any age (a list or WatchList of
- * version 0, or a get of an object in it): a lagging API server must not answer with an older one. `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller
- * was shown none, and for all other requests.
+ * The newest resource version at which this caller was shown a collection, or any object of its resource, where it asks for its state of
+ * any age (a list or WatchList of version 0, or a get of an object in it): a lagging API server must not answer with an older one.
+ * `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller was shown none, and for all other
+ * requests.
  */
 export function toldOf(
   what: Wanted,
@@ -37,8 +43,40 @@ export function toldOf(
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // What is refused is not to be made something that is not.
   if (!areAccepted(query, isWatch)) return undefined
-  const told = [...(what.kept?.values() ?? [])].flatMap((kept) => resourceVersion(kept) ?? [])
-  return [...told, ...[otherwise() ?? []].flat()].sort(compareVersions).at(-1)
+  const told = [...(what.kept?.values() ?? []), what.observed, otherwise()]
+  return told
+    .flatMap((version) => resourceVersion(version) ?? [])
+    .toSorted(compareVersions)
+    .at(-1)
+}
+
+/**
+ * The same list, or watch that begins with the state, but not older than `version`. `undefined` for all other requests: one that names
+ * exactly its version, or a further page, is given that; a get is of one object, whose newest state is known.
+ */
+export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
+  const { info, url } = exchange
+  if (!info.isResource || (info.verb !== 'list' && info.verb !== 'watch')) return undefined
+  const { query } = info
+  const isWatch = info.verb === 'watch'
+  const asked = query.get('resourceVersion') ?? ''
+  const isOfAnyAge = asked === '' || asked === '0'
+  if (isWatch && !isTrue(query.get('sendInitialEvents'))) {
+    // An API server takes one from any version for a WatchList, unless it says otherwise.
+    if (!isOfAnyAge || query.has('sendInitialEvents')) return undefined
+  }
+  if (!areAccepted(query, isWatch)) return undefined
+  const options = listOptionsOf(query, isWatch, true)
+  if (options.continue !== '' || (!isWatch && !isOfAnyAge && wantsExactly(options)))
+    return undefined
+  if (!isOfAnyAge && !isNewer(version, asked)) return exchange
+  const least = new URLSearchParams(query)
+  least.set('resourceVersion', version)
+  least.set('resourceVersionMatch', 'NotOlderThan')
+  least.delete('limit')
+  if (isWatch) least.set('sendInitialEvents', 'true')
+  const [path] = url.split('?')
+  return { ...exchange, url: `${path}?${least}`, info: { ...info, query: least } }
 }
 
 /**

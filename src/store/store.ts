@@ -2,6 +2,7 @@ import type { ObjectEvent, WatchEvent } from '../codec/watch.ts'
 import type { ListBatch } from '../codec/list.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import type { ApiObject } from '../kube/object.ts'
+import type { ResourceVersion } from '../kube/resource-version.ts'
 import type { FormKey } from '../request/form.ts'
 import type { Identity } from '../request/identity.ts'
 
@@ -158,6 +159,13 @@ export interface ObjectStore extends AsyncDisposable {
   version(key: CollectionKey): string | undefined
   /** What `list` is at now: an answer made of it is no newer than this, while `version` may be. Reads no object. */
   committedVersion(key: CollectionKey): string | undefined
+  /**
+   * The newest version that is stored of a resource for an identity, in whichever form and API version: of objects that have a record of
+   * their own, and of collections. `undefined`: none that compares.
+   */
+  observedVersion(identity: Identity, gvr: GVR): ResourceVersion | undefined
+  /** Whether the cloud has said since of an object that the collection holds that there is none (`forget`). */
+  isContradicted(key: CollectionKey): boolean
   /**
    * The collections of an audience and resource that `list` would answer and that lack nothing: those that have to do with `namespace`,
    * its own and those of all namespaces; with `undefined` only these.

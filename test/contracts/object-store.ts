@@ -587,6 +587,48 @@ export function objectStoreContract(
   )
 
   promise(
+    'the newest version that an identity was shown of a resource is known',
+    async (t, store) => {
+      const { gvr } = collection()
+      const newest = (): string | undefined => store.observedVersion(node, gvr)
+      t.equal(newest(), undefined)
+      await replace(store, collection(), head(99), [object('a', 90)])
+      t.equal(newest(), '99')
+      await store.put(keyOf('b'), pod, object('b', 100))
+      t.equal(newest(), '100', 'by a record of its own')
+      await store.put(
+        keyOf('c', { audience: { identity: node, form: protobuf } }),
+        pod,
+        object('c', 102),
+      )
+      t.equal(newest(), '102', 'in another form')
+      await store.apply(collection(), [bookmark(103)])
+      t.equal(newest(), '103')
+      await store.put(keyOf('d'), pod, object('d', 'x999'))
+      const other = { identity: tokenHolder('x'), form: json }
+      await store.put(keyOf('a', { audience: other }), pod, object('a', 200))
+      t.equal(newest(), '103')
+      t.equal(store.observedVersion(node, { ...gvr, version: 'v2' }), '103')
+      t.equal(store.observedVersion(node, { ...gvr, resource: 'nodes' }), undefined)
+    },
+  )
+
+  promise(
+    'a list that holds what is gone is contradicted until it is told anew',
+    async (t, store) => {
+      t.equal(store.isContradicted(collection()), false)
+      await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+      await store.forget(keyOf('c'))
+      t.equal(store.isContradicted(collection()), false)
+      await store.forget(keyOf('a'))
+      t.equal(store.isContradicted(collection()), true)
+      t.equal(store.isContradicted(collection({ namespace: 'default' })), false)
+      await store.apply(collection(), [changed('DELETED', object('a', 6))])
+      t.equal(store.isContradicted(collection()), false)
+    },
+  )
+
+  promise(
     'the collections that could be answered from are told, with their versions',
     async (t, store) => {
       const found = (namespace?: string) =>

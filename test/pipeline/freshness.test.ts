@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Wanted } from '../../src/cache/recorder.ts'
 import {
+  atLeast,
   mostRecent,
   mostRecentState,
   notOlderThan,
@@ -94,6 +95,43 @@ void t.test(
     const match = 'resourceVersionMatch=NotOlderThan'
     t.equal(toldOf(wanted(`${watchList}&${match}`, both, 'watch')), '100')
     t.equal(toldOf({ kind: 'document' }), undefined)
+  },
+)
+
+void t.test('nor older than any object of its resource that was shown', async (t) => {
+  const list = wanted('/api/v1/pods?resourceVersion=0', [[json, '100']])
+  t.equal(toldOf({ ...list, observed: resourceVersion('105') }), '105')
+  t.equal(toldOf({ ...list, observed: resourceVersion('99') }), '100')
+})
+
+void t.test(
+  'of the cache a state is asked for by version, where that is no other request',
+  async (t) => {
+    const seven = resourceVersion('7')
+    if (seven === undefined) throw new Error('seven is a version')
+    const least = (url: string): string | undefined => atLeast(asked(url), seven)?.url
+    const [match, pods] = ['resourceVersionMatch=NotOlderThan', '/api/v1/pods']
+    t.equal(least(`${pods}?resourceVersion=0&limit=5`), `${pods}?resourceVersion=7&${match}`)
+    t.equal(least(`${pods}?resourceVersion=6`), `${pods}?resourceVersion=7&${match}`)
+    t.equal(
+      least(`${pods}?watch=1&resourceVersion=0`),
+      `${pods}?watch=1&resourceVersion=7&${match}&sendInitialEvents=true`,
+    )
+    for (const url of [`${pods}?resourceVersion=8`, `${pods}?resourceVersion=7&${match}`]) {
+      t.equal(least(url), url, 'names a newer one')
+    }
+    for (const url of [
+      `${pods}?resourceVersion=0&continue=x`,
+      `${pods}?resourceVersion=6&limit=5`,
+      `${pods}?resourceVersion=6&resourceVersionMatch=Exact`,
+      `${pods}?resourceVersion=0&limit=x`,
+      `${pods}?watch=1&resourceVersion=6`,
+      `${pods}?watch=1&resourceVersion=0&sendInitialEvents=false&${match}`,
+      '/api/v1/namespaces/default/pods/a?resourceVersion=0',
+      '/version',
+    ]) {
+      t.equal(least(url), undefined, url)
+    }
   },
 )
 

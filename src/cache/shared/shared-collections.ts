@@ -159,6 +159,13 @@ export class SharedCollections implements AsyncDisposable {
     return asked && this.#mightShare(asked) ? this.#of(asked).version : undefined
   }
 
+  /** Whether an API server has said since that an object does not exist which this caller may be shown from here. */
+  isContradicted(exchange: Exchange): boolean {
+    const asked = this.#ask(exchange)
+    if (!asked || !this.#mightShare(asked)) return false
+    return this.#parts.store.isContradicted(this.#of(asked).key)
+  }
+
   /** Ends what is shared no longer; to be called when `scope` has changed. */
   rescope(): void {
     const scope = this.#parts.scope()
@@ -231,7 +238,9 @@ export class SharedCollections implements AsyncDisposable {
     const version = resourceVersion(stored?.resourceVersion)
     const least = newest(begins.least, ownVersion(asked, this.#parts.store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
-    if (!isOld) return selectedList(asked, stored)
+    if (!isOld && !this.#parts.store.isContradicted(collection.key)) {
+      return selectedList(asked, stored)
+    }
     if (stored) leaveUnread(stored)
     return undefined
   }

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { isNewer } from '../../kube/resource-version.ts'
+import { isNewer, resourceVersion, type ResourceVersion } from '../../kube/resource-version.ts'
 import type { KnownDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
@@ -96,6 +96,24 @@ export class Reads {
         `SELECT namespace, label_selector, field_selector, version FROM collection
          WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
       ),
+      // Of decimal numbers the longer one is the larger.
+      observed: prepare(
+        db,
+        `SELECT version FROM (
+           SELECT single.version FROM scope JOIN single ON single.scope = scope.id
+           WHERE identity = ?1 AND api_group = ?2 AND resource = ?3
+           UNION ALL
+           SELECT collection.version FROM scope JOIN collection ON collection.scope = scope.id
+           WHERE identity = ?1 AND api_group = ?2 AND resource = ?3)
+         WHERE version GLOB '[1-9]*' AND version NOT GLOB '*[^0-9]*'
+         ORDER BY length(version) DESC, version DESC LIMIT 1`,
+      ),
+      contradicted: prepare(
+        db,
+        `SELECT 1 FROM forgotten JOIN member
+           ON member.namespace = forgotten.namespace AND member.name = forgotten.name
+         WHERE member.collection = ?1 AND forgotten.scope = ?2 AND below = '' LIMIT 1`,
+      ),
       names: prepare(db, 'SELECT namespace, name FROM single WHERE scope = ?'),
       members: prepare(
         db,
@@ -170,6 +188,20 @@ export class Reads {
       isDamaged,
       holes: holes === 1,
     }
+  }
+
+  /** As `ObjectStore` has it. */
+  observedVersion(identity: string, group: string, resource: string): ResourceVersion | undefined {
+    const [version] = this.#sql.observed.get(identity, group, resource) ?? []
+    return version === undefined ? undefined : resourceVersion(String(version))
+  }
+
+  /** As `ObjectStore` has it. */
+  isContradicted(address: CollectionAddress): boolean {
+    const head = this.head(address)
+    const scope = this.#scope(address.scope)
+    if (!head || scope === undefined) return false
+    return this.#sql.contradicted.get(head.id, scope) !== undefined
   }
 
   /** Of single records. */

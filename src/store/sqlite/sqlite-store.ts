@@ -2,6 +2,7 @@ import { now } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import type { ResourceVersion } from '../../kube/resource-version.ts'
 import type { Identity } from '../../request/identity.ts'
 import type {
   ApplyOptions,
@@ -134,6 +135,14 @@ export class SqliteStore implements ObjectStore {
   committedVersion(key: CollectionKey): string | undefined {
     this.#sweep.used(key.audience.identity)
     return this.#connection.read((reads) => this.#view.committedVersion(reads, key))
+  }
+
+  observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
+    return this.#connection.read((reads) => reads.observedVersion(identity, group, resource))
+  }
+
+  isContradicted(key: CollectionKey): boolean {
+    return this.#connection.read((reads) => reads.isContradicted(addressOf(key))) ?? false
   }
 
   collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[] {
