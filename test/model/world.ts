@@ -54,6 +54,8 @@ export class World implements AsyncDisposable {
   readonly #spoiler: Spoiler
   readonly #loose = new Set<Promise<void>>()
   #looseFailure: unknown
+  /** The epoch of the link in which answers break off, and all probes are answered. */
+  #probed: number | undefined
   /** Another one for each process of the hub. */
   #life = 0
   /** No older version can be asked for exactly. */
@@ -271,6 +273,7 @@ export class World implements AsyncDisposable {
     const { audience } = viewer
     const asked = this.#ask()
     const floor = audience.floor(collection)
+    const seen = audience.seen(collection)
     const mustHave = this.#mustHave(viewer, collection)
     const own = follower.version ?? floor
     const wanted = wantedVersion(operation, own, this.#history)
@@ -329,7 +332,13 @@ export class World implements AsyncDisposable {
         `${path} at ${version} shows ${shownItems.join(', ') || 'nothing'} where there was ${truth.join(', ') || 'nothing'}`,
       )
     }
-    const least = leastVersion(wanted, floor, this.#stateSince(asked) === 'online', asked.newest)
+    const isOnline = this.#stateSince(asked) === 'online'
+    // While the hub takes the cloud to be there, a list of any age takes nothing back that a get has shown.
+    const isInOrder = wanted === '0' && (isOnline || this.#probed === asked.epoch)
+    const least = Math.max(
+      leastVersion(wanted, floor, isOnline, asked.newest),
+      isInOrder ? seen : 0,
+    )
     if (version < least) throw new Finding(`${path} is at ${version}, before ${least}`)
     if (exact && version !== Number(wanted)) {
       throw new Finding(`${path} is at ${version}, not exactly that`)
@@ -516,9 +525,27 @@ export class World implements AsyncDisposable {
   async #cut({ what, bytes, viewer, collection }: Op<'cut'>): Promise<void> {
     const { state } = this.#link
     const asks = { viewer, collection }
+    // Half of those who list know each object by name, as it is now.
+    if (what === 'list' && state === 'online' && bytes % 2 === 0) {
+      const { resource } = this.#collection(collection)
+      for (const { namespace, name } of this.#history
+        .objects(this.#collection(collection), this.#history.newest)
+        .values()) {
+        await this.#get({
+          do: 'get',
+          viewer,
+          resource,
+          namespace,
+          name,
+          version: 'none',
+          loose: false,
+        })
+      }
+    }
     {
       using _cut = this.#cloud.sandbox.faults.cut(bytes, ({ path }) => path !== '/readyz')
       this.#link.is(state === 'offline' ? 'offline' : 'unclear')
+      this.#probed = state === 'online' ? this.#link.epoch : undefined
       if (what === 'follow') await this.#follow({ ...asks, from: 'own' })
       else
         await this.#list({
