@@ -88,8 +88,9 @@ for (const flags of [[], ['--proxy-port=961', '--proxy-secure-port=968', '--serv
       )
       const started = /^ExecStart=.* start (.*)$/m.exec(units.get('nodehub.service') ?? '')?.[1]
       const result = readConfig({
+        // Here the kubelet has no certificate.
         argv: (started ?? '').split(' ').filter((word) => !word.startsWith('--bootstrap-mode')),
-        env: {},
+        env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
         hostname: 'n',
         readFile: () => '',
         passed: streams.map((socket, i) => ({ fd: 3 + i, ...socket })),
