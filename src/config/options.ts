@@ -167,7 +167,7 @@ export const options = {
     type: is.oneOf(['root', 'node', 'none']),
     group: 'Listeners',
     live: true,
-    help: 'Who a caller without credentials on the plain proxy is: the node if its socket belongs to root and else refused; always the node; or always refused.',
+    help: 'Who a caller without credentials on the plain proxy is: the node if its socket belongs to root and else refused; always the node; or always refused. At an address other than loopback always refused.',
     default: 'root',
   }),
   'max-requests-in-flight': option({

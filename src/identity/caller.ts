@@ -2,6 +2,7 @@ import type { Claim, Credential, Incoming, Peer } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../kube/status.ts'
 import { node, type Identity } from '../request/identity.ts'
+import { isLoopback } from '../request/own-host.ts'
 import { shownBy } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
 import { isNodes, isValid } from './certificate.ts'
@@ -58,7 +59,12 @@ const cannotImpersonate =
 const cannotBePassedOn =
   "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"
 
+/**
+ * The rule holds on loopback only: at another address a Host of any name passes, so that DNS rebinding
+ * in a browser of root's, or a probe of a pod with that address, would be the node.
+ */
 async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
+  if (!isLoopback(peer.localAddress)) return false
   switch (rules.anonymousLoopback) {
     case 'node':
       return true

@@ -54,6 +54,15 @@ const refusal = (incoming: Incoming, rules: CallerRules): Promise<number> =>
     (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
   )
 
+void t.test('without credentials nobody is the node but on loopback', async (t) => {
+  for (const localAddress of ['192.0.2.8', '2001:db8::8']) {
+    const elsewhere = { ...request(), peer: { ...peer, address: localAddress, localAddress } }
+    for (const rule of ['root', 'node'] as const)
+      t.equal(await refusal(elsewhere, rules(rule, 0)), 401, `${rule} at ${localAddress}`)
+  }
+  t.equal(await refusal(request(), rules('root', 0)), 0)
+})
+
 void t.test(
   'with the node’s credentials nobody is impersonated, in any case of the name',
   async (t) => {
