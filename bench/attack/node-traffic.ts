@@ -21,6 +21,23 @@ export interface Served {
 /** How long a component waits before it gives a request up. */
 const patienceMs = 10_000
 
+/** How long a connection is kept for the next request: not as long as the load's own reader waits. */
+const keptMs = 10_000
+
+interface Kept {
+  readonly connection: Connection
+  readonly since: number
+}
+
+/** The connection used last, if that was not long ago; all that were used longer ago are closed. */
+function usedLast(kept: Kept[]): Connection | undefined {
+  const last = kept.pop()
+  if (last && performance.now() - last.since < keptMs) return last.connection
+  last?.connection.close()
+  for (const { connection } of kept.splice(0)) connection.close()
+  return undefined
+}
+
 /**
  * Sends `requests` in turn, `perSecond` a second whether answers come or not, over kept connections to
  * the targets in turn, until `signal` aborts. A request is not repeated: a connection that is closed
@@ -34,7 +51,7 @@ export async function nodeTraffic(
 ): Promise<Served> {
   const times: number[] = []
   const failures: string[] = []
-  const idle = targets.map((): Connection[] => [])
+  const idle = targets.map((): Kept[] => [])
   const under = new Set<Promise<void>>()
   const begun = performance.now()
   const send = async (n: number): Promise<void> => {
@@ -47,10 +64,10 @@ export async function nodeTraffic(
     const after = `after ${((sentAt - begun) / 1000).toFixed(1)} s`
     try {
       const answer = await within(patienceMs, async () => {
-        const connection = kept.pop() ?? (await Connection.to(target))
+        const connection = usedLast(kept) ?? (await Connection.to(target))
         const text = requestOf(request.method, request.path, request.headers, request.body)
         const answered = await connection.ask(text)
-        kept.push(connection)
+        kept.push({ connection, since: performance.now() })
         return answered
       })
       if (answer.status < 300) times.push(performance.now() - sentAt)
@@ -65,7 +82,7 @@ export async function nodeTraffic(
     await sleep(Math.max(0, begun + ((n + 1) * 1000) / perSecond - performance.now()))
   }
   await Promise.all(under)
-  for (const connection of idle.flat()) connection.close()
+  for (const { connection } of idle.flat()) connection.close()
   return { times, failures }
 }
 
