@@ -161,10 +161,11 @@ export const join: Command = {
   help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
 
 Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
-that leads to the hub, the hub's static pod or its units for systemd (--systemd), and in the kubelet's flags the labels of the pool and
-that kubeconfig. For a host-network pool also the network of loopback alone, and the hub's plain
-port stays closed. Joining again changes nothing, or what has changed; nodehub leave restores every
-byte. The kubelet goes on as it is until it is restarted. docs/run-on-a-node.md goes through it.
+that leads to the hub, the hub's static pod or, with --systemd, its units, and in the kubelet's
+flags the labels of the pool and that kubeconfig. For a host-network pool also the network of
+loopback alone, and the hub's plain port refuses every caller. Joining again changes nothing, or
+what has changed; nodehub leave restores every byte. The kubelet goes on as it is until it is
+restarted. docs/run-on-a-node.md goes through it.
 
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
 
