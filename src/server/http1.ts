@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { LightAbort, type Signal } from '../base/abort.ts'
-import { unlessClosed } from '../base/clock.ts'
+import { now, unlessClosed } from '../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
@@ -77,10 +77,11 @@ export function serveHttp1(server: Server, service: Served): Closing {
     if (hasBody(request)) response.writeContinue()
     serve(request, response)
   })
-  // Go's net/http, too, closes the connection with this answer.
+  // Go's net/http, too, closes the connection with this answer, which has a date and no body.
   server.on('checkExpectation', (request, response) => {
-    if (refused.has(request.socket)) ignore(request, service)
-    else refuseLast({ code: 417 }, request, response)
+    if (refused.has(request.socket)) return ignore(request, service)
+    refused.add(request.socket)
+    response.writeHead(417, { 'Content-Length': 0, Connection: 'close' }).end()
   })
   const tunnels = new Set<Duplex>()
   // No tunnel to anywhere is made here, with nobody's credentials.
@@ -123,7 +124,7 @@ const sayYes = async (): Promise<WireReply> => ({
   kind: 'body',
   from: 'hub',
   status: 200,
-  headers: new HeaderList(['Content-Length', '0']),
+  headers: new HeaderList(['Date', new Date(now()).toUTCString(), 'Content-Length', '0']),
   body: Buffer.alloc(0),
 })
 
