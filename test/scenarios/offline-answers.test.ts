@@ -112,10 +112,18 @@ void t.test('refusals never become facts', async (t) => {
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
   const before = await kubelet.list(podsOfNode)
-  for (const status of [401, 403, 404, 410, 429, 500, 503]) {
-    using _failing = cloud.sandbox.faults.fail(status, ({ path }) => path.startsWith('/api/v1/'))
+  const failing = (status: number) =>
+    cloud.sandbox.faults.fail(status, ({ path }) => path.startsWith('/api/v1/'))
+  for (const status of [403, 404, 410, 429, 500, 503]) {
+    using _failing = failing(status)
     t.equal((await kubelet.get(podsOfNode)).status, status, 'an answer is passed on')
     t.equal((await kubelet.get('/api/v1/services')).status, status)
+  }
+  {
+    using _refusing = failing(401)
+    const own = 'a 401 is to the credentials of the hub: the cache answers the node'
+    t.equal((await kubelet.get(podsOfNode)).status, 200, own)
+    t.equal((await kubelet.get('/api/v1/services')).status, 503)
   }
   await goOffline(cloud, hub)
   t.strictSame((await kubelet.list(podsOfNode)).answer.body, before.answer.body)

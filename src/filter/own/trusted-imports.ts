@@ -6,8 +6,10 @@ import { whyUntrusted } from './ownership.ts'
 const modules = new Set<string>()
 
 /**
- * From now on what this module imports, and what that imports in turn, has to be as trusted as the module itself: in whichever way it is
- * imported, and whenever. An import of what is not fails before it is run.
+ * From now on what this module imports, and what that imports in turn, has to be as trusted as the
+ * module itself, statically, dynamically or by its own `require`, and whenever. An import of what is
+ * not fails before it is run. A `require` that the module makes for another path
+ * (`module.createRequire`) is that path's, and not checked: the module itself is trusted code.
  */
 export function trustImportsOf(file: string): void {
   if (modules.size === 0) registerHooks({ resolve: resolveTrusted })
