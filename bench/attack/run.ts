@@ -15,7 +15,7 @@ import type { Target } from '../load/target.ts'
 import { machine } from '../machine.ts'
 import { percentile } from '../measure/statistics.ts'
 import { noRealUpstream, realUpstream } from '../upstream/control-plane.ts'
-import { creator, podsOfNode, podPaths, seed } from '../upstream/seed.ts'
+import { clientOf, creator, podsOfNode, podPaths, seed } from '../upstream/seed.ts'
 import { nodeName, type Upstream } from '../upstream/upstream.ts'
 import type { Outcomes } from './attacker.ts'
 import { MemoryGroup } from './memory-group.ts'
@@ -111,12 +111,6 @@ async function prepare({ admin }: Upstream): Promise<Pick<Victim, 'powerless' | 
   client.close()
   return tokens
 }
-
-const clientOf = ({ url, ca, certificate, key }: Target): ApiClient =>
-  new ApiClient(url, {
-    ...(ca !== undefined && { ca }),
-    ...(certificate !== undefined && key !== undefined && { credentials: { certificate, key } }),
-  })
 
 const asKubelet = { 'User-Agent': 'kubelet/v1.36.2', Accept: 'application/json' } as const
 

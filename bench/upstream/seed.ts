@@ -29,15 +29,19 @@ export async function seed(admin: Target): Promise<void> {
   close()
 }
 
-/** Makes objects at the API server, one after the other. `create` throws where one is refused. */
-export function creator({ url, ca, certificate, key }: Target): {
-  create: (path: string, object: unknown) => Promise<void>
-  close: () => void
-} {
-  const client = new ApiClient(url, {
+/** A client of `target` with the certificate that it names. */
+export const clientOf = ({ url, ca, certificate, key }: Target): ApiClient =>
+  new ApiClient(url, {
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && key !== undefined && { credentials: { certificate, key } }),
   })
+
+/** Makes objects at the API server, one after the other. `create` throws where one is refused. */
+export function creator(target: Target): {
+  create: (path: string, object: unknown) => Promise<void>
+  close: () => void
+} {
+  const client = clientOf(target)
   const create = async (path: string, object: unknown): Promise<void> => {
     const { status, body } = await client.post(path, object)
     if (status !== 201) throw new Error(`POST ${path}: ${status} ${body.toString().slice(0, 300)}`)

@@ -54,7 +54,11 @@ export function serveHttp1(server: Server, service: Served): Closing {
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (refused.has(request.socket)) return ignore(request, service)
     const fault = faultOf(request)
-    if (fault) return refuseLast(fault, request, response)
+    if (fault) {
+      // Nothing that follows on this connection is taken for a request.
+      refused.add(request.socket)
+      return respondWith(fault, response)
+    }
     if (offersUpgrade(request)) {
       refused.add(request.socket)
       response.shouldKeepAlive = false
@@ -127,12 +131,6 @@ const sayYes = async (): Promise<WireReply> => ({
   headers: new HeaderList(['Date', new Date(now()).toUTCString(), 'Content-Length', '0']),
   body: Buffer.alloc(0),
 })
-
-/** Answers a malformed request; nothing that follows on its connection is taken for a request. */
-function refuseLast(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
-  refused.add(request.socket)
-  respondWith(fault, response)
-}
 
 /** Node keeps a response for what is ignored, too, until the answers before it have gone: so it counts as pipelined. */
 function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void {
