@@ -43,6 +43,11 @@ if (!installed()) {
   run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
+function tests(tier) {
+  run(join(tools, 'tap'), ['build'])
+  run(node, [join(root, 'test', 'tiers', 'run.ts'), tier, ...args])
+}
+
 const [job, ...args] = process.argv.slice(2)
 const jobs = {
   main: () =>
@@ -51,10 +56,9 @@ const jobs = {
       join(root, 'src', 'main.ts'),
       ...(args.length > 0 ? args : ['demo']),
     ]),
-  test: () => {
-    run(join(tools, 'tap'), ['build'])
-    run(join(tools, 'tap'), args)
-  },
+  test: () => tests('fast'),
+  'test:cluster': () => tests('cluster'),
+  'test:long': () => run(node, [join(root, 'test', 'tiers', 'long.ts'), ...args]),
   check: () => {
     run(join(tools, 'tsc'), [])
     run(join(tools, 'oxlint'), ['--type-aware', '--deny-warnings'])

@@ -10,7 +10,7 @@ import {
   type Webhooks,
   webhooksFor,
 } from '../../test/cluster/admission/cluster.ts'
-import { letNodesReadPools, makePool } from '../../test/cluster/host-network-pool.ts'
+import { letNodesReadPools, makePool } from '../../test/control-plane/host-network-pool.ts'
 import type { ApiClient } from '../../test/kit/cluster/api-client.ts'
 import { until } from '../../test/kit/cluster/until.ts'
 import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'

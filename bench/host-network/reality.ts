@@ -1,7 +1,7 @@
 import { hostNetworkLabel } from '../../src/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../src/kube/json-at.ts'
-import { nodeReady } from '../../test/cluster/seen.ts'
+import { nodeReady } from '../../test/control-plane/seen.ts'
 import { until } from '../../test/kit/cluster/until.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import type { Arm } from './arms.ts'

@@ -5,7 +5,7 @@ import { initialEventsEndAnnotation } from '../../src/kube/object.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
-import { adminOf, clientOf, type Asked, type Answered, type Client } from './client.ts'
+import { adminOf, clientOf, type Asked, type Answered, type Client } from '../sandbox/client.ts'
 
 const skip = noControlPlane() ?? false
 

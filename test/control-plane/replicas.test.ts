@@ -13,7 +13,7 @@ import {
   startControlPlane,
   type ControlPlane,
 } from '../kit/control-plane.ts'
-import { bodyOf } from './admission/cluster.ts'
+import { bodyOf } from '../cluster/admission/cluster.ts'
 import { installed, startReplicas, type ReplicaSet } from './replica-set.ts'
 
 t.setTimeout(240_000)

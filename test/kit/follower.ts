@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiClient } from '../kit/cluster/api-client.ts'
+import { ApiClient } from './cluster/api-client.ts'
 import { followLines } from './lines.ts'
 
 /** As much of a watch event as is looked at. */

@@ -27,8 +27,8 @@ import {
   installPools,
   uninstall,
   webhooksFor,
-} from './admission/cluster.ts'
-import { randomValue } from './crd/random-pool.ts'
+} from '../cluster/admission/cluster.ts'
+import { randomValue } from '../cluster/crd/random-pool.ts'
 import { findKubectls } from './kubectl/find.ts'
 
 const [kubectl] = findKubectls().toReversed()

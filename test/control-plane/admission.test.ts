@@ -17,7 +17,7 @@ import {
   world,
   type Carrier,
   type Case,
-} from './admission/cases.ts'
+} from '../cluster/admission/cases.ts'
 import {
   actors,
   bodyOf,
@@ -27,7 +27,7 @@ import {
   installPools,
   uninstall,
   webhooksFor,
-} from './admission/cluster.ts'
+} from '../cluster/admission/cluster.ts'
 
 const installed = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
 

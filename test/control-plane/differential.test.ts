@@ -8,10 +8,10 @@ import {
 } from '../kit/control-plane.ts'
 import { nodeName } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
-import { compareAll } from './check.ts'
-import { differences } from './differences.ts'
-import { doorsOf, patientHeartbeat } from './doors.ts'
-import { prepare } from './world.ts'
+import { compareAll } from '../differential/check.ts'
+import { differences } from '../differential/differences.ts'
+import { doorsOf, patientHeartbeat } from '../differential/doors.ts'
+import { prepare } from '../differential/world.ts'
 
 t.setTimeout(240_000)
 

@@ -9,7 +9,7 @@ import {
   administrator,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { Follower } from './follower.ts'
+import { Follower } from '../kit/follower.ts'
 import { KubectlLoop } from './kubectl-loop.ts'
 import { Load, type Read } from './load.ts'
 import { busyboxPod } from './pod.ts'

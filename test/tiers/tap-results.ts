@@ -1,0 +1,66 @@
+/** What a run of tests comes to, read from the TAP of the whole run. */
+export interface Results {
+  readonly passed: number
+  readonly failed: number
+  /** How many tests each reason kept from running. */
+  readonly skipped: ReadonlyMap<string, number>
+  /** Files and tests that passed without an assertion, each with the file it is of. */
+  readonly empty: readonly string[]
+  /** How long each file took, the longest first. */
+  readonly files: readonly { readonly path: string; readonly ms: number }[]
+}
+
+const point = /^(?<indent> *)(?<not>not )?ok \d+(?: - (?<name>.*))?$/
+const directive = / # (?<kind>SKIP|TODO|time=)(?<rest>.*)$/
+
+/**
+ * Reads TAP 14 as tap prints it: subtests come indented before the test point that closes them. Only assertions count, not the points that
+ * close a subtest. A subtest whose plan is `1..0` asserted nothing, whatever its own point says.
+ */
+export function readResults(lines: Iterable<string>): Results {
+  let [passed, failed] = [0, 0]
+  const skipped = new Map<string, number>()
+  const empty: string[] = []
+  const files: { path: string; ms: number }[] = []
+  /** Points of the subtest that is open at each depth that wait for the name of the file they are of. */
+  let emptyHere: string[] = []
+  /** The depth of the plan that came last: the point that follows less deep closes its subtest. */
+  let planned: { depth: number; count: number } | undefined
+  /** How what belongs to a failed point ends, while it lasts: it may quote anything. */
+  let diagnosticsEnd: string | undefined
+  for (const line of lines) {
+    if (diagnosticsEnd !== undefined) {
+      if (line === diagnosticsEnd) diagnosticsEnd = undefined
+      continue
+    }
+    if (/^ +---$/.test(line)) {
+      diagnosticsEnd = line.replace('---', '...')
+      continue
+    }
+    const plan = /^( *)1\.\.(\d+)/.exec(line)
+    if (plan) {
+      planned = { depth: plan[1]?.length ?? 0, count: Number(plan[2]) }
+      continue
+    }
+    const found = point.exec(line)?.groups
+    if (!found) continue
+    const depth = found['indent']?.length ?? 0
+    const closes = planned !== undefined && planned.depth > depth
+    const asserted = !closes || planned?.count !== 0
+    planned = undefined
+    const told = directive.exec(found['name'] ?? '')
+    const name = (found['name'] ?? '').replace(directive, '')
+    if (!asserted) emptyHere.push(name)
+    else if (told && told.groups?.['kind'] !== 'time=') {
+      const reason = told.groups?.['rest']?.trim() || 'no reason given'
+      skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
+    } else if (!closes && found['not'] !== undefined) failed++
+    else if (!closes) passed++
+    if (depth > 0) continue
+    empty.push(...emptyHere.map((each) => (each === name ? name : `${name}: ${each}`)))
+    emptyHere = []
+    const time = /^([\d.]+)ms/.exec(told?.groups?.['rest'] ?? '')?.[1]
+    if (time !== undefined) files.push({ path: name, ms: Number(time) })
+  }
+  return { passed, failed, skipped, empty, files: files.toSorted((a, b) => b.ms - a.ms) }
+}
