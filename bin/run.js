@@ -75,6 +75,7 @@ const jobs = {
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
   cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
+  mutants: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), ...args]),
   build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
 }
 if (!Object.hasOwn(jobs, job)) {
