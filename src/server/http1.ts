@@ -18,7 +18,7 @@ import { streamSink, type Taken } from './sink.ts'
 import { mayBeRefused, refused, underWayOn } from './under-way.ts'
 
 /** Options for Node's server, with TLS or without. */
-export const http1Options: ServerOptions = {
+export const http1Options = (): ServerOptions => ({
   maxHeaderSize: limits.headBytes,
   keepAliveTimeout: limits.idleMs,
   headersTimeout: limits.headMs,
@@ -31,7 +31,7 @@ export const http1Options: ServerOptions = {
   requireHostHeader: false,
   // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
   shouldUpgradeCallback: (request) => isUpgrade(request),
-}
+})
 
 const upgradeProtocols = /^(websocket|spdy\/)/i
 

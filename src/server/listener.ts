@@ -37,7 +37,7 @@ export interface ProxyListener extends Listener {
 
 /** Plain HTTP/1.1. */
 export async function listen(options: ListenerOptions): Promise<ProxyListener> {
-  const server = createServer(http1Options)
+  const server = createServer(http1Options())
   const service = served(server, options)
   return listener(server, service.connections, [serveHttp1(server, service)], options)
 }
@@ -64,7 +64,7 @@ export async function listenSecurely(
   options: ListenerOptions & { readonly credentials: ServingCredentials },
 ): Promise<SecureListener> {
   const server = createSecureServer({
-    ...http1Options,
+    ...http1Options(),
     ...contextOf(options.credentials),
     ALPNProtocols: ['h2', 'http/1.1'],
     handshakeTimeout: limits.handshakeMs,

@@ -8,7 +8,7 @@ import { turn } from '../../src/base/clock.ts'
 import type { Handler, Incoming, WireReply } from '../../src/exchange/exchange.ts'
 import { node } from '../../src/request/identity.ts'
 import { limits } from '../../src/server/limits.ts'
-import type * as listener from '../../src/server/listener.ts'
+import { listen, listenSecurely } from '../../src/server/listener.ts'
 import { field, frame, get as whole, getFields, preface } from '../kit/http2-frames.ts'
 import { get, said, unbounded } from '../kit/listener.ts'
 import { dial, Wire } from '../kit/wire/wire.ts'
@@ -25,20 +25,16 @@ const credentials = hubs.issue({
 
 type Answering = Handler<Incoming, WireReply>
 
-/** Listeners whose limits are others, closed with the test: a plain one and one over TLS, by their ports. */
+const real = { ...limits }
+
+/** Listeners whose limits are others until the test ends, closed with it: a plain one and one over TLS, by their ports. */
 async function starting(
   t: Test,
   others: Partial<Record<keyof typeof limits, number>>,
   handler: Answering = async () => said('ok'),
 ): Promise<{ readonly plain: number; readonly secure: number }> {
-  const mocked = { '../../src/server/limits.ts': { limits: { ...limits, ...others } } }
-  const protocols = ['../../src/server/http1.ts', '../../src/server/http2.ts'].map(
-    async (file) => [file, await t.mockImport<object>(file, mocked)] as const,
-  )
-  const { listen, listenSecurely } = await t.mockImport<typeof listener>(
-    '../../src/server/listener.ts',
-    { ...mocked, ...Object.fromEntries(await Promise.all(protocols)) },
-  )
+  Object.assign(limits, real, others)
+  t.teardown(() => Object.assign(limits, real))
   const options = {
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
@@ -88,6 +84,7 @@ void t.test('a connection over HTTP/2 that has been idle for long is closed', as
   const client = new Wire(await dialSecurely(t, secure))
   client.write(Buffer.concat([preface, frame(4, 0, 0)]))
   await client.ended
+  t.ok(client.socket.destroyed)
 })
 
 void t.test('a head that does not come to its end is answered 408', async (t) => {
@@ -118,7 +115,7 @@ void t.test(
 )
 
 void t.test('what HTTP/2 keeps of one connection is bounded', async (t) => {
-  const streams = limits.unprovenStreams
+  const streams = real.unprovenStreams
   const heads = Array.from({ length: streams }, (_, i) =>
     frame(1, 5, 2 * i + 1, Buffer.concat([getFields, field(14_000)])),
   )
@@ -136,7 +133,7 @@ void t.test('what HTTP/2 keeps of one connection is bounded', async (t) => {
   }
   const few = await served(1)
   t.ok(few > 0 && few < streams, `with less memory new streams are refused: ${few} were served`)
-  t.equal(await served(limits.sessionMegabytes), streams)
+  t.equal(await served(real.sessionMegabytes), streams)
 })
 
 void t.test('so many streams may be opened and reset', async (t) => {
