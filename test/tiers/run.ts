@@ -1,10 +1,12 @@
 // npm test and npm run test:cluster: one tier of the tests, and what it came to. CONTRIBUTING.md names the tiers.
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream, globSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Writable } from 'node:stream'
+import { parseArgs } from 'node:util'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { readResults, type Results } from './tap-results.ts'
 
@@ -43,47 +45,65 @@ const tiers: Readonly<Record<string, () => Tier>> = {
   }),
 }
 
+interface Options {
+  /** As tap names its reporters. */
+  readonly reporter: string
+  /** How many files run at a time. */
+  readonly jobs: number
+}
+
 interface Run {
   readonly status: number
   readonly results: Results
 }
 
-/** Runs tap: on a terminal with its own report, otherwise with TAP as its output. */
-async function runTap(args: readonly string[]): Promise<Run> {
-  const reporter = args.find((arg) => arg.startsWith('--reporter='))?.slice('--reporter='.length)
-  if (reporter === 'tap' || (reporter === undefined && !process.stdout.isTTY)) {
-    const tap = spawn('tap', ['--reporter=tap', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const exit = once(tap, 'exit') as Promise<[number | null]>
-    const lines: string[] = []
-    for await (const line of createInterface({ input: tap.stdout })) {
-      say(line)
-      lines.push(line)
-    }
-    return { status: (await exit)[0] ?? 1, results: readResults(lines) }
+/** V8's code of what the tests and their hubs load, so that it is compiled once and not by each of them. */
+const compileCache = resolve('node_modules/.cache/compiled')
+
+/**
+ * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is named, tap renders it; otherwise it is
+ * printed as it is.
+ */
+async function runFiles(files: readonly string[], options: Options): Promise<Run> {
+  const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...files], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+  })
+  const exit = once(child, 'exit') as Promise<[number | null]>
+  const { reporter } = options
+  const report = reporter === 'tap' ? undefined : rendering(reporter)
+  const lines: string[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line)
+    if (!report) say(line)
+    else if (!report.stdin.write(`${line}\n`)) await once(report.stdin, 'drain')
   }
-  // tap prints a report or TAP, so what a report leaves out goes by a file.
-  const folder = mkdtempSync(join(tmpdir(), 'nodehub-tests-'))
-  try {
-    const file = join(folder, 'run.tap')
-    const tap = spawn('tap', [...args, `--output-file=${file}`], { stdio: 'inherit' })
-    const [code] = (await once(tap, 'exit')) as [number | null]
-    const lines = await Array.fromAsync(createInterface({ input: createReadStream(file) }))
-    return { status: code ?? 1, results: readResults(lines) }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  const [code] = await exit
+  if (report) {
+    report.stdin.end()
+    await once(report, 'exit')
   }
+  return { status: code ?? 1, results: readResults(lines) }
 }
+
+const rendering = (reporter: string): ChildProcessByStdio<Writable, null, null> =>
+  spawn('tap', [`--reporter=${reporter}`, '-'], { stdio: ['pipe', 'inherit', 'inherit'] })
 
 const say = (line: string): void => console.log(line)
 
-async function main([name = '', ...args]: readonly string[]): Promise<number> {
+const read = () =>
+  parseArgs({
+    allowPositionals: true,
+    options: { reporter: { type: 'string' }, jobs: { type: 'string' } },
+  })
+
+async function main({ values, positionals }: ReturnType<typeof read>): Promise<number> {
+  const [name = '', ...chosen] = positionals
   const tier = tiers[name]
   if (tier === undefined) {
-    console.error(`usage: run.ts ${Object.keys(tiers).join('|')} [FILE...] [OPTION OF tap...]`)
+    console.error(`usage: run.ts ${Object.keys(tiers).join('|')} [FILE...] [OPTION...]`)
     return 2
   }
-  const options = args.filter((arg) => arg.startsWith('-'))
-  const chosen = args.filter((arg) => !arg.startsWith('-'))
   const reason = noControlPlane()
   if (name === 'cluster' && chosen.length === 0 && reason !== undefined) {
     say(`NOT RUN: ${tier().files.length} files with a real control plane: ${reason}`)
@@ -92,7 +112,10 @@ async function main([name = '', ...args]: readonly string[]): Promise<number> {
   }
   const { files, left } = chosen.length > 0 ? { files: chosen, left: [] } : tier()
   const began = performance.now()
-  const { status, results } = await runTap([...options, ...files])
+  const { status, results } = await runFiles(files, {
+    reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
+    jobs: Number(values.jobs ?? availableParallelism() + 1),
+  })
   const { passed, failed, skipped, empty } = results
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
   say(`\n${files.length} files in ${seconds} s; the longest:`)
@@ -108,4 +131,9 @@ async function main([name = '', ...args]: readonly string[]): Promise<number> {
   return status === 0 && empty.length === 0 && (passed > 0 || count > 0) ? 0 : 1
 }
 
-process.exitCode = await main(process.argv.slice(2))
+try {
+  process.exitCode = await main(read())
+} catch (error) {
+  if (!Error.isError(error) || !('code' in error)) throw error
+  console.error(error.message)
+}
