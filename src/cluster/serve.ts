@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { after, every } from '../base/clock.ts'
 import type { BodyReply, Incoming } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
+import { isValid } from '../identity/certificate.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import {
   badRequest,
@@ -13,6 +14,7 @@ import {
   unauthorized,
   type Status,
 } from '../kube/status.ts'
+import { certificateHolder } from '../request/identity.ts'
 import { ConnectionMemory } from '../server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../server/listener.ts'
 import { isAdmissionPath, reviewed, type AdmissionRules } from './admission/review.ts'
@@ -33,8 +35,10 @@ export interface WebhookOptions extends AdmissionRules {
   /** Asked about every second: connections made after it says something else are shown that. */
   readonly certificate: () => ServingPair
   /**
-   * PEM; looked at as often. Where it is given, AdmissionReviews are taken only from clients that show a certificate of it. API servers show
-   * one for admission, if they are set up to, and never for conversion (apiextensions-apiserver pkg/apiserver/conversion).
+   * PEM; looked at as often. Where it is given, AdmissionReviews are taken only from clients that
+   * show a certificate of it, and connections of such clients are closed last. API servers show one
+   * for admission, if they are set up to, and never for conversion (apiextensions-apiserver
+   * pkg/apiserver/conversion).
    */
   readonly clientCa?: () => string | undefined
   /** Why requests should go to another replica, if they should: what `/readyz` says. */
@@ -124,7 +128,16 @@ async function answer(incoming: Incoming, options: Answering): Promise<BodyReply
   }
 }
 
+/** Whether the client shows a certificate of `--client-ca`. Its connection is known by it from then on. */
+function isAuthenticated({ peer, onProven }: Incoming): boolean {
+  const certificate = peer.tls?.certificate
+  if (!certificate || !isValid(certificate)) return false
+  onProven?.(certificateHolder(certificate.commonName))
+  return true
+}
+
 async function routed(incoming: Incoming, options: Answering): Promise<BodyReply> {
+  const authenticated = isAuthenticated(incoming)
   const path = incoming.url.split('?')[0] ?? ''
   const isProbe = path === '/healthz' || path === '/livez' || path === '/readyz'
   const isReview = isAdmissionPath(path) || path === conversionPath
@@ -137,7 +150,7 @@ async function routed(incoming: Incoming, options: Answering): Promise<BodyReply
     using body = await options.conversions.read(incoming)
     return json(200, convertedReview(jsonIn(body.content)))
   }
-  if (options.clientCa !== undefined && incoming.peer.tls?.certificate === undefined) {
+  if (options.clientCa !== undefined && !authenticated) {
     options.onRefused('unauthenticated')
     throw new StatusError(unauthorized())
   }

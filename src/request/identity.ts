@@ -15,6 +15,13 @@ export const shared = 'shared' as Identity
 /** A caller who has proved no identity: what is recorded for it is read by no one. */
 export const nobody = 'nobody' as Identity
 
+/**
+ * A client of `nodehub cluster` with a certificate of `--client-ca`. It is no part of a key of the
+ * store: its reviews are not recorded.
+ */
+export const certificateHolder = (commonName: string): Identity =>
+  `certificate:${commonName}` as Identity
+
 /** With its uid: an account that was deleted and made again under its name is another. */
 export const serviceAccount = (account: {
   readonly namespace: string

@@ -4,7 +4,7 @@ import { connect as connectFrom } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { serveWebhooks, type WebhookOptions } from '../../src/cluster/serve.ts'
+import { mostConnections, serveWebhooks, type WebhookOptions } from '../../src/cluster/serve.ts'
 import { lookupOf } from '../cluster/admission/known-pools.ts'
 import { heldBytes } from '../kit/held-bytes.ts'
 import { fillSocket } from '../kit/wire/fill.ts'
@@ -64,6 +64,8 @@ const review = JSON.stringify({
   kind: 'AdmissionReview',
   request: { uid: 'u-1', kind: { kind: 'Node' }, operation: 'CREATE', object: { metadata: {} } },
 })
+
+const ready = 'GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n'
 
 const whole = head(review.length) + review
 
@@ -132,7 +134,26 @@ void t.test('with --client-ca a review without its certificate is refused unread
   const sent = whole.replace('/mutate/nodes', '/convert')
   t.match(await conversion.wire.write(sent).answer(), { status: 400, body: /no ConversionReview/ })
   const probe = await dial(t, port, '127.0.0.1')
-  t.equal((await probe.wire.write('GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n').answer()).status, 200)
+  t.equal((await probe.wire.write(ready).answer()).status, 200)
+})
+
+void t.test('connections without a certificate make room for those that show one', async (t) => {
+  const { port } = await serving(t, { clientCa: () => clients.certificate })
+  const servers = await Promise.all(
+    Array.from({ length: 100 }, () => dial(t, port, '127.0.0.1', apiServer)),
+  )
+  for (const { wire } of servers) t.equal((await wire.write(ready).answer()).status, 200)
+  const closed: number[] = []
+  const others = Array.from({ length: mostConnections - servers.length + 1 }, (_, i) => {
+    const socket = connectFrom({ host: '127.0.0.1', port, localAddress: '127.0.0.2' })
+    socket.on('error', () => undefined).once('close', () => closed.push(i))
+    t.teardown(() => socket.destroy())
+    return socket.resume()
+  })
+  await once(others[0] ?? t, 'close')
+  const answers = await Promise.all(servers.map(({ wire }) => wire.write(whole).answer()))
+  t.ok(answers.every(({ status }) => status === 200))
+  t.strictSame(closed, [0], 'one more than 1,000 connections have come')
 })
 
 void t.test('a connection is believed no longer once another authority counts', async (t) => {
