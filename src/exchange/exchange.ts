@@ -74,6 +74,8 @@ export interface User {
 export interface Claim {
   /** Whether it holds, as far as can be told without asking an API server. */
   holds(): boolean
+  /** The caller's identity as far as it is known now: it can become known while a request is under way. */
+  holder(): Identity
   /** To be called when an upstream has answered a request that made the claim. */
   answered(answer: Answered): void
   /** The id of the key with which the cluster has signed the token, as the token says; `undefined` where it names no service account. */

@@ -2,8 +2,10 @@ import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import { isProven } from '../exchange/proven.ts'
 
 /**
- * Says to the listener that the caller is proven: before the request goes on or, where an API server's answer is what proves the token,
- * before that answer goes to the client.
+ * Says to the listener who the caller has proved to be: before the request goes on or, where an API
+ * server's answer is what proves the token, before that answer goes to the client. Layers below may
+ * have found out by then that the token is a service account's: the account counts, so that
+ * connections with many tokens of one account are those of one caller.
  */
 export function withProof(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {
@@ -17,6 +19,6 @@ export function withProof(next: Handler<Exchange, WireReply>): Handler<Exchange,
 
 function says(exchange: Exchange): boolean {
   if (!isProven(exchange)) return false
-  exchange.onProven?.(exchange.identity)
+  exchange.onProven?.(exchange.claim?.holder() ?? exchange.identity)
   return true
 }

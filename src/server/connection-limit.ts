@@ -15,7 +15,11 @@ export type OnCut = (why: Cut) => void
 export interface Activity extends Disposable {
   /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
   lasts(): void
-  /** To be called when the pipeline has found out who asks: what the caller has proved counts for its connection from then on. */
+  /**
+   * To be called when the pipeline has found out who asks: what the caller has proved counts for its
+   * connection from then on. Of several callers on one connection the last one counts, the node
+   * before all: a token's holder may turn out to be a service account later.
+   */
   readonly proven: (identity: Identity) => void
   /** To be called with the code of the answer. Whether this was one refusal too many in a row: the connection is to end with it. */
   answered(status: number): boolean
@@ -187,7 +191,8 @@ export class ConnectionLimit {
     connection.refusals = 0
     const rank = identity === node ? 'node' : 'caller'
     const { rank: before } = connection
-    if (before === rank || before === 'node') return
+    const isKnown = before === 'caller' && rank === before && connection.owner === identity
+    if (isKnown || before === 'node') return
     this.#ranks[before].remove(connection)
     this.#memory.leave(connection)
     connection.rank = rank

@@ -7,7 +7,7 @@ import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
 import { MalformedSelector } from '../../src/kube/selectors.ts'
 import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/kube/status.ts'
 import { withRescue } from '../../src/pipeline/failures.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { claimOf, exchangeOf } from '../kit/exchange.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { dial, type Answer } from '../kit/wire/wire.ts'
 
@@ -39,11 +39,7 @@ void t.test('no refusal repeats a Host, an Origin, a path or a token', async (t)
   }
 })
 
-const claimed = (holds: boolean): Claim => ({
-  holds: () => holds,
-  answered: () => undefined,
-  keyId: undefined,
-})
+const claimed = (holds: boolean): Claim => claimOf({ holds: () => holds })
 
 const errors: readonly (readonly [error: Error, code: number])[] = [
   [new MalformedSelector(`"${long}" is no selector`), 400],

@@ -82,7 +82,10 @@ void t.test('an API server that knows the account makes its tokens one identity'
   const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
   for (const token of [one, other]) {
     before.answered(token, 201)
+    const { claim } = before.of(token)
+    t.match(claim.holder(), /^token:/)
     t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
+    t.match(claim.holder(), /^account:/, 'for requests under way, too')
     before.answered(token, 200)
     t.match(before.of(token).identity, /^account:/)
   }

@@ -1,9 +1,9 @@
 import type { Signal } from '../../src/base/abort.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import type { BodyReply, Exchange } from '../../src/exchange/exchange.ts'
+import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
 import { componentOf } from '../../src/request/component.ts'
 import { formsOf } from '../../src/request/form.ts'
-import { node } from '../../src/request/identity.ts'
+import { node, nobody } from '../../src/request/identity.ts'
 import { parseRequestInfo } from '../../src/request/request-info.ts'
 
 export interface Described {
@@ -21,6 +21,15 @@ export const emptyReply: BodyReply = {
   from: 'cloud',
   body: Buffer.alloc(0),
 }
+
+/** The claim of a token that nothing has proved, but for what `known` says of it. */
+export const claimOf = (known: Partial<Claim> = {}): Claim => ({
+  holds: () => false,
+  holder: () => nobody,
+  answered: () => undefined,
+  keyId: undefined,
+  ...known,
+})
 
 /** An exchange of the node's kubelet as it comes out of the layers that give a request its meaning. */
 export function exchangeOf(url: string, described: Described = {}): Exchange {

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import t from 'tap'
-import type { BytesReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
+import type { BytesReply, Exchange } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
 import { heedingAuthentication } from '../../src/pipeline/authentication-outcome.ts'
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { claimOf, exchangeOf } from '../kit/exchange.ts'
 
 const answer = (body: string, status = 200): BytesReply => ({
   kind: 'bytes',
@@ -46,11 +46,11 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     { keys, onLearned: () => over('learned'), onFailure: over },
   )
   const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
-    const claim: Claim = {
+    const claim = claimOf({
       holds: () => holds,
       answered: ({ status }) => heard.push(status),
       keyId,
-    }
+    })
     const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
     const exchange = exchangeOf(url, { headers })
     return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })

@@ -2,11 +2,11 @@ import t from 'tap'
 import { mock } from 'node:test'
 import { onAbort } from '../../src/base/abort.ts'
 import { turn } from '../../src/base/clock.ts'
-import type { BytesReply, Claim, Exchange, User } from '../../src/exchange/exchange.ts'
+import type { BytesReply, Exchange, User } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { patienceMs, withConfirmedAccount } from '../../src/pipeline/confirmed-account.ts'
 import { tokenHolder } from '../../src/request/identity.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { claimOf, exchangeOf } from '../kit/exchange.ts'
 
 const answer = (status: number, body = '{}', audited = true): BytesReply => ({
   kind: 'bytes',
@@ -41,9 +41,8 @@ async function send(
 ) {
   const asked: Exchange[] = []
   const said: (User | undefined)[] = []
-  const claim: Claim = {
+  const claim = claimOf({
     holds: () => true,
-    answered: () => undefined,
     keyId: 'a-key',
     ...(isOpen && {
       confirm: async (ask) => {
@@ -51,7 +50,7 @@ async function send(
         return tokenHolder('confirmed')
       },
     }),
-  }
+  })
   const heeding = {
     forward: async (exchange: Exchange): Promise<BytesReply> => {
       asked.push(exchange)

@@ -6,7 +6,7 @@ import { StatusError, type Status } from '../../src/kube/status.ts'
 import { withInFlightLimit, type Shed } from '../../src/pipeline/in-flight.ts'
 import { PriorityShares, type PriorityLevel } from '../../src/pipeline/priority-levels.ts'
 import { parseRequestInfo } from '../../src/request/request-info.ts'
-import { emptyReply, exchangeOf } from '../kit/exchange.ts'
+import { claimOf, emptyReply, exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -148,7 +148,7 @@ void t.test('a body that has not come within a minute is waited for no longer', 
   t.strictSame(shed, ['slow-body'])
 })
 
-const unproven: Claim = { holds: () => false, answered: () => undefined, keyId: undefined }
+const unproven = claimOf()
 
 void t.test('a watch of an unproven caller has a seat until it has begun', async (t) => {
   const shed: [Shed, PriorityLevel][] = []

@@ -5,7 +5,7 @@ import { StatusError } from '../../src/kube/status.ts'
 import type { Shed } from '../../src/pipeline/in-flight.ts'
 import { MemoryBudget } from '../../src/pipeline/memory.ts'
 import type { PriorityLevel } from '../../src/pipeline/priority-levels.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { claimOf, exchangeOf } from '../kit/exchange.ts'
 
 const pods = '/api/v1/pods'
 const limit = 2_000
@@ -163,13 +163,8 @@ void t.test('a body counts by what it says to be, as far as an API server takes 
   }
 })
 
-const claimThat = (holds: boolean): Claim => ({
-  holds: () => holds,
-  answered: () => undefined,
-  keyId: undefined,
-})
-const unproven = { claim: claimThat(false) }
-const workload = { claim: claimThat(true) }
+const unproven = { claim: claimOf() }
+const workload = { claim: claimOf({ holds: () => true }) }
 
 void t.test(
   'each level has its share, and what the lower ones take is not the higher’s',

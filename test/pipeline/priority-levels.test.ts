@@ -7,12 +7,9 @@ import {
   Share,
   type PriorityLevel,
 } from '../../src/pipeline/priority-levels.ts'
+import { claimOf } from '../kit/exchange.ts'
 
-const claim = (holds: () => boolean): Claim => ({
-  holds,
-  answered: () => undefined,
-  keyId: undefined,
-})
+const claim = (holds: () => boolean): Claim => claimOf({ holds })
 
 /** What each level is offered, lowest first, and how much of it fits. */
 function taken(total: number, offered: Readonly<Partial<Record<PriorityLevel, number>>>) {

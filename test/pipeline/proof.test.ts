@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import t from 'tap'
-import type { Claim } from '../../src/exchange/exchange.ts'
 import { withProof } from '../../src/pipeline/proof.ts'
-import { node, tokenHolder, type Identity } from '../../src/request/identity.ts'
+import { node, serviceAccount, tokenHolder, type Identity } from '../../src/request/identity.ts'
 import { limits } from '../../src/server/limits.ts'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
-import { emptyReply, exchangeOf } from '../kit/exchange.ts'
+import { claimOf, emptyReply, exchangeOf } from '../kit/exchange.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { openStream } from '../kit/http2.ts'
 
@@ -26,8 +25,8 @@ void t.test(
     for (const accepted of [true, false]) {
       const heard: Identity[] = []
       let holds = false
-      const claim: Claim = { holds: () => holds, answered: () => undefined, keyId: undefined }
       const identity = tokenHolder('hash')
+      const claim = claimOf({ holds: () => holds, holder: () => identity })
       const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
       await withProof(async () => {
         t.strictSame(heard, [])
@@ -36,6 +35,25 @@ void t.test(
       })({ ...exchange, onProven: (who) => heard.push(who) })
       t.strictSame(heard, accepted ? [identity] : [])
     }
+  },
+)
+
+void t.test(
+  'of a token that an answer proves to be an account’s the account is heard',
+  async (t) => {
+    const heard: Identity[] = []
+    const account = serviceAccount({ namespace: 'default', name: 'reader', uid: 'u-1' })
+    let isConfirmed = false
+    const identity = tokenHolder('hash')
+    const claim = claimOf({
+      holds: () => isConfirmed,
+      holder: () => (isConfirmed ? account : identity),
+    })
+    await withProof(async () => {
+      isConfirmed = true
+      return emptyReply
+    })({ ...exchangeOf('/api/v1/pods'), identity, claim, onProven: (who) => heard.push(who) })
+    t.strictSame(heard, [account])
   },
 )
 

@@ -84,6 +84,22 @@ void t.test('no caller keeps the others out: who has most connections makes room
   for (const client of [modest, node]) client.socket.destroy()
 })
 
+void t.test('callers who turn out to be one account are one caller', async (t) => {
+  const listening = await startListener(t, byPath, { maxConnections: 3 })
+  const modest = await listening.dial()
+  await modest.write(get('/modest')).answer()
+  const greedy: Wire[] = []
+  for (const token of ['/one', '/other']) {
+    const client = await listening.dial()
+    await client.write(get(token)).answer()
+    await client.write(get('/account')).answer()
+    greedy.push(client)
+  }
+  await served(listening, '/third/hold')
+  t.equal(await greedy[0]?.rest(), '', 'which has more connections than the others')
+  t.equal((await modest.write(get('/modest')).answer()).body, 'ok')
+})
+
 void t.test('an eighth of the connections is not for callers with tokens', async (t) => {
   const listening = await startListener(t, byPath, { maxConnections: 16 })
   for (let i = 0; i < 20; i++) await served(listening, '/greedy/hold')
