@@ -11,7 +11,7 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { copied } from '../store/copied.ts'
-import { storedList, widerSource } from '../store/source.ts'
+import { storedList, widerSource, type Source } from '../store/source.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
@@ -115,7 +115,7 @@ export class RecordedWatch {
 
   async #keeper(): Promise<Keeper> {
     if (!this.#isWanted) return unrecorded
-    const { info, store, hooks, asked, key, tellsPrevious } = this.#parts
+    const { info, store, hooks, asked, key, tellsPrevious, exchange } = this.#parts
     const form = this.#form
     const parts = { store, hooks, asked: asked(form), key: key(form), tellsPrevious }
     const { query } = info
@@ -124,27 +124,46 @@ export class RecordedWatch {
     if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
     if (isWatchList) return new InitialEvents(parts, () => this.gvk)
     const from = resourceVersion(query.get('resourceVersion') ?? undefined)
-    await partOfWider(parts.key, form, from, store).catch(hooks.onStoreFailure)
+    await takenFromOther(parts.key, { form, from, exchange, store }).catch(hooks.onStoreFailure)
     return new Changes(parts, from)
   }
 }
 
+interface Continued {
+  readonly form: Form
+  readonly from: ResourceVersion | undefined
+  readonly exchange: Exchange
+  readonly store: ObjectStore
+}
+
 /**
- * Who was answered offline from a wider collection, and now watches what of it was asked for, is told what the wider one is not: its part is
- * kept by itself from here on, or the next answer offline would be older than what this watch has told.
+ * Begins the collection of a watch that goes on from a version with what another collection has: with
+ * that of the watch's token, where the service account of it has become known since, as programs do
+ * not list again then; or with a part of a wider one, where the caller was answered offline from
+ * that, or the next answer offline would be older than what this watch has told.
  */
-async function partOfWider(
+async function takenFromOther(
   key: CollectionKey,
-  form: Form,
-  from: ResourceVersion | undefined,
-  store: ObjectStore,
+  { form, from, exchange, store }: Continued,
 ): Promise<void> {
   if (from === undefined || store.version(key) !== undefined) return
-  const wider = widerSource(key, form, store)
-  const kept = resourceVersion(wider?.resourceVersion)
-  if (!wider || kept === undefined || compareVersions(from, kept) > 0) return
-  const stored = storedList(wider, store)
+  const other = ofToken(key, form, exchange, store) ?? widerSource(key, form, store)
+  const kept = resourceVersion(other?.resourceVersion)
+  if (!other || kept === undefined || compareVersions(from, kept) > 0) return
+  const stored = storedList(other, store)
   if (stored) await copied(store, key, stored)
+}
+
+function ofToken(
+  key: CollectionKey,
+  form: Form,
+  { claim, identity }: Exchange,
+  store: ObjectStore,
+): Source | undefined {
+  if (!claim || claim.alone === identity) return undefined
+  const before = { ...key, audience: { ...key.audience, identity: claim.alone } }
+  const version = store.version(before)
+  return version === undefined ? undefined : { form, key: before, resourceVersion: version }
 }
 
 /** Records events; resolves to the same events, where `tellsPrevious` with what the store held before each. */

@@ -76,6 +76,8 @@ export interface Claim {
   holds(): boolean
   /** The caller's identity as far as it is known now: it can become known while a request is under way. */
   holder(): Identity
+  /** The identity of the token alone, under which its holder's answers are kept while its account is not known. */
+  readonly alone: Identity
   /** To be called when an upstream has answered a request that made the claim. */
   answered(answer: Answered): void
   /** The id of the key with which the cluster has signed the token, as the token says; `undefined` where it names no service account. */

@@ -69,6 +69,7 @@ export class Claims {
       claim: {
         holds: () => this.#holds(hash, known),
         holder: () => this.#identity(hash, known),
+        alone: tokenHolder(hash),
         answered: (answer) => this.#heed(hash, known, answer),
         keyId: account && known.token.keyId,
         ...(isOpen && { confirm: (ask) => this.#confirm(hash, known, account, ask) }),
@@ -160,7 +161,13 @@ const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as cons
 /** For a credential that an API server does not read as a token: it answers as to anybody, which proves nothing. */
 const unprovable: Claimed = {
   identity: nobody,
-  claim: { holds: () => false, holder: () => nobody, answered: () => undefined, keyId: undefined },
+  claim: {
+    holds: () => false,
+    holder: () => nobody,
+    alone: nobody,
+    answered: () => undefined,
+    keyId: undefined,
+  },
 }
 
 /**

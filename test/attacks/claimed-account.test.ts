@@ -117,6 +117,38 @@ void t.test('a token that names another’s account shares nothing that it may s
   t.equal((await asProgram(claiming)).status, 503)
 })
 
+void t.test('what a token read alone is its account’s once a watch goes on with it', async (t) => {
+  let isSaid = false
+  const { hub, cloud, issue, offline } = await start(t, (asked) => isSaid && reviews(asked))
+  const [token, next] = [await issue(), await issue()]
+  const as = (shown: string) => hub.as('kubelet', { token: shown })
+  const list = '/api/v1/namespaces/default/secrets'
+  const { resourceVersion } = await as(token).list(list)
+  isSaid = true
+  await hub.restart()
+  await hub.online()
+  t.equal((await as(next).get(configMap)).status, 403, 'an API server knows the other, too')
+  const watch = await as(token).watch(list, { resourceVersion })
+  cloud.sandbox.create(secrets, { metadata: { name: 'later', namespace } })
+  await watch.next()
+  await offline()
+  const { names } = await as(next).list(list)
+  t.strictSame(names.toSorted(), ['default/later', 'default/of-the-victim'])
+})
+
+void t.test('what a token read alone stays with the token where nothing goes on', async (t) => {
+  let isSaid = false
+  const { hub, issue, status, offline } = await start(t, (asked) => isSaid && reviews(asked))
+  const token = await issue()
+  t.equal(await status(token, secret), 200)
+  isSaid = true
+  await hub.restart()
+  await hub.online()
+  t.equal(await status(token, configMap), 403)
+  await offline()
+  t.equal(await status(token, secret), 503, 'until the account reads it')
+})
+
 for (const [where, ways] of Object.entries(waysToKnow).slice(0, 3)) {
   void t.test(`the next token of an account has what the first one read: ${where}`, async (t) => {
     const also = (asked: Attributes): boolean => ways.some((may) => may(asked))

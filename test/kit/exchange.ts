@@ -26,6 +26,7 @@ export const emptyReply: BodyReply = {
 export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   holds: () => false,
   holder: () => nobody,
+  alone: nobody,
   answered: () => undefined,
   keyId: undefined,
   ...known,
