@@ -1,8 +1,9 @@
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { after } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
+import { whyUntrusted } from '../base/ownership.ts'
 
 /**
  * When what was compiled is written down, besides at an orderly end: what follows a power cut is to start quickly, too. By then most of what
@@ -24,12 +25,11 @@ export function keepCompiledCode(folder: string): void {
   after(writtenMs, flushCompileCache)
 }
 
-/** Whether it is there, perhaps just made, and nobody else may put code in it. */
+/** Whether it is there, perhaps just made, and no other user may put code in it, or it in another's place. */
 function isOwn(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)
-    const { uid, mode } = statSync(folder)
-    return uid === process.getuid?.() && (mode & 0o022) === 0
+    return whyUntrusted(folder) === undefined
   } catch {
     return false
   }

@@ -57,6 +57,15 @@ void t.test('no code is taken from where others may write', async (t) => {
   t.strictSame(readdirSync(folder), [])
 })
 
+void t.test('nor from where others may put another folder in its place', async (t) => {
+  const directory = t.testdir({ state: {} })
+  const folder = join(directory, 'state', 'compiled')
+  chmodSync(join(directory, 'state'), 0o777)
+  t.equal(keptBy(directory, folder), '')
+  chmodSync(join(directory, 'state'), 0o1777)
+  t.not(keptBy(directory, folder), '', 'where they may not touch what is another’s, they cannot')
+})
+
 void t.test('where nothing can be kept the code runs all the same', async (t) => {
   const directory = t.testdir({ file: '' })
   for (const folder of [join(directory, 'file', 'compiled'), '/proc/nowhere/compiled']) {

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { FilterDefinition } from '../filter.ts'
 import { reasonOf, Mistakes } from './mistakes.ts'
 import { filtersOfModule } from './module.ts'
-import { whyUntrusted } from './ownership.ts'
+import { whyUntrusted } from '../../base/ownership.ts'
 
 /** Filters are written by hand: a larger file was named by mistake. */
 export const largest = 1024 * 1024

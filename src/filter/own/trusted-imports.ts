@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { whyUntrusted } from './ownership.ts'
+import { whyUntrusted } from '../../base/ownership.ts'
 
 /** The modules of filters, and what they have imported: URLs without a query. Node asks its hooks about every module of the process. */
 const modules = new Set<string>()

@@ -7,8 +7,9 @@ const writableByOthers = 0o022
 const sticky = 0o1000
 
 /**
- * Why a file is not to be run: others than root and the hub's own user may write it or put another in its place. As ssh looks at what it
- * reads (OpenSSH misc.c, safe_path): the file, and each folder above it, by its own name and by where its links lead. `undefined`: only
+ * Why a file or folder of code is not to be run: others than root and the hub's own user may write
+ * it, or put another in its place. As ssh looks at what it reads (OpenSSH misc.c, safe_path): at
+ * itself and each folder above it, by its own name and by where its links lead. `undefined`: only
  * they may. Throws where it cannot be looked at.
  */
 export function whyUntrusted(path: string): string | undefined {
