@@ -69,6 +69,7 @@ const jobs = {
   fuzz: () => run(node, [join(root, 'test', 'fuzz', 'main.ts'), ...args]),
   crash: () => run(node, [join(root, 'test', 'crash', 'main.ts'), ...args]),
   soak: () => run(node, [join(root, 'test', 'model', 'main.ts'), ...args]),
+  metrics: () => run(node, [join(root, 'test', 'metrics', 'still', 'main.ts'), ...args]),
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   'bench-store': () => run(node, [join(root, 'bench', 'store.ts'), ...args]),
   'bench-start': () => run(node, [join(root, 'bench', 'start.ts'), ...args]),

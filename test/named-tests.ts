@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /** A test by its file and title. */
-interface NamedTest {
+export interface NamedTest {
   readonly file: string
   readonly title: string
 }

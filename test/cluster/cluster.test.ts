@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
+import { ownVersion } from '../../src/base/own-version.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
@@ -13,6 +14,8 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, textAt } from '../../src/kube/json-at.ts'
 import { nodePoolLabel, nodePools } from '../../src/kube/node-pool.ts'
 import type { GVR } from '../../src/kube/gvk.ts'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+import { mostPipelined } from '../../src/server/ops.ts'
 import {
   customResources,
   defineAdmissionKinds,
@@ -20,10 +23,10 @@ import {
   validatingConfigurations,
   withoutMutatingPolicies,
 } from '../kit/admission-kinds.ts'
-import { configMaps, nodes, secrets } from '../kit/cloud.ts'
+import { configMaps, nodes, pods, secrets } from '../kit/cloud.ts'
 import { until as soon } from '../kit/cluster/until.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
-import type { Teardown } from '../kit/wire/wire.ts'
+import { dial, type Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(120_000)
 
@@ -81,6 +84,19 @@ async function until({ sandbox }: TestCluster, holds: () => boolean | undefined)
   while (holds() !== true) await sandbox.nextRequest()
 }
 
+/** Waits until a sample of the metrics has this value. */
+async function reaches({ metrics }: Cluster, sample: string, value: number): Promise<void> {
+  let body = ''
+  await soon(
+    `${sample} ${value}`,
+    async () => {
+      body = (await metrics.exposition()).body
+      return body.includes(`\n${sample} ${value}\n`)
+    },
+    { seconds: 30, describe: () => body.split('\n').filter((line) => line.startsWith('nodehub_')) },
+  )
+}
+
 const ours = (path: string): JsonObject => ({
   name: `w${path.replaceAll('/', '.')}`,
   clientConfig: { service: { namespace: 'kube-system', name: 'nodehub-cluster', path } },
@@ -130,6 +146,9 @@ void t.test(
     sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
     await until(cluster, () => written(0) === bundleOf())
     t.pass('what somebody else wrote was put right')
+    const leader = replicas.find((each) => each.leads())!
+    const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
+    await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)
   },
 )
 
@@ -173,27 +192,77 @@ void t.test('when the leader goes, the other one goes on with its work', async (
 
 void t.test('health and metrics are told', async (t) => {
   const cluster = await prepared(t)
-  const { opsPort, leads } = await started(t, cluster)
-  await until(cluster, leads)
-  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${opsPort}${path}`)).text()
+  const replica = await started(t, cluster)
+  await until(cluster, replica.leads)
+  const ask = async (path: string) =>
+    (await fetch(`http://127.0.0.1:${replica.opsPort}${path}`)).text()
   t.equal(await ask('/healthz'), 'ok')
   t.match(await ask('/readyz?verbose'), /\[\+\]nodepools ok\n\[\+\]certificate ok\n\[ \]leader: /)
   const metrics = await ask('/metrics')
   t.match(metrics, /^nodehub_cluster_leading 1$/m)
   t.match(metrics, /^nodehub_cluster_api_requests_total\{verb="get",code="200"\} \d+$/m)
   t.match(metrics, /^nodehub_cluster_certificate_end_seconds [1-9]/m)
+  const versions = `version="${ownVersion()}",node="${process.versions.node}"`
+  t.match(metrics, `\nnodehub_cluster_build_info{${versions}} 1\n`)
+  const client = await dial(t, replica.opsPort)
+  client.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(mostPipelined + 1))
+  await client.ended
+  await reaches(replica, 'nodehub_cluster_connections_cut_total{reason="pipelined"}', 1)
 })
 
-void t.test('what the controller writes is counted, by kind', async (t) => {
+void t.test('what the controller knows and does is counted', async (t) => {
   const cluster = await prepared(t)
   const { sandbox } = cluster
+  const hostPool = { hostNetwork: true }
   sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
-  const { metrics } = await started(t, cluster)
+  sandbox.create(nodePools, { metadata: { name: 'h' }, spec: hostPool })
+  sandbox.create(nodes, { metadata: { name: 'h-1', labels: { [nodePoolLabel]: 'h' } } })
+  sandbox.create(pods, {
+    metadata: { name: 'on-the-pod-network', namespace: 'default' },
+    spec: { nodeName: 'h-1', containers: [{ name: 'main', image: 'i' }] },
+  })
+  const replica = await started(t, cluster)
+  await reaches(replica, 'nodehub_cluster_label_withheld_nodes', 1)
+  await reaches(replica, 'nodehub_cluster_pools', 2)
+
+  const isOf =
+    (path: string) =>
+    (request: SeenRequest): boolean =>
+      request.method === 'PATCH' && request.path === path
+  using frozen = sandbox.faults.freeze(isOf('/api/v1/nodes/n-1'))
   sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
-  const counted = (kind: string) => async (): Promise<boolean> =>
-    (await metrics.exposition()).body.includes(`nodehub_cluster_writes_total{kind="${kind}"} 1\n`)
-  await soon('a node that is counted', counted('node'))
-  await soon('a pool that is counted', counted('pool'))
+  await reaches(replica, 'nodehub_cluster_nodes', 2)
+  await reaches(replica, 'nodehub_cluster_queued', 1)
+  frozen[Symbol.dispose]()
+  await reaches(replica, 'nodehub_cluster_queued', 0)
+  t.equal(textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone'), 'a')
+  const writes = (kind: string): string => `nodehub_cluster_writes_total{kind="${kind}"}`
+  await reaches(replica, writes('node'), 2)
+  await reaches(replica, writes('pool'), 2)
+
+  for (const [name, status, counted] of [
+    ['n-2', 409, 'nodehub_cluster_conflicts_total{kind="node"}'],
+    ['n-3', 403, 'nodehub_cluster_failures_total{reason="controller"}'],
+  ] as const) {
+    using _refused = sandbox.faults.fail(status, isOf(`/api/v1/nodes/${name}`))
+    sandbox.create(nodes, { metadata: { name, labels: { [nodePoolLabel]: 'p' } } })
+    await reaches(replica, counted, 1)
+  }
+})
+
+void t.test('a part that fails is counted, and tries again', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  const refused = sandbox.faults.fail(403, ({ path }) => path.includes('/leases'))
+  const replica = await started(t, cluster)
+  await soon('a failure', async () =>
+    /^nodehub_cluster_failures_total\{reason="election"\} \d+$/m.test(
+      (await replica.metrics.exposition()).body,
+    ),
+  )
+  t.notOk(replica.leads())
+  refused[Symbol.dispose]()
+  await until(cluster, replica.leads)
 })
 
 void t.test('with --client-ca it answers reviews of those who show a certificate', async (t) => {
@@ -201,12 +270,12 @@ void t.test('with --client-ca it answers reviews of those who show a certificate
   const authority = new CertificateAuthority('clients')
   const clientCa = join(t.testdir({ 'ca.crt': authority.certificate }), 'ca.crt')
   const { webhooks } = configFor(cluster)
-  const { webhookPort } = await started(t, cluster, { webhooks: { ...webhooks, clientCa } })
+  const replica = await started(t, cluster, { webhooks: { ...webhooks, clientCa } })
   const { certificate: cert, key } = authority.issue({ commonName: 'api', usage: 'client' })
   const asked = async (shown: object): Promise<number | undefined> => {
     const sent = request({
       host: '127.0.0.1',
-      port: webhookPort,
+      port: replica.webhookPort,
       path: '/mutate/nodes',
       method: 'POST',
       rejectUnauthorized: false,
@@ -219,6 +288,7 @@ void t.test('with --client-ca it answers reviews of those who show a certificate
     return answer.statusCode
   }
   t.equal(await asked({}), 401)
+  await reaches(replica, 'nodehub_cluster_reviews_refused_total{reason="unauthenticated"}', 1)
   t.equal(await asked({ cert, key }), 400, 'it is read, and is no review')
 })
 

@@ -7,6 +7,7 @@ import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub.ts'
 import type { AnswerLine } from '../../src/pipeline/trace.ts'
 import { Client, type ClientOptions } from './client.ts'
+import { until } from './cluster/until.ts'
 import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
 import { hubFlags, testConfig, type TestHubOptions } from './hub-config.ts'
@@ -155,6 +156,19 @@ export class TestHub {
     const { body } = await this.hub.metrics.exposition()
     const line = body.split('\n').find((each) => each.startsWith(`${sample} `))
     return Number(line?.slice(sample.length + 1) ?? 0)
+  }
+
+  /** Resolves once a sample of the metrics has this value: for what moves after its client has its answer. */
+  async reaches(sample: string, value: number): Promise<void> {
+    let seen = NaN
+    await until(
+      `${sample} ${value}`,
+      async () => {
+        seen = await this.metric(sample)
+        return seen === value
+      },
+      { seconds: 30, describe: () => seen },
+    )
   }
 }
 

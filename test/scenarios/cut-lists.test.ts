@@ -50,7 +50,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
       {
         using _cut = cloud.sandbox.faults.cut(length - 1, isList)
+        const counted = await hub.metric('nodehub_broken_answers_total')
         await t.rejects(kubelet.get(podsOfNode), 'what was begun is a break')
+        await hub.reaches('nodehub_broken_answers_total', counted + 1)
       }
       t.strictSame(await remembered(cloud, hub, encoding), before.names)
       const now = ['default/a', 'default/c', 'default/d']

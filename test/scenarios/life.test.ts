@@ -2,9 +2,13 @@ import t from 'tap'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ownVersion } from '../../src/base/own-version.ts'
+import { limits } from '../../src/server/limits.ts'
+import { mostPipelined } from '../../src/server/ops.ts'
 import { objectOf } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
+import { dial } from '../kit/wire/wire.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
@@ -188,8 +192,41 @@ void t.test('answers are counted by who gave them', async (t) => {
   t.strictSame([await count('cloud'), await count('cache'), await count('hub', '503')], [2, 1, 1])
   t.equal(await hub.metric('nodehub_online'), 0)
   t.equal(await hub.metric(`nodehub_upstream_healthy{upstream="${cloud.url}"}`), 0)
+  for (const [source, answers] of [
+    ['cloud', 2],
+    ['cache', 1],
+    ['hub', 1],
+  ] as const) {
+    const timed = `nodehub_request_duration_seconds_count{verb="get",source="${source}"}`
+    await hub.reaches(timed, answers)
+  }
   const line = await hub.answered(({ source }) => source === 'cache')
   t.match(line, { method: 'GET', path: aPod, component: 'kubelet', code: 200 })
+})
+
+void t.test('it says what it is, where it listens and which connections it cut', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { node } = process.versions
+  t.equal(await hub.metric(`nodehub_build_info{version="${ownVersion()}",node="${node}"}`), 1)
+  for (const [listener, port] of Object.entries({
+    proxy: hub.hub.proxyPort,
+    'proxy-secure': hub.hub.proxySecurePort,
+    ops: hub.hub.opsPort,
+  })) {
+    const sample = `nodehub_listening{listener="${listener}",address="127.0.0.1:${port}"}`
+    t.equal(await hub.metric(sample), 1)
+  }
+  const cut = 'nodehub_connections_cut_total{reason="pipelined"}'
+  for (const [at, [port, pipelined]] of [
+    [hub.hub.proxyPort, limits.pipelined] as const,
+    [hub.hub.opsPort, mostPipelined] as const,
+  ].entries()) {
+    const client = await dial(t, port)
+    client.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(pipelined + 1))
+    await client.ended
+    t.equal(await hub.metric(cut), at + 1)
+  }
 })
 
 void t.test('no line of any level shows a token', async (t) => {

@@ -8,13 +8,25 @@ import type { Teardown } from '../kit/wire/wire.ts'
 
 const megabyte = 1024 * 1024
 
+interface HeavyCloud {
+  readonly url: string
+  readonly finish: () => void
+  /** An event of so many bytes for each watch. */
+  readonly tell: (bytes: number) => void
+}
+
 /** An API server whose objects are large, and never come whole before it is told to finish them. */
-async function heavyCloud(t: Teardown): Promise<{ url: string; finish: () => void }> {
+async function heavyCloud(t: Teardown): Promise<HeavyCloud> {
   const unfinished: ServerResponse[] = []
+  const watched: ServerResponse[] = []
   const server = createServer((asked, response) => {
     if (asked.url === '/readyz') return void response.end('ok')
     response.writeHead(200, { 'Content-Type': 'application/json' })
-    if (asked.url?.includes('watch=true') === true) return response.flushHeaders()
+    if (asked.url?.includes('watch=true') === true) {
+      response.flushHeaders()
+      watched.push(response)
+      return
+    }
     const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' } }
     response.write(
       `${JSON.stringify(object).slice(0, -1)},"data":{"a":"${'x'.repeat(10 * megabyte)}`,
@@ -30,6 +42,13 @@ async function heavyCloud(t: Teardown): Promise<{ url: string; finish: () => voi
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     finish: () => unfinished.forEach((response) => response.end('"}}')),
+    tell: (bytes) => {
+      const metadata = { name: 'a', resourceVersion: '7' }
+      const data = { a: 'x'.repeat(bytes) }
+      const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata, data }
+      const event = JSON.stringify({ type: 'ADDED', object })
+      for (const response of watched) response.write(`${event}\n`)
+    },
   }
 }
 
@@ -61,5 +80,8 @@ void t.test(
     )
     t.equal(watch.status, 200)
     t.notOk(watch.answer.closed, 'the watch goes on')
+    cloud.tell(13 * megabyte)
+    t.equal(await watch.end(), 'broken', 'until it alone holds a quarter')
+    t.equal(await hub.metric('nodehub_connections_cut_total{reason="memory"}'), 1)
   },
 )

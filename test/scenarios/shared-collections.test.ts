@@ -16,6 +16,8 @@ const isOwn = (request: SeenRequest): boolean =>
 
 const isOwnWatch = (request: SeenRequest): boolean => isWatch(request) && isOwn(request)
 
+const verdicts = (result: string): string => `nodehub_shared_verdicts_total{result="${result}"}`
+
 let clusterIP = 10
 const add = (cloud: CloudServer, name: string, namespace = 'default'): void => {
   clusterIP += 1
@@ -55,6 +57,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
     t.equal(await hub.metric('nodehub_shared_readers'), 3)
     t.equal(await hub.metric('nodehub_shared_watches'), 1)
+    t.ok((await hub.metric('nodehub_shared_bytes')) > 0, 'of the two events')
+    t.equal(await hub.metric(verdicts('allowed')), 3, 'one for each of them')
   })
 }
 
@@ -109,6 +113,7 @@ void t.test('a caller who may not read all is answered by the API server alone',
     t.equal((await guest.get(`${allServices}${query}`)).status, 403)
   }
   t.equal((await guest.watch(allServices, { resourceVersion: version })).status, 403)
+  t.ok((await hub.metric(verdicts('refused'))) > 0)
   const own = await guest.list('/api/v1/namespaces/default/services?resourceVersion=0')
   t.strictSame(own.names, ['default/a'])
   await cloud.unplug()
@@ -402,6 +407,7 @@ void t.test('a restored cluster is listed anew, and its readers come back', asyn
   add(restored, 'old')
   await hub.online()
   t.equal(await watch.end(), 'ended')
+  t.equal(await hub.metric('nodehub_shared_readers_ended_total{reason="over"}'), 1)
   await restored.sandbox.untilWatches(1, isOwnWatch)
   const { names, resourceVersion } = await hub
     .as('operator')

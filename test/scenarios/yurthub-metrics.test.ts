@@ -53,12 +53,15 @@ void t.test('an API server is healthy and connected to, or neither', async (t) =
   const { host } = new URL(cloud.url)
   const healthy = `node_yurthub_server_healthy_status{server="${cloud.url}"}`
   const open = `node_yurthub_closable_conns_collector{server="${host}"}`
+  const ours = `nodehub_upstream_connections{upstream="${cloud.url}",protocol="http/1.1"}`
   t.equal(await hub.metric(healthy), 1)
   t.ok((await hub.metric(open)) >= 1)
+  t.equal(await hub.metric(ours), await hub.metric(open))
   await cloud.unplug()
   await hub.offline()
   t.equal(await hub.metric(healthy), 0)
   t.equal(await hub.metric(open), 0)
+  t.equal(await hub.metric(ours), 0)
 })
 
 void t.test(
@@ -75,10 +78,12 @@ void t.test(
     busy.exec('BEGIN IMMEDIATE')
     cloud.addPods('b')
     await kubelet.list(podsOfNode)
+    t.equal(await hub.metric('nodehub_store_unfit_collections'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 0)
     busy.exec('ROLLBACK')
     await kubelet.list(podsOfNode)
+    t.equal(await hub.metric('nodehub_store_unfit_collections'), 0)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 1)
   },

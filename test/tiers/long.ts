@@ -10,6 +10,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   outages: ['outages', '100'],
   cuts: ['cuts', '100'],
   attack: ['attack', '10'],
+  metrics: ['metrics'],
   'host-network': ['bench', 'host-network'],
 }
 

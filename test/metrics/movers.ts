@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { testsIn, type NamedTest } from '../named-tests.ts'
+import { rowsUnder } from '../tables.ts'
+
+/** A metric, and the tests in which a behaviour moves it. */
+interface Moved {
+  readonly metric: string
+  readonly tests: readonly NamedTest[]
+}
+
+/** The metrics of docs/metrics.md, with the tests that it names for them. */
+export const moved = (): readonly Moved[] =>
+  rowsUnder(readFileSync('docs/metrics.md', 'utf8'), '## Tests').map(([metric = '', by = '']) => ({
+    metric: metric.replaceAll('`', ''),
+    tests: testsIn(by),
+  }))
