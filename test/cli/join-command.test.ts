@@ -216,6 +216,17 @@ void t.test('wherever join or leave is killed, either of them can finish', async
   const left = copyOf(t, base)
   await leaving(left)
 
+  /** A kubelet that is restarted now starts: all that its flags lead it to is there. */
+  const starts = (root: string): boolean => {
+    const now = treeOf(root)
+    const isThere = ([path, content]: readonly [string, string]): boolean => now[path] === content
+    const ofHub = Object.entries(joined).filter(
+      ([path]) => !`/${path}`.startsWith(state) && path !== 'srv/kubelet/flags.env',
+    )
+    const leadToHub = read(root, '/srv/kubelet/flags.env').includes('kubelet-nodehub.conf')
+    return !leadToHub || (ofHub.every(isThere) && `${state}/pki/ca.crt`.slice(1) in now)
+  }
+
   let points = 0
   for (const [killed, from] of [
     ['join', left],
@@ -227,6 +238,7 @@ void t.test('wherever join or leave is killed, either of them can finish', async
       if (await killedAt(at, () => act(root))) break
       points += 1
       const where = `${killed}, killed at its step ${at}`
+      t.ok(starts(root), `${where}: the kubelet starts`)
       const other = copyOf(t, root)
       t.equal((await joining(other)).code, 0, where)
       t.strictSame(treeOf(other, `${state}/pki`), joined, `${where}: joined`)

@@ -60,6 +60,20 @@ void t.test('a stream beyond the last of a GOAWAY goes to a new session', async 
   t.equal(await old.code(), 'end')
 })
 
+void t.test('so does one beyond the last of a GOAWAY that ends the session at once', async (t) => {
+  const { upstream, connections } = await connected(t)
+  const { session, asked: old, stream: kept } = await running(connections, upstream)
+  const asked = watch(connections, upstream.origin)
+  t.equal((await upstream.next()).session, session)
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, kept.id)
+  const { stream, session: fresh } = await upstream.next()
+  t.not(fresh, session)
+  stream.respond({ ':status': 200 })
+  stream.end('seen')
+  t.equal(await asked.code(), 'end')
+  t.equal(await old.code(), 'STREAM_BROKEN', 'the server may have acted on this one')
+})
+
 void t.test('where there is no connection, the request was never sent', async (t) => {
   const connections = connectionsOf(t)
   const origin = (await refusingOrigin()).replace('http:', 'https:')

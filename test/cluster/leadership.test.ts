@@ -124,3 +124,19 @@ void t.test('a renewal that hangs does not keep a term from ending', async (t) =
   released.resolve()
   await first.leadership[Symbol.asyncDispose]()
 })
+
+void t.test(
+  'a leader whose machine has slept no longer leads, before any timer has fired',
+  async (t) => {
+    const cluster = await startTestCluster(t)
+    const seen = new Condition()
+    const first = new Candidate('a', cluster, seen)
+    t.teardown(() => first.leadership[Symbol.asyncDispose]())
+    await seen.until(() => first.leads)
+    const { now } = Date
+    // The clock that timers go by stands still while a machine sleeps.
+    t.capture(Date, 'now', () => now() + times.renewMs)
+    t.notOk(first.leads)
+    t.notOk(first.leadership.leads)
+  },
+)

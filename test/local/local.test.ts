@@ -51,6 +51,11 @@ void t.test('a path with two readings is answered by the cloud or not at all', a
   t.equal(await refusal(answer(exchangeOf('/api%2Fv1/pods'))), 503)
 })
 
+void t.test("a HEAD is the cloud's to answer, of an object or of a list", async (t) => {
+  for (const url of ['/api/v1/namespaces/default/pods/a', '/api/v1/pods'])
+    t.equal(await refusal(answer(exchangeOf(url, { method: 'HEAD' }))), 503, url)
+})
+
 void t.test('a list that is refused is not read before', async (t) => {
   const list = (): never => {
     throw new Error('the list was read')

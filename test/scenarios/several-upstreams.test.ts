@@ -248,4 +248,7 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   await restored.unplug()
   await second.offline()
   t.strictSame((await kubelet.list(anyPods)).names, named('a'))
+  const { status, ...offline } = await kubelet.get(anyOfA)
+  t.equal(status, 200)
+  t.match(objectOf(offline), { metadata: { resourceVersion } }, 'and so it is kept')
 })

@@ -123,6 +123,33 @@ void t.test('a caller who may not read all is answered by the API server alone',
 })
 
 void t.test(
+  'who may list all but not watch it, or watch but not list, shares nothing',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const refused: Readonly<Record<string, string>> = { lister: 'watch', watcher: 'list' }
+    cloud.sandbox.authorize(
+      ({ user, resource, verb }) => resource !== 'services' || verb !== refused[user.name],
+    )
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    await informer(hub.as('kube-proxy'))
+    const [lister, watcher] = accounts(cloud, hub, 'lister', 'watcher')
+    if (!lister || !watcher) throw new Error('nobody')
+    const { version } = cloud.sandbox
+    const list = `${allServices}?resourceVersion=0`
+    t.strictSame((await lister.list(list)).names, ['default/a'])
+    t.equal((await lister.watch(allServices, { resourceVersion: version })).status, 403)
+    t.equal((await watcher.get(list)).status, 403)
+    t.equal((await watcher.watch(allServices, { resourceVersion: version })).status, 200)
+    t.equal(
+      cloud.sandbox.watchCount((seen) => isWatch(seen) && !isOwn(seen)),
+      1,
+    )
+  },
+)
+
+void t.test(
   'where the hub itself may not read all, everybody has a watch of his own',
   async (t) => {
     const cloud = await startCloud(t)

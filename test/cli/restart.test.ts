@@ -1,0 +1,123 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { delimiter, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { keptAuthority } from '../../src/certificates/kept-authority.ts'
+import { nodeRoot } from '../join/node-root.ts'
+import { freePort } from '../kit/free-port.ts'
+
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const pool = ['--nodepool-name=hn', '--host-network-pool']
+
+/** Runs what follows with the node's folders in the place of the machine's own, for itself alone. */
+const onTheNode = `for each in etc srv var/lib; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; exec "$@"`
+
+/** Says what the kubelet would find, restarted now. */
+const systemctl = `#!/bin/sh
+[ -e "$NODE_ROOT/refuses" ] && { echo refused >&2; exit 1; }
+through=cloud
+grep -q kubelet-nodehub.conf /srv/kubelet/flags.env && through=hub
+hub=gone
+[ -e /etc/kubernetes/manifests/nodehub.yaml ] && hub=there
+echo "$@: through the $through, the hub is $hub" >> "$NODE_ROOT/calls"
+`
+
+async function portOf(t: Test, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** A node of its own in the place of this machine, with what a hub that is ready shows. */
+async function machine(t: Test) {
+  const root = nodeRoot(t.testdir())
+  const pki = join(root, '/var/lib/nodehub/pki')
+  mkdirSync(pki, { recursive: true, mode: 0o700 })
+  const { certificate, key } = keptAuthority(pki, () => undefined).issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  const secure = await portOf(t, createTlsServer({ cert: certificate, key }))
+  const ops = await portOf(
+    t,
+    createServer((_request, response) => response.end()),
+  )
+  const ports = [
+    `--proxy-port=${await freePort()}`,
+    `--proxy-secure-port=${secure}`,
+    `--serve-port=${ops}`,
+  ]
+  const bin = join(root, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'systemctl'), systemctl)
+  chmodSync(join(bin, 'systemctl'), 0o755)
+  const run = (...args: readonly string[]): Promise<{ code: number; err: string }> => {
+    const { promise, resolve } = Promise.withResolvers<{ code: number; err: string }>()
+    const command = ['-m', 'sh', '-c', onTheNode, 'sh', process.execPath, main, ...args]
+    const env = {
+      ...process.env,
+      NODE_ROOT: root,
+      PATH: `${bin}${delimiter}${process.env['PATH']}`,
+    }
+    execFile('unshare', command, { env }, (error, _, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, err }),
+    )
+    return promise
+  }
+  return {
+    root,
+    join: (...flags: readonly string[]) => run('join', ...pool, ...ports, ...flags),
+    leave: (...flags: readonly string[]) => run('leave', ...flags),
+    calls: () => {
+      const file = join(root, 'calls')
+      const calls = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []
+      rmSync(file, { force: true })
+      return calls
+    },
+  }
+}
+
+const skip =
+  spawnSync('unshare', ['-m', 'true']).status !== 0 && 'mount namespaces are for root alone'
+
+void t.test(
+  'the kubelet is restarted when it is to find the hub, and before the hub goes',
+  { skip },
+  async (t) => {
+    const { join, leave, calls } = await machine(t)
+    t.match(await join(), { code: 0 })
+    t.strictSame(calls(), [], 'nothing is restarted unasked')
+    t.match(await join('--restart'), { code: 0 })
+    t.strictSame(calls(), ['restart kubelet: through the hub, the hub is there'])
+    t.match(await leave('--restart'), { code: 0 })
+    t.strictSame(calls(), ['restart kubelet: through the cloud, the hub is there'])
+  },
+)
+
+void t.test(
+  'a kubelet that is not restarted is said, and the hub stays for it',
+  { skip },
+  async (t) => {
+    const { root, join: joined, leave, calls } = await machine(t)
+    writeFileSync(join(root, 'refuses'), '')
+    t.match(await joined('--restart'), {
+      code: 1,
+      err: 'nodehub join: the kubelet was not restarted: refused\n',
+    })
+    t.match(await leave('--restart'), {
+      code: 1,
+      err: 'nodehub leave: the kubelet was not restarted: refused; leave again\n',
+    })
+    t.ok(existsSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml')))
+    rmSync(join(root, 'refuses'))
+    t.match(await leave('--restart'), { code: 0 })
+    t.strictSame(calls(), ['restart kubelet: through the cloud, the hub is there'])
+    t.notOk(existsSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml')))
+  },
+)
