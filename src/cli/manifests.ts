@@ -270,6 +270,7 @@ function units(values: FlagValues, namespace: string): string {
   const start = startOf(values, namespace)
   const texts = systemdUnits({
     args: hubArgs(start),
+    rootDir: start.rootDir,
     ports: start.ports,
     nodeName: values['node-name'],
   })

@@ -16,8 +16,8 @@ export function hubFiles(
     const content = stringify(staticPod(start), { lineWidth: 0 })
     return [{ path: by.staticPod, mode: 0o600, content }]
   }
-  const { ports, nodeName } = start
-  const units = systemdUnits({ args: hubArgs(start), ports, nodeName })
+  const { ports, nodeName, rootDir } = start
+  const units = systemdUnits({ args: hubArgs(start), rootDir, ports, nodeName })
   return Object.entries({ ...units, ...targetDropIns }).map(([name, content]) => ({
     path: `${unitFolder}/${name}`,
     mode: 0o644,

@@ -17,6 +17,8 @@ Wants=nodehub.service
 export interface SystemdUnitsOptions {
   /** What the hub is started with: `start` and its flags. */
   readonly args: readonly string[]
+  /** `--root-dir` among them: all that the hub may write. */
+  readonly rootDir: string
   readonly ports: HubPorts
   /** The node's name; absent: the host's. */
   readonly nodeName: string | undefined
@@ -33,10 +35,11 @@ export type UnitName = (typeof unitNames)[number]
  */
 export function systemdUnits({
   args,
+  rootDir,
   ports,
   nodeName,
 }: SystemdUnitsOptions): Readonly<Record<UnitName, string>> {
-  const node = nodeName === undefined ? '' : `Environment=${word(`NODE_NAME=${nodeName}`)}\n`
+  const node = nodeName === undefined ? '' : `Environment=${value(`NODE_NAME=${nodeName}`)}\n`
   return {
     'nodehub.socket': `[Unit]
 Description=Listening sockets of nodehub
@@ -80,6 +83,11 @@ Type=exec
 ${node}Environment=MALLOC_ARENA_MAX=1
 # No Secrets in core dumps.
 LimitCORE=0
+# Of this the hub derives its own limits (--memory-limit).
+MemoryMax=512M
+${confinement(rootDir)}
+# Outside the confinement, which takes a folder that is there.
+ExecStartPre=+/bin/mkdir -p -m 0700 ${word(rootDir)}
 ExecStart=/usr/local/bin/node --disable-sigusr1 --max-semi-space-size=4 /opt/nodehub/dist/src/main.js ${args.map(word).join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=always
@@ -92,11 +100,40 @@ WantedBy=multi-user.target
   }
 }
 
+/**
+ * What the hub does without (systemd.exec(5)). Root: the kubelet's certificates are root's alone. None
+ * of its capabilities: the sockets come from systemd, whatever their ports are, and whose socket a
+ * caller has is read where every user may read. No MemoryDenyWriteExecute: V8 compiles.
+ */
+const confinement = (rootDir: string): string => `CapabilityBoundingSet=
+NoNewPrivileges=true
+ProtectSystem=strict
+ReadWritePaths=${value(rootDir)}
+ProtectHome=${/^\/(?:home|root)(?:\/|$)/.test(rootDir) ? 'read-only' : 'true'}
+PrivateTmp=true
+ProtectKernelTunables=true
+ProtectKernelModules=true
+ProtectKernelLogs=true
+ProtectControlGroups=true
+ProtectClock=true
+ProtectHostname=true
+# By netlink the addresses of the node are read.
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=true
+RestrictRealtime=true
+RestrictSUIDSGID=true
+LockPersonality=true
+SystemCallArchitectures=native
+UMask=0077`
+
 const streams = (address: string, ports: HubPorts): string =>
   [ports.proxy, ports.ops, ports.secure].map((port) => `ListenStream=${address}:${port}`).join('\n')
 
-/** A word of a command line or an assignment as systemd reads it (systemd.service(5), systemd.syntax(7)). */
-function word(text: string): string {
-  const plain = text.replaceAll('%', '%%').replaceAll('$', '$$$$')
+/** A word of a command line as systemd reads it (systemd.service(5)). */
+const word = (text: string): string => value(text.replaceAll('$', '$$$$'))
+
+/** A path or an assignment as systemd reads it (systemd.syntax(7)). */
+function value(text: string): string {
+  const plain = text.replaceAll('%', '%%')
   return /^[^\s"'\\;]+$/.test(plain) ? plain : `"${plain.replace(/["\\]/g, '\\$&')}"`
 }

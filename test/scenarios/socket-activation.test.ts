@@ -18,6 +18,7 @@ import { startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 
 const tools = findBinaries(['systemd-socket-activate'])
+const confining = findBinaries(['setpriv'])
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
 void t.test(
@@ -36,13 +37,24 @@ void t.test(
       '--proxy-port=2',
       '--proxy-secure-port=0',
     ]
-    const [command, args] = plainNode(main, 'start', ...flags)
+    // Root without its capabilities, as by the unit: it still knows root by its socket.
+    const confined =
+      process.getuid?.() === 0 && !('missing' in confining)
+        ? [confining.paths.setpriv, '--bounding-set=-all', '--inh-caps=-all', '--no-new-privs']
+        : []
+    const named = confined.length > 0 ? 'root' : 'node'
+    const [command, args] = plainNode(
+      main,
+      'start',
+      ...flags.map((flag) => flag.replace(/^(--anonymous-loopback)=.*/, `$1=${named}`)),
+    )
     const systemd = spawn(
       tools.paths['systemd-socket-activate'],
       [
         `--listen=127.0.0.1:${opsPort}`,
         `--listen=127.0.0.1:${proxyPort}`,
         '--fdname=ops:proxy',
+        ...confined,
         command,
         ...args,
       ],
@@ -117,6 +129,7 @@ void t.test('a unit can be had alone, and its words are quoted for systemd', asy
   t.match(printed, /^\[Unit\]\n/)
   t.match(printed, '"--root-dir=/var/a $$b %%c"')
   t.match(printed, 'Environment=NODE_NAME=edge-1\n')
+  t.match(printed, 'ReadWritePaths="/var/a $b %%c"\n')
 })
 
 const analyze = findBinaries(['systemd-analyze'])
@@ -137,5 +150,13 @@ void t.test(
     t.equal(paths.length, 3)
     const { status, stderr } = spawnSync(analyze.paths['systemd-analyze'], ['verify', ...paths])
     t.strictSame([status, stderr.toString()], [0, ''])
+    const judged = spawnSync(analyze.paths['systemd-analyze'], [
+      'security',
+      '--offline=true',
+      // In tenths; the least that a unit can have is 0, and with no confinement it is 96.
+      '--threshold=40',
+      ...paths.filter((path) => path.endsWith('.service')),
+    ])
+    t.equal(judged.status, 0, judged.stdout.toString())
   },
 )
