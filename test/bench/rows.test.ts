@@ -15,6 +15,9 @@ import { sandboxUpstream } from '../../bench/upstream/sandbox.ts'
 import { podCount, seed } from '../../bench/upstream/seed.ts'
 import { openWorkspace } from '../kit/cluster/workspace.ts'
 
+/** Whether a row measures at all shows in any time. */
+const seconds = 0.5
+
 /** Load processes that end with the test. */
 function loads(t: Test): Pick<Setting, 'load' | 'writer'> {
   const both = { load: new LoadProcess(), writer: new LoadProcess() }
@@ -40,7 +43,7 @@ async function serving(t: Test, listener: RequestListener): Promise<RunningPeer>
 void t.test('rows run against the API server in memory and give sane figures', async (t) => {
   const upstream = await sandboxUpstream(t)
   await seed(upstream.admin)
-  const setting = { ...loads(t), direct: upstream.node, admin: upstream.admin, seconds: 1 }
+  const setting = { ...loads(t), direct: upstream.node, admin: upstream.admin, seconds }
   const direct: RunningPeer = { name: 'direct', description: '', target: upstream.node }
 
   await t.test('GET', async (t) => {
@@ -108,7 +111,7 @@ void t.test('rows run against the API server in memory and give sane figures', a
 void t.test('an answer of another length than the API server gave is a failure', async (t) => {
   const direct = await serving(t, (_request, response) => response.end('x'.repeat(100)))
   const cutting = await serving(t, (_request, response) => response.end('x'.repeat(90)))
-  const setting = { ...loads(t), direct: direct.target, admin: direct.target, seconds: 1 }
+  const setting = { ...loads(t), direct: direct.target, admin: direct.target, seconds }
   await getRecorded.prime(cutting, setting)
   const { figures, failures } = await getRecorded.measure(cutting, setting)
   t.strictSame(Object.keys(failures), ['90 bytes for 100'])
@@ -124,7 +127,7 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
     if (count > 3 * podCount && count % 10 === 0) response.write('x', () => response.destroy())
     else response.end('x'.repeat(100))
   })
-  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds: 1 }
+  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds }
   await getRecorded.prime(peer, setting)
   const { figures, failures } = await getRecorded.measure(peer, setting)
   t.strictSame(Object.keys(failures), ['the connection was closed'])
@@ -133,7 +136,7 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
 
 void t.test('a list that is not whole is refused', async (t) => {
   const peer = await serving(t, (_request, response) => response.end('k8s\0'))
-  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds: 1 }
+  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds }
   await t.rejects(listProtobuf.measure(peer, setting), /a list of 0 instead of 500 pods/)
 })
 

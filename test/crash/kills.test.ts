@@ -8,7 +8,7 @@ if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
   void t.test('a hub killed at any step shows nothing older than what it has shown', async (t) => {
-    const deaths = 18
+    const deaths = 12
     await kill(t, {
       folder: t.testdir(),
       library,

@@ -18,7 +18,7 @@ else {
           library,
           seed,
           rounds: 300,
-          cuts: 30,
+          cuts: 12,
         })
         t.strictSame(wrong, [])
       },
@@ -33,7 +33,7 @@ else {
         library,
         seed: 5,
         rounds: 200,
-        cuts: 40,
+        cuts: 16,
         syncWithinMs: 20,
       })
       t.strictSame(wrong, [])
@@ -48,7 +48,7 @@ else {
       for (const killedAt of [2, 6]) {
         const folder = join(all, String(killedAt))
         mkdirSync(folder, { recursive: true })
-        const wrong = await cutPower({ folder, library, seed: 4, rounds: 12, cuts: 12, killedAt })
+        const wrong = await cutPower({ folder, library, seed: 4, rounds: 12, cuts: 6, killedAt })
         t.strictSame(wrong, [], `killed at step ${killedAt}`)
       }
     },
@@ -62,7 +62,7 @@ else {
         library,
         seed: 3,
         rounds: 300,
-        cuts: 25,
+        cuts: 12,
         failEverySync: 11,
       })
       t.strictSame(wrong, [])

@@ -7,7 +7,7 @@ import { Agent as TlsAgent, request as securely } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { turn } from '../../src/base/clock.ts'
+import { pause, turn } from '../../src/base/clock.ts'
 import type { Client } from '../kit/client.ts'
 import {
   allServices,
@@ -27,12 +27,18 @@ t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
+/** Often enough to meet a moment in which a port is nobody's, and seldom enough to leave the processor to the process that starts. */
+const oftenMs = 3
+
 /** Gets an object, again and again, until told that it is enough; resolves to every status that was answered. */
 function asking(client: Client): { enough(): Promise<readonly number[]> } {
   let over = false
   const statuses: number[] = []
   const done = (async () => {
-    while (!over) statuses.push((await client.get(aPod)).status)
+    while (!over) {
+      statuses.push((await client.get(aPod)).status)
+      await pause(oftenMs)
+    }
     return statuses
   })()
   return {
@@ -62,6 +68,7 @@ function coveting(port: number): { enough(): Promise<number> } {
   const done = (async () => {
     while (!over) {
       for (const address of ['127.0.0.1', '::1']) taken += (await canBeTaken(port, address)) ? 1 : 0
+      await pause(oftenMs)
     }
     return taken
   })()
@@ -137,7 +144,7 @@ async function measures({ ops }: HubProcess, line: string): Promise<void> {
       .split('\n')
       .includes(line)
   )
-    await turn()
+    await pause(oftenMs)
 }
 
 void t.test('who reads a shared collection goes on with the next process', async (t) => {
@@ -290,7 +297,10 @@ function askingOnKept(ask: () => ReturnType<typeof plainly>): {
       request.end()
     })
   const done = (async () => {
-    while (!over) outcomes.push((await once()) ?? (await once()))
+    while (!over) {
+      outcomes.push((await once()) ?? (await once()))
+      await pause(oftenMs)
+    }
     return outcomes
   })()
   return {
