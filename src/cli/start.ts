@@ -12,10 +12,14 @@ import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
+import { acceptMore } from '../server/descriptors.ts'
 import { versionText } from './version.ts'
 
 /** How often the file of --config is looked at. */
 const followMs = 5_000
+
+const acceptsFewer =
+  'each listening socket accepts one connection a turn of the event loop: under a flood of connections the kubelet waits'
 
 export const start: Command = {
   help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
@@ -53,7 +57,13 @@ ${elsewhere}`,
     return exit(
       await superviseHub(result.config, {
         log,
-        startHub,
+        startHub: async (config, options) => {
+          const hub = await startHub(config, options)
+          void acceptMore(hub.sockets).then((reason) => {
+            if (reason !== undefined) log.warn({ reason }, acceptsFewer)
+          })
+          return hub
+        },
         signals: process,
         exit: (code) => void exit(code),
         killLater,

@@ -39,6 +39,8 @@ export interface BoundSocket {
   readonly fd: number
   /** The same socket as Node passes it to another process. */
   readonly handle: SocketHandle | undefined
+  /** Accepts connections on another descriptor of the same socket, too, and closes it with the server. */
+  readonly acceptOn: (handle: SocketHandle) => Promise<void>
 }
 
 /** A socket that can be passed over a channel between processes; each process then has a descriptor of its own. */
@@ -111,21 +113,33 @@ export async function listening(
       throw new CannotListen(accepting.place, accepting.failure)
     }
     const all = [server, ...accepting.servers]
+    const others = [...accepting.servers]
     for (const each of all) each.on('error', onBroken)
+    let over: Promise<void[]> | undefined
+    const acceptOn = async (handle: SocketHandle): Promise<void> => {
+      const next = acceptingFor(server).on('error', onBroken)
+      if (over !== undefined || (await bind(next, handle))) return handle.close()
+      if (over === undefined) others.push(next)
+      else await closed(next)
+    }
     return {
       port,
-      sockets: all.map(socketOf),
-      closeFurther: async () => void (await Promise.all(accepting.servers.map(closed))),
+      sockets: all.map((each) => ({ ...socketOf(each), acceptOn })),
+      closeFurther: async () => void (await (over ??= Promise.all(others.map(closed)))),
     }
   }
 }
 
 /** Resolves when the server listens, or to why it does not. */
-async function bind(server: Server, place: Place): Promise<NodeJS.ErrnoException | undefined> {
+async function bind(
+  server: Server,
+  place: Place | SocketHandle,
+): Promise<NodeJS.ErrnoException | undefined> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>()
   const listens = (): void => resolve(undefined)
   server.once('error', resolve).once('listening', listens)
-  server.listen('fd' in place ? { fd: place.fd } : { host: place.host, port: place.port })
+  if ('close' in place) server.listen(place)
+  else server.listen('fd' in place ? { fd: place.fd } : { host: place.host, port: place.port })
   try {
     return await promise
   } finally {
@@ -147,7 +161,7 @@ async function furtherServers(
   const servers: Server[] = []
   for (const each of places) {
     const place = 'port' in each && each.port === 0 ? { ...each, port } : each
-    const next = createServer(optionsOf(server), (socket) => server.emit('connection', socket))
+    const next = acceptingFor(server)
     const failure = await bind(next, place)
     if (!failure) servers.push(next)
     else if (!(isAbsent(failure) && 'host' in place && place.ifPresent === true)) {
@@ -157,6 +171,10 @@ async function furtherServers(
   }
   return { servers }
 }
+
+/** A server whose connections become those of `server`. */
+const acceptingFor = (server: Server): Server =>
+  createServer(optionsOf(server), (socket) => server.emit('connection', socket))
 
 /** Whether this host has no such address. */
 export const isAbsent = ({ code }: { readonly code?: string }): boolean =>
@@ -174,7 +192,7 @@ const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => server.close(() => resolve()))
 
 /** Node's API offers neither the number of a listening socket nor what can be passed to another process: both are here only. */
-function socketOf(server: Server): BoundSocket {
+function socketOf(server: Server): Omit<BoundSocket, 'acceptOn'> {
   const handle = (server as { readonly _handle?: SocketHandle })._handle
   const { address, port } = server.address() as AddressInfo
   return { at: { address, port }, fd: handle?.fd ?? -1, handle }
