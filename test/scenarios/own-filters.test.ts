@@ -47,6 +47,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     await hub.logged('the filters of --filter-module have changed')
     t.strictSame((await proxy.list(allServices)).names, ['default/a'])
     t.equal(await hub.metric('nodehub_filter_reload_total{result="success"}'), 1)
+    t.equal(await hub.metric('nodehub_config_reload_total{result="success"}'), 1)
   })
 }
 

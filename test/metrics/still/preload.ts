@@ -1,4 +1,4 @@
-/** Loaded before a test: the metric that STILL_METRIC names stands at 0, in this process and in those that it starts. */
+/** Loaded before a test: the metric that STILL_METRIC names stands at 0 in this process. */
 import { Registry } from 'prom-client'
 
 const sample = new RegExp(
