@@ -62,28 +62,31 @@ export class SocketOwners implements AsyncDisposable {
     return (await this.#own(peer)) ? uid : undefined
   }
 
-  async #client({ address, port, localAddress, localPort }: Peer): Promise<SocketLine | undefined> {
-    const families = isIPv4(unmapped(address)) ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const)
-    for (const family of families) {
-      const client = endpoint(address, port, family)
-      const found = await this.#tables[family].socket(
-        client,
-        endpoint(localAddress, localPort, family),
-      )
-      if (found) return found
-    }
-    return undefined
+  /**
+   * An IPv4 client may have an IPv6 socket. That table is read only while the hub's own end is
+   * established: a client that has closed its end costs one reading.
+   */
+  async #client(peer: Peer): Promise<SocketLine | undefined> {
+    if (!isIPv4(unmapped(peer.address))) return this.#find(peer, 'tcp6').then(([found]) => found)
+    const [found, own] = await this.#find(peer, 'tcp')
+    const isOver = familyOf(peer) === 'tcp' && own?.inode !== peer.inode
+    return found || isOver ? found : (await this.#find(peer, 'tcp6'))[0]
   }
 
   /** Whether the hub's end of the connection is established. */
-  async #own({ address, port, localAddress, localPort, inode }: Peer): Promise<boolean> {
-    const family = isIPv4(localAddress) ? 'tcp' : 'tcp6'
+  async #own(peer: Peer): Promise<boolean> {
+    const [, own] = await this.#find(peer, familyOf(peer))
+    return own !== undefined && own.inode === peer.inode
+  }
+
+  /** Both ends of a connection, the client's first, as one reading of the table of a family shows them. */
+  #find(
+    { address, port, localAddress, localPort }: Peer,
+    family: Family,
+  ): Promise<readonly (SocketLine | undefined)[]> {
     const client = endpoint(address, port, family)
-    const found = await this.#tables[family].socket(
-      endpoint(localAddress, localPort, family),
-      client,
-    )
-    return found !== undefined && found.inode === inode
+    const hub = endpoint(localAddress, localPort, family)
+    return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`])
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -105,11 +108,11 @@ class Table {
     })
   }
 
-  /** An established socket with these ends that a process holds. */
-  async socket(local: string, remote: string): Promise<SocketLine | undefined> {
-    const ends = `${local} ${remote}`
-    this.#wanted.add(ends)
-    return (await this.#reading.get()).get(ends)
+  /** For each of these ends the established socket with them that a process holds. */
+  async sockets(ends: readonly string[]): Promise<readonly (SocketLine | undefined)[]> {
+    for (const each of ends) this.#wanted.add(each)
+    const found = await this.#reading.get()
+    return ends.map((each) => found.get(each))
   }
 }
 
@@ -123,6 +126,9 @@ function establishedIn(table: string): Sockets {
   }
   return sockets
 }
+
+/** In which table the hub's own end of a connection is. */
+const familyOf = ({ localAddress }: Peer): Family => (isIPv4(localAddress) ? 'tcp' : 'tcp6')
 
 /** A kernel without a family has no table of it. */
 function noneIfAbsent(cause: unknown): Sockets {

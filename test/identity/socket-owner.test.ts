@@ -232,6 +232,25 @@ void t.test('who was not found, or could not be looked for, is looked for again'
   t.equal(await owners.uid(loopback), 7, 'and who was found is not')
 })
 
+void t.test('a client that has gone costs one reading of one table', async (t) => {
+  const own = row(hub, client, 0, 4711)
+  const tables = {
+    'the hub’s own end has gone, too': [heading],
+    'it is half-closed': [heading, row(hub, client, 0, 4711, '08')],
+    'it is another connection’s': [heading, row(hub, client, 0, 4712)],
+    'it is established, so that the client may have an IPv6 socket': [heading, own],
+  }
+  for (const [name, lines] of Object.entries(tables)) {
+    const read: string[] = []
+    const owners = new SocketOwners(async (family) => {
+      read.push(family)
+      return family === 'tcp' ? lines.join('\n') : ''
+    })
+    t.equal(await owners.uid(loopback), undefined)
+    t.strictSame(read, lines.includes(own) ? ['tcp', 'tcp6'] : ['tcp'], name)
+  }
+})
+
 void t.test('the table is read once a connection', async (t) => {
   let reads = 0
   const owners = new SocketOwners(async () => {
