@@ -118,7 +118,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Short requests': [],
     'Bodies on their way, of short requests': [time(bodyMs)],
     // Measured, and no limit.
-    "Looking up whose socket a caller's is": ['20,000', '30 ms'],
+    "Looking up whose socket a caller's is": ['20,000', '30 ms', '2 to 9 ms'],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(bodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],

@@ -275,6 +275,13 @@ void t.test(
   },
 )
 
+void t.test('a filter has twenty edits at most', async (t) => {
+  const edits = (count: number): string =>
+    services(`[${Array.from({ length: count }, () => '{ remove: spec.type }').join(', ')}]`)
+  t.strictSame(await mistakesIn(edits(20)), [])
+  t.match(await mistakesIn(edits(21)), [/a list of at most 20 edits/])
+})
+
 void t.test('what is no list of filters is refused', async (t) => {
   t.match(await mistakesIn('a: ['), [/^line 1: /])
   t.match(await mistakesIn('name: x'), [/must be a list of filters/])
