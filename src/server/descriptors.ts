@@ -24,7 +24,8 @@ export type SocketIndex = number
 
 /**
  * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only on its way between processes: a child sends back what it is
- * sent, and ends. Resolves to why that failed, after which each socket accepts as before; what came until then stays.
+ * sent, and ends. Resolves to why that failed, after which each socket accepts as before; what came until then stays. Ends without a reason
+ * when one of the sockets takes no more connections.
  */
 export async function acceptMore(sockets: readonly BoundSocket[]): Promise<string | undefined> {
   const script = new URL(`./duplicating${extname(import.meta.url)}`, import.meta.url)
@@ -39,17 +40,22 @@ export async function acceptMore(sockets: readonly BoundSocket[]): Promise<strin
   child.on('message', (index: SocketIndex, handle) => {
     const socket = passed[index]
     if (handle && socket) accepting.push(socket.acceptOn(handle as unknown as SocketHandle))
-    if (accepting.length === passed.length * (acceptedATurn - 1)) child.disconnect()
+    if (accepting.length === passed.length * (acceptedATurn - 1)) end()
   })
   let failure: string | undefined
-  const sent = (error: Error | null): void => {
-    if (error === null || !child.connected) return
-    failure = error.message
-    child.disconnect()
+  const end = (why?: string): void => {
+    failure = why
+    if (child.connected) child.disconnect()
   }
+  const isClosing = (): boolean => sockets.some(({ closing }) => closing.aborted)
+  for (const { closing } of sockets) closing.addEventListener('abort', () => end())
   child.once('spawn', () => {
-    for (const { handle } of passed)
-      child.send(acceptedATurn - 1, handle as never, { keepOpen: true }, sent)
+    if (isClosing()) return end()
+    for (const { handle } of passed) {
+      child.send(acceptedATurn - 1, handle as never, { keepOpen: true }, (error) => {
+        if (error && !isClosing()) end(error.message)
+      })
+    }
   })
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]

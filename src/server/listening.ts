@@ -1,4 +1,5 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { LightAbort, type Signal } from '../base/abort.ts'
 import {
   inBrackets,
   listenerShown,
@@ -41,6 +42,8 @@ export interface BoundSocket {
   readonly handle: SocketHandle | undefined
   /** Accepts connections on another descriptor of the same socket, too, and closes it with the server. */
   readonly acceptOn: (handle: SocketHandle) => Promise<void>
+  /** Aborted once the server takes no more connections. */
+  readonly closing: Signal
 }
 
 /** A socket that can be passed over a channel between processes; each process then has a descriptor of its own. */
@@ -115,17 +118,20 @@ export async function listening(
     const all = [server, ...accepting.servers]
     const others = [...accepting.servers]
     for (const each of all) each.on('error', onBroken)
-    let over: Promise<void[]> | undefined
+    const closing = new LightAbort()
     const acceptOn = async (handle: SocketHandle): Promise<void> => {
       const next = acceptingFor(server).on('error', onBroken)
-      if (over !== undefined || (await bind(next, handle))) return handle.close()
-      if (over === undefined) others.push(next)
-      else await closed(next)
+      if (closing.aborted || (await bind(next, handle))) return handle.close()
+      if (closing.aborted) await closed(next)
+      else others.push(next)
     }
     return {
       port,
-      sockets: all.map((each) => ({ ...socketOf(each), acceptOn })),
-      closeFurther: async () => void (await (over ??= Promise.all(others.map(closed)))),
+      sockets: all.map((each) => ({ ...socketOf(each), acceptOn, closing })),
+      closeFurther: async () => {
+        closing.abort('the server takes no more connections')
+        await Promise.all(others.map(closed))
+      },
     }
   }
 }
@@ -192,7 +198,7 @@ const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => server.close(() => resolve()))
 
 /** Node's API offers neither the number of a listening socket nor what can be passed to another process: both are here only. */
-function socketOf(server: Server): Omit<BoundSocket, 'acceptOn'> {
+function socketOf(server: Server): Pick<BoundSocket, 'at' | 'fd' | 'handle'> {
   const handle = (server as { readonly _handle?: SocketHandle })._handle
   const { address, port } = server.address() as AddressInfo
   return { at: { address, port }, fd: handle?.fd ?? -1, handle }
