@@ -14,9 +14,26 @@ import { readResults, type Results } from './tap-results.ts'
 const ofControlPlane = 'test/control-plane/'
 
 /** The longest begin first, so that none of them runs alone at the end. */
-const longest = ['kubectl', 'offline-reboot', 'propagation', 'versions', 'failover', 'reflectors']
-  .map((name) => `${ofControlPlane}${name}.test.ts`)
-  .toReversed()
+const longest = [
+  ...['handover', 'resumed-watches', 'watches-of-one-kubelet', 'host-network-propagation'].map(
+    (name) => `test/scenarios/${name}.test.ts`,
+  ),
+  'test/model/model.test.ts',
+  'test/model/broken.test.ts',
+  'test/fuzz/upstream.test.ts',
+  'test/crash/power-cut.test.ts',
+  'test/crash/kills.test.ts',
+  'test/differential/sandbox.test.ts',
+  'test/store/sqlite.test.ts',
+  'test/cli/cli.test.ts',
+  ...['kubectl', 'offline-reboot', 'propagation', 'versions', 'failover', 'reflectors'].map(
+    (name) => `${ofControlPlane}${name}.test.ts`,
+  ),
+].toReversed()
+
+/** As they stand in `longest`, and then all others. */
+const longestFirst = (files: readonly string[]): string[] =>
+  files.toSorted((a, b) => longest.indexOf(b) - longest.indexOf(a))
 
 interface Tier {
   readonly files: readonly string[]
@@ -28,7 +45,7 @@ const all = globSync('test/**/*.test.ts').toSorted()
 
 const tiers: Readonly<Record<string, () => Tier>> = {
   fast: () => {
-    const files = all.filter((file) => !file.startsWith(ofControlPlane))
+    const files = longestFirst(all.filter((file) => !file.startsWith(ofControlPlane)))
     return {
       files,
       left: [
@@ -38,12 +55,13 @@ const tiers: Readonly<Record<string, () => Tier>> = {
     }
   },
   cluster: () => ({
-    files: all
-      .filter((file) => file.startsWith(ofControlPlane))
-      .toSorted((a, b) => longest.indexOf(b) - longest.indexOf(a)),
+    files: longestFirst(all.filter((file) => file.startsWith(ofControlPlane))),
     left: [],
   }),
 }
+
+/** Files of this tier wait for half of their time: for threads, disks, verdicts, the ends of watches. */
+const jobs = 2 * availableParallelism()
 
 interface Options {
   /** As tap names its reporters. */
@@ -114,7 +132,7 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   const began = performance.now()
   const { status, results } = await runFiles(files, {
     reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
-    jobs: Number(values.jobs ?? availableParallelism() + 1),
+    jobs: Number(values.jobs ?? jobs),
   })
   const { passed, failed, skipped, empty } = results
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
