@@ -2,7 +2,7 @@ import t from 'tap'
 import { runRounds, told } from './run.ts'
 
 /** How many at a time: most of their time is waiting. */
-const lanes = 8
+const lanes = 4
 
 /** As many on every machine, so that what is found on one is found on all; `npm run soak` has no end. */
 const sequences = 48

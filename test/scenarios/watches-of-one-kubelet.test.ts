@@ -24,7 +24,6 @@ function warnings(t: Teardown): readonly Error[] {
 for (const [component, count] of Object.entries(counts)) {
   void t.test(
     `${count} watches of ${component} each see what happens to their own object`,
-    { timeout: 150_000 },
     async (t) => {
       const seen = warnings(t)
       const cloud = await startCloud(t)

@@ -39,6 +39,8 @@ interface Tier {
   readonly files: readonly string[]
   /** What this tier leaves to another, a line each. */
   readonly left: readonly string[]
+  /** How many files run at a time. */
+  readonly jobs: number
 }
 
 const all = globSync('test/**/*.test.ts').toSorted()
@@ -52,16 +54,16 @@ const tiers: Readonly<Record<string, () => Tier>> = {
         `${all.length - files.length} files with a real control plane: npm run test:cluster`,
         'thousands of sequences, kills and outages: npm run test:long',
       ],
+      // Half of the time of a file is waiting: for a hub's threads, the disk, probes, the ends of watches.
+      jobs: 2 * availableParallelism(),
     }
   },
   cluster: () => ({
     files: longestFirst(all.filter((file) => file.startsWith(ofControlPlane))),
     left: [],
+    jobs: availableParallelism(),
   }),
 }
-
-/** Files of this tier wait for half of their time: for threads, disks, verdicts, the ends of watches. */
-const jobs = 2 * availableParallelism()
 
 interface Options {
   /** As tap names its reporters. */
@@ -122,17 +124,18 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
     console.error(`usage: run.ts ${Object.keys(tiers).join('|')} [FILE...] [OPTION...]`)
     return 2
   }
+  const whole = tier()
   const reason = noControlPlane()
   if (name === 'cluster' && chosen.length === 0 && reason !== undefined) {
-    say(`NOT RUN: ${tier().files.length} files with a real control plane: ${reason}`)
+    say(`NOT RUN: ${whole.files.length} files with a real control plane: ${reason}`)
     say('0 passed, 0 failed')
     return 0
   }
-  const { files, left } = chosen.length > 0 ? { files: chosen, left: [] } : tier()
+  const { files, left } = chosen.length > 0 ? { files: chosen, left: [] } : whole
   const began = performance.now()
   const { status, results } = await runFiles(files, {
     reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
-    jobs: Number(values.jobs ?? jobs),
+    jobs: Number(values.jobs ?? whole.jobs),
   })
   const { passed, failed, skipped, empty } = results
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
