@@ -69,7 +69,7 @@ export class Workspace implements Disposable {
   /** A folder beside the copy that every user may write to: some tests run a process as another one. */
   emptyFolder(name: string): string {
     const folder = join(this.#folder, name)
-    rmSync(folder, { recursive: true, force: true })
+    remove(folder)
     mkdirSync(folder)
     chmodSync(folder, 0o1777)
     return folder
@@ -116,9 +116,13 @@ export class Workspace implements Disposable {
 
   [Symbol.dispose](): void {
     this.#killAll(undefined)
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 })
+    remove(this.#folder)
   }
 }
+
+/** Processes that were killed may write for a moment yet. */
+const remove = (folder: string): void =>
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 
 function kill(pid: number): void {
   try {

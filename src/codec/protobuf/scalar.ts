@@ -4,7 +4,7 @@ import { PathError } from '../path-error.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, messageOf } from './field-path.ts'
 import { textOf, type Occurrence } from './values.ts'
-import { bytesField, Fields, fixed64Type, stringField, varint, varintField } from './wire.ts'
+import { bytesField, Fields, stringField, varint, varintField } from './wire.ts'
 
 /**
  * What JSON has in a field that holds one value, of which the last occurrence counts; `undefined` where JSON has nothing, or no scalar.
@@ -26,8 +26,6 @@ function decode(field: Field, pieces: readonly Occurrence[], last: Occurrence): 
     case 'int32':
     case 'int64':
       return numberIn(last)
-    case 'double':
-      return last.end - last.start === 8 ? last.bytes.readDoubleLE(last.start) : undefined
     case 'bytes':
       return last.bytes.toString('base64', last.start, last.end)
     case 'quantity':
@@ -48,7 +46,7 @@ function emptyOf({ type, shown }: Field): Scalar | undefined {
   if (shown !== true) return undefined
   if (type === 'string') return ''
   if (type === 'bool') return false
-  return type === 'int32' || type === 'int64' || type === 'double' || type === 'intOrString'
+  return type === 'int32' || type === 'int64' || type === 'intOrString'
     ? 0
     : type === 'quantity'
       ? '0'
@@ -104,8 +102,6 @@ export function writeValue(field: Field, value: EditValue): Buffer {
     case 'int32':
     case 'int64':
       return varintField(number, asInteger(value))
-    case 'double':
-      return doubleField(number, value)
     case 'bytes':
       return bytesField(number, Buffer.from(asString(value), 'base64'))
     case 'quantity':
@@ -125,7 +121,7 @@ export function writeValue(field: Field, value: EditValue): Buffer {
 /** A field as Go writes it when it is empty and no pointer. */
 export function emptyValue({ number, type }: Field): Buffer {
   if (type === 'bool' || type === 'int32' || type === 'int64') return varintField(number, 0)
-  return type === 'double' ? doubleField(number, 0) : bytesField(number, Buffer.alloc(0))
+  return bytesField(number, Buffer.alloc(0))
 }
 
 /** The fields of a message that `value` has, in the order of their numbers, as Go writes them. */
@@ -177,13 +173,6 @@ function asBoolean(value: EditValue): boolean {
 function asInteger(value: EditValue): number {
   if (!Number.isSafeInteger(value)) throw new PathError('a whole number is wanted')
   return value as number
-}
-
-function doubleField(number: number, value: EditValue): Buffer {
-  if (typeof value !== 'number') throw new PathError('a number is wanted')
-  const bytes = Buffer.alloc(8)
-  bytes.writeDoubleLE(value)
-  return Buffer.concat([varint(number * 8 + fixed64Type), bytes])
 }
 
 const writeIntOrString = (value: EditValue): Buffer =>

@@ -1,7 +1,7 @@
 import { MalformedBody } from '../malformed-body.ts'
 
 export const varintType = 0
-export const fixed64Type = 1
+const fixed64Type = 1
 export const lengthType = 2
 const fixed32Type = 5
 

@@ -5,7 +5,6 @@ export type FieldType =
   | 'bool'
   | 'int32'
   | 'int64'
-  | 'double'
   | 'time'
   | 'microtime'
   | 'quantity'

@@ -102,8 +102,6 @@ export class MessageReader {
         return numberOf(value) | 0
       case 'int64':
         return numberOf(value)
-      case 'double':
-        return doubleOf(value)
       case 'time':
       case 'microtime':
         return timeOf(bytesOf(value), field.type === 'microtime')
@@ -136,7 +134,7 @@ const merged = (values: readonly WireValue[]): Buffer => Buffer.concat(values.ma
 /** The wire value of what is not there. */
 const zero = (field: Field): WireValue => {
   if (field.type === 'bool' || field.type === 'int32' || field.type === 'int64') return 0
-  return field.type === 'double' ? Buffer.alloc(8) : Buffer.alloc(0)
+  return Buffer.alloc(0)
 }
 
 /** `omitempty`, for what is no pointer: pointers are shown whatever they point to. */
@@ -156,12 +154,6 @@ function bytesOf(value: WireValue): Buffer {
 }
 
 const textOf = (value: WireValue): string => bytesOf(value).toString('utf8')
-
-function doubleOf(value: WireValue): number {
-  const bytes = bytesOf(value)
-  if (bytes.length !== 8) throw new ProtobufError('not eight bytes where a number belongs')
-  return bytes.readDoubleLE()
-}
 
 function lastOf(message: Buffer, number: number): WireValue | undefined {
   let last: WireValue | undefined

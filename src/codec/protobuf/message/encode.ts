@@ -5,12 +5,9 @@ import { parseTime } from './time.ts'
 import type { BackwardWriter } from './writer.ts'
 
 const lengthDelimited = 2
-const eightBytes = 1
 
-const wireType = (field: Field): number => {
-  if (field.type === 'bool' || field.type === 'int32' || field.type === 'int64') return 0
-  return field.type === 'double' ? eightBytes : lengthDelimited
-}
+const wireType = ({ type }: Field): number =>
+  type === 'bool' || type === 'int32' || type === 'int64' ? 0 : lengthDelimited
 
 const descending = new WeakMap<MessageSchema, readonly (readonly [string, Field])[]>()
 
@@ -89,8 +86,6 @@ function writeValue(out: BackwardWriter, field: Field, value: Json | undefined):
       return out.varint(whole(value, 2 ** 31))
     case 'int64':
       return out.varint(whole(value, 2 ** 63))
-    case 'double':
-      return out.double(finite(value))
     case 'time':
     case 'microtime':
       return writeTime(out, field.type === 'microtime', value)
@@ -157,12 +152,6 @@ function whole(value: Json | undefined, limit: number): number {
   if (value === undefined) return 0
   if (typeof value !== 'number' || !Number.isInteger(value) || value < -limit || value >= limit)
     throw new ProtobufError('not a whole number, or out of range')
-  return value
-}
-
-function finite(value: Json | undefined): number {
-  if (value === undefined) return 0
-  if (typeof value !== 'number') throw new ProtobufError('not a number')
   return value
 }
 

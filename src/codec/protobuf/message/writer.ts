@@ -21,11 +21,6 @@ export class BackwardWriter {
     this.#bytes.write(text, this.#start)
   }
 
-  double(value: number): void {
-    this.#claim(8)
-    this.#bytes.writeDoubleLE(value, this.#start)
-  }
-
   /** A whole number; negative ones take ten bytes, as 64-bit complements. */
   varint(value: number): void {
     if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))

@@ -1,67 +1,6 @@
-import { Environment } from '@marcbachmann/cel-js'
 import t from 'tap'
-import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
-import { listAt, textAt } from '../../../src/kube/json-at.ts'
+import { kept, pool, refused, type Asked } from './judged.ts'
 
-/** What a field that may be missing is in CEL. */
-interface Optional {
-  readonly hasValue: () => boolean
-  readonly value: () => unknown
-}
-
-const cel = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true })
-  // The library cannot compare two such fields; API servers do.
-  .registerOperator('optional == optional', (a: Optional, b: Optional) =>
-    a.hasValue() && b.hasValue() ? a.value() === b.value() : a.hasValue() === b.hasValue(),
-  )
-
-const policies = (
-  JSON.parse(
-    JSON.stringify(
-      clusterManifests({
-        name: 'nodehub-cluster',
-        namespace: 'nodehub-system',
-        image: 'nodehub:1',
-        admission: 'policies',
-        podHostNetwork: true,
-      }),
-    ),
-  ) as JsonObject[]
-).filter(({ kind }) => textAt(kind).endsWith('AdmissionPolicy'))
-
-interface Asked {
-  readonly operation?: 'CREATE' | 'UPDATE'
-  readonly namespace?: string
-  readonly username?: string
-  readonly version?: string
-  readonly object?: object
-  readonly oldObject?: object
-  readonly params?: object
-}
-
-/** The conditions of a policy that keep an API server from asking it. */
-function kept(name: string, asked: Asked): string[] {
-  const { operation = 'CREATE', namespace = 'default', username = 'kubelet' } = asked
-  const variables = {
-    request: {
-      operation,
-      namespace,
-      userInfo: { username },
-      requestKind: { version: asked.version ?? 'v1' },
-    },
-    object: asked.object ?? { metadata: {} },
-    oldObject: asked.oldObject ?? { metadata: {} },
-    params: asked.params ?? pool('p'),
-  }
-  const policy = policies.find((each) => textAt(each, 'metadata', 'name') === `nodehub-${name}`)
-  if (policy === undefined) throw new Error(`there is no policy ${name}`)
-  return listAt(policy, 'spec', 'matchConditions')
-    .filter((each) => cel.evaluate(textAt(each, 'expression'), variables) !== true)
-    .map((each) => textAt(each, 'name'))
-}
-
-const pool = (name: string, hostNetwork = true) => ({ metadata: { name }, spec: { hostNetwork } })
 const inPool = 'apps.openyurt.io/nodepool'
 const wished = 'apps.openyurt.io/desired-nodepool'
 const hostNetwork = 'nodepool.openyurt.io/hostnetwork'
@@ -165,4 +104,103 @@ void t.test('policies about pods leave alone what is not theirs', async (t) => {
   const standard = { object: pod(), params: pool('p', false) }
   t.strictSame(kept('pod-guidance-of-pool', standard), ['is-host-network-pool'])
   t.strictSame(kept('pod-guidance', standard), [])
+})
+
+const made = (spec: object, metadata: object = { name: 'p' }): Asked => ({
+  operation: 'CREATE',
+  object: { metadata, spec },
+})
+const changed = (oldSpec: object, spec: object): Asked => ({
+  operation: 'UPDATE',
+  object: { metadata: { name: 'p' }, spec },
+  oldObject: { metadata: { name: 'p' }, spec: oldSpec },
+})
+
+void t.test('a pool is made as one can be, and keeps what it is', async (t) => {
+  const taint = { key: 'a', effect: 'NoSchedule' }
+  const full = {
+    type: 'Edge',
+    hostNetwork: true,
+    interConnectivity: true,
+    leaderElectionStrategy: 'mark',
+    annotations: { 'Example.com/a': '?' },
+    labels: { 'example.com/a': 'b', c: '' },
+    taints: [taint, { key: 'b', value: 'c', effect: 'NoExecute' }],
+  }
+  t.strictSame(refused('pools', made(full)), [])
+  t.strictSame(refused('pools', made({})), [])
+  t.strictSame(refused('pools', changed(full, { ...full, leaderReplicas: 2 })), [])
+  for (const [spec, ...wrong] of [
+    [{ type: 'Fog' }, 'spec.type'],
+    [{ type: 'Cloud', hostNetwork: true }, 'spec.hostNetwork'],
+    [{ leaderElectionStrategy: 'first' }, 'spec.leaderElectionStrategy'],
+    [{ annotations: { '-a': 'b' } }, 'spec.annotations'],
+    [{ annotations: { 'a/b/c': 'b' } }, 'spec.annotations'],
+    [{ labels: { '-a': 'b' } }, 'spec.labels'],
+    [{ labels: { a: '?' } }, 'spec.labels'],
+    [{ labels: { [inPool]: 'p' } }, 'spec.labels'],
+    [{ labels: { [hostNetwork]: 'true' } }, 'spec.labels'],
+    [{ taints: [taint, { key: '-', effect: 'NoSchedule' }] }, 'spec.taints'],
+    [{ taints: [{ key: 'a', effect: 'Never' }] }, 'spec.taints'],
+    [{ taints: [{ key: 'a', value: '?', effect: 'NoSchedule' }] }, 'spec.taints'],
+  ] as const) {
+    t.strictSame(refused('pools', made(spec)), wrong, JSON.stringify(spec))
+    t.strictSame(refused('pools', changed(spec, spec)), [], 'it may be as wrong as it was')
+    t.strictSame(refused('pools', changed(spec, { ...spec, leaderReplicas: 2 })), [])
+  }
+  t.strictSame(
+    refused('pools', changed({ annotations: { '-a': 'b' } }, { annotations: { '-a': 'c' } })),
+    ['spec.annotations'],
+  )
+  t.strictSame(refused('pools', changed({ type: 'Edge' }, { type: 'Cloud' })), ['spec.type'])
+  t.strictSame(refused('pools', changed({ type: 'Edge' }, {})), [], 'an edge pool by default')
+  for (const field of ['hostNetwork', 'interConnectivity']) {
+    t.strictSame(refused('pools', changed({}, { [field]: true })), [`spec.${field}`])
+    t.strictSame(refused('pools', changed({ [field]: true }, {})), [`spec.${field}`])
+    t.strictSame(refused('pools', changed({}, { [field]: false })), [])
+  }
+})
+
+void t.test('a node changes its pool by way of none, and keeps what it remembers', async (t) => {
+  const change = (before: object, after: object, username = 'admin'): string[] =>
+    refused('nodes', { operation: 'UPDATE', oldObject: before, object: after, username })
+  const [none, p, q] = [node({}), node({ [inPool]: 'p' }), node({ [inPool]: 'q' })]
+  t.strictSame(change(none, p), [])
+  t.strictSame(change(p, p), [])
+  t.strictSame(change(p, none), [])
+  t.strictSame(change(p, q), [`metadata.labels[${inPool}]`])
+  t.strictSame(change(none, node({ [hostNetwork]: 'true' })), [`metadata.labels[${hostNetwork}]`])
+  for (const hostNetwork of [true, false]) {
+    const remembering = node({}, { [memory]: JSON.stringify({ nodePool: 'p', hostNetwork }) })
+    const other = node({}, { [memory]: JSON.stringify({ nodePool: 'q', hostNetwork }) })
+    const wrong = node({}, { [memory]: `{"hostNetwork": ${!hostNetwork}}` })
+    t.strictSame(change(none, remembering), [])
+    t.strictSame(change(remembering, other), [])
+    for (const after of [none, wrong])
+      t.strictSame(change(remembering, after), [`metadata.annotations[${memory}]`])
+  }
+  const edgeWorker = 'openyurt.io/is-edge-worker'
+  const worker = node({ [edgeWorker]: 'true' })
+  t.strictSame(change(none, worker), [`metadata.labels[${edgeWorker}]`])
+  t.strictSame(change(none, worker, 'system:node:edge-1'), [])
+  t.strictSame(change(worker, worker), [])
+})
+
+void t.test('a node that was of one kind enters no pool of the other', async (t) => {
+  const remembering = (hostNetwork: boolean) =>
+    node({}, { [memory]: `{"hostNetwork":${hostNetwork}}` })
+  const entering = (oldObject: object, hostNetwork: boolean): number =>
+    refused('node-kind', { ...enters, oldObject, params: pool('p', hostNetwork) }).length
+  for (const kind of [true, false]) {
+    t.equal(entering(remembering(kind), kind), 0)
+    t.equal(entering(remembering(kind), !kind), 1)
+    t.equal(entering(node({}), kind), 0)
+  }
+  const labelled = node({ [hostNetwork]: 'true' })
+  t.equal(entering(labelled, false), 1, 'its label says what it was')
+  t.equal(entering(labelled, true), 0)
+  t.equal(
+    entering(node({ [hostNetwork]: 'true' }, { [memory]: '{"hostNetwork":false}' }), false),
+    0,
+  )
 })

@@ -1,0 +1,79 @@
+import { Environment } from '@marcbachmann/cel-js'
+import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
+import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import { listAt, textAt } from '../../../src/kube/json-at.ts'
+
+/** What a field that may be missing is in CEL. */
+interface Optional {
+  readonly hasValue: () => boolean
+  readonly value: () => unknown
+}
+
+const cel = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true })
+  // The library cannot compare two such fields; API servers do.
+  .registerOperator('optional == optional', (a: Optional, b: Optional) =>
+    a.hasValue() && b.hasValue() ? a.value() === b.value() : a.hasValue() === b.hasValue(),
+  )
+
+const policies = (
+  JSON.parse(
+    JSON.stringify(
+      clusterManifests({
+        name: 'nodehub-cluster',
+        namespace: 'nodehub-system',
+        image: 'nodehub:1',
+        admission: 'policies',
+        podHostNetwork: true,
+      }),
+    ),
+  ) as JsonObject[]
+).filter(({ kind }) => textAt(kind).endsWith('AdmissionPolicy'))
+
+/** What an API server is asked to do, as far as policies look at it. */
+export interface Asked {
+  readonly operation?: 'CREATE' | 'UPDATE'
+  readonly namespace?: string
+  readonly username?: string
+  readonly version?: string
+  readonly object?: object
+  readonly oldObject?: object
+  readonly params?: object
+}
+
+function variablesOf(asked: Asked) {
+  const { operation = 'CREATE', namespace = 'default', username = 'kubelet' } = asked
+  return {
+    request: {
+      operation,
+      namespace,
+      userInfo: { username },
+      requestKind: { version: asked.version ?? 'v1' },
+    },
+    object: asked.object ?? { metadata: {} },
+    oldObject: asked.oldObject ?? { metadata: {} },
+    params: asked.params ?? pool('p'),
+  }
+}
+
+/** Those of a list of the policy's spec whose expression is not true. */
+function untrue(name: string, list: string, asked: Asked): Json[] {
+  const policy = policies.find((each) => textAt(each, 'metadata', 'name') === `nodehub-${name}`)
+  if (policy === undefined) throw new Error(`there is no policy ${name}`)
+  const variables = variablesOf(asked)
+  return listAt(policy, 'spec', list).filter(
+    (each) => cel.evaluate(textAt(each, 'expression'), variables) !== true,
+  )
+}
+
+/** The conditions of a policy that keep an API server from asking it. */
+export const kept = (name: string, asked: Asked): string[] =>
+  untrue(name, 'matchConditions', asked).map((each) => textAt(each, 'name'))
+
+/** What of an object a policy refuses: messages up to their first colon. */
+export const refused = (name: string, asked: Asked): string[] =>
+  untrue(name, 'validations', asked).map((each) => textAt(each, 'message').replace(/: .*/, ''))
+
+export const pool = (name: string, hostNetwork = true) => ({
+  metadata: { name },
+  spec: { hostNetwork },
+})
