@@ -2,28 +2,41 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { MalformedBody } from '../../src/codec/malformed-body.ts'
 import { objectBody, readObject } from '../../src/codec/object.ts'
-import { objectKind } from '../../src/codec/list.ts'
+import { listKind, objectKind, type ListStream } from '../../src/codec/list.ts'
 import { PathError } from '../../src/codec/path-error.ts'
 import { bytesField, Fields } from '../../src/codec/protobuf/wire.ts'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import type { Exchange, Reply } from '../../src/exchange/exchange.ts'
+import { HeaderList } from '../../src/exchange/headers.ts'
 import { schemaOf, type MessageSchema } from '../../src/codec/schema/schema.ts'
 import { Filters } from '../../src/filter/filters.ts'
-import type { FilterDefinition } from '../../src/filter/filter.ts'
+import type { FilterDefinition, FilterRule } from '../../src/filter/filter.ts'
 import type { Inputs } from '../../src/filter/inputs.ts'
 import type { GVK } from '../../src/kube/gvk.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
-import type { Encoding } from '../../src/kube/media-type.ts'
+import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
 import type { ApiObject } from '../../src/kube/object.ts'
-import type { ResourceVerb } from '../../src/request/request-info.ts'
+import { StatusError } from '../../src/kube/status.ts'
+import { withFilters } from '../../src/pipeline/filters.ts'
+import { objectForm } from '../../src/request/form.ts'
+import { exchangeOf } from '../kit/exchange.ts'
+import { filteringOf } from '../kit/filtering.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { inBoth, judged, made, plain, withoutEmpty } from '../kit/look.ts'
+import { inBoth, judged, made, plain, withoutEmpty, type Both } from '../kit/look.ts'
 import { roundOf, type Random } from '../fuzz/random.ts'
 import { cutList } from './cutter-list.ts'
 
 /** What makes a filter act. */
 export interface Sample {
   readonly known: Partial<Inputs>
-  /** Objects that it changes or withholds, each saying its kind. */
-  readonly objects: readonly JsonObject[]
+  /** Objects that it changes or withholds. */
+  readonly objects: readonly Expectation[]
+}
+
+/** An object, which says its kind, and what it is to be shown as: written by hand, on plain values. */
+export interface Expectation {
+  readonly object: JsonObject
+  readonly shown: JsonObject | 'withheld'
 }
 
 const encodings = ['json', 'protobuf'] as const
@@ -31,7 +44,7 @@ const encodings = ['json', 'protobuf'] as const
 /** All that every filter owes, whatever it does; see filters/README.md. */
 export function filterContract(t: Test, definition: FilterDefinition, sample: Sample): void {
   const filter = made(definition, sample.known)
-  const samples = sample.objects.map(inBoth)
+  const samples = sample.objects.map(({ object, shown }) => ({ ...inBoth(object), object, shown }))
 
   void t.test('it acts on its samples, and the second time finds nothing to do', async (t) => {
     for (const both of samples) {
@@ -44,42 +57,48 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('JSON and protobuf are the same when decoded', async (t) => {
-    for (const { gvk, json, protobuf } of samples) {
-      const inJson = judged(filter, 'json', gvk, json)
-      const inProtobuf = judged(filter, 'protobuf', gvk, protobuf)
-      t.strictSame(
-        inProtobuf && withoutEmpty(plain('protobuf', gvk, inProtobuf)),
-        inJson && withoutEmpty(plain('json', gvk, inJson)),
-      )
+  void t.test('in both encodings it makes of its samples what is written there', async (t) => {
+    for (const both of samples) {
+      for (const encoding of encodings) {
+        const look = judged(filter, encoding, both.gvk, both[encoding])
+        t.strictSame(valueOf(encoding, both.gvk, look), expectedOf(both.shown), encoding)
+      }
     }
   })
 
-  void t.test('the same in list, watch and get, and in replies to writes', async (t) => {
+  void t.test('get, list, watch and replies to writes show that, and nothing else', async (t) => {
+    const filters = new Filters([definition], inputsOf(sample.known), {
+      onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
+      warn: () => undefined,
+    })
+    const layer = withFilters(filteringOf(filters))
+    for (const both of samples) {
+      const rules = definition.rules.filter((rule) => isAbout(rule, both.gvk))
+      t.ok(rules.length > 0, `a rule is about ${both.gvk.kind}`)
+      for (const { components } of rules) {
+        for (const component of components) {
+          for (const encoding of encodings) {
+            for (const verb of verbs) {
+              const seen = await answered(layer, component, verb, encoding, both)
+              const name = `${component}: ${verb} in ${encoding}`
+              t.strictSame(seen, expectedAnswer(verb, both), name)
+            }
+          }
+        }
+      }
+    }
+  })
+
+  void t.test('whom no rule names is shown the bytes that came', async (t) => {
     const filters = new Filters([definition], inputsOf(sample.known), {
       onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
       warn: () => undefined,
     })
     for (const both of samples) {
       for (const encoding of encodings) {
-        const expected = judged(filter, encoding, both.gvk, both[encoding])
-        for (const { components, group, resources } of definition.rules) {
-          const gvr = { group, version: both.gvk.version, resource: resources[0] ?? '' }
-          for (const verb of [
-            'get',
-            'list',
-            'watch',
-            'create',
-            'update',
-            'patch',
-            'delete',
-          ] as const) {
-            const chain = filters.chainFor(components[0] ?? '', gvr, verb satisfies ResourceVerb)
-            t.ok(chain, `it stands for ${verb}`)
-            const look = chain?.look(both.gvk, encoding, both[encoding])
-            t.strictSame(look?.bytes, expected?.bytes, `${verb} in ${encoding}`)
-          }
-        }
+        const { exchange, reply } = asked('stranger', 'get', encoding, both)
+        const answer = await withFilters(filteringOf(filters))(async () => reply)(exchange)
+        t.equal(answer, reply, encoding)
       }
     }
   })
@@ -88,6 +107,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     for (const both of samples) {
       for (const encoding of encodings) {
         const look = judged(filter, encoding, both.gvk, both[encoding])
+        t.equal(look === undefined, both.shown === 'withheld')
         if (!look) continue
         const body = objectBody(encoding, 'object', both.gvk, look)
         const read = readObject(encoding, 'object', body)
@@ -102,7 +122,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
   })
 
   void t.test('unknown fields are kept, at every depth and byte for byte', async (t) => {
-    for (const object of sample.objects) {
+    for (const { object } of sample.objects) {
       const both = inBoth(object)
       const schema = schemaOf(both.gvk)
       if (!schema) throw new Error(`no schema of ${both.gvk.kind}`)
@@ -190,6 +210,111 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     )
     t.strictSame(others, [], 'it fails at what is broken, and at nothing else')
   })
+}
+
+type Sampled = Both & Expectation
+
+/** Plain values as Go's decoders read them, so that both encodings and an expectation can be compared. */
+const valueOf = (encoding: Encoding, gvk: GVK, look: ApiObject | undefined): Json =>
+  look === undefined ? 'withheld' : (withoutEmpty(plain(encoding, gvk, look)) ?? {})
+
+const expectedOf = (shown: JsonObject | 'withheld'): Json => withoutEmpty(shown) ?? {}
+
+const pluralOf = ({ kind }: GVK): string => kind.toLowerCase().replace(/s?$/, 's')
+
+const isAbout = ({ group, resources }: FilterRule, gvk: GVK): boolean =>
+  group === gvk.group && resources.includes(pluralOf(gvk))
+
+const reads = ['get', 'list', 'watch'] as const
+const writes = ['create', 'update', 'patch', 'delete'] as const
+const verbs = [...reads, ...writes]
+
+type Verb = (typeof verbs)[number]
+
+/** What was written was written: its reply shows what a read would, or the object itself where a read would show none. */
+function expectedAnswer(verb: Verb, { object, shown }: Expectation): Json {
+  const isRead = reads.some((read) => read === verb)
+  return expectedOf(shown === 'withheld' && !isRead ? object : shown)
+}
+
+const methods: Readonly<Record<Verb, string>> = {
+  get: 'GET',
+  list: 'GET',
+  watch: 'GET',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+}
+
+/** A request, and the answer that the cloud or the cache gives to it, which is of one object. */
+function asked(
+  component: string,
+  verb: Verb,
+  encoding: Encoding,
+  both: Both,
+): { exchange: Exchange; reply: Reply } {
+  const { gvk } = both
+  const object = both[encoding]
+  const prefix = gvk.group === '' ? '/api' : `/apis/${gvk.group}`
+  const collection = `${prefix}/${gvk.version}/namespaces/${object.namespace}/${pluralOf(gvk)}`
+  const isOfAll = verb === 'list' || verb === 'watch' || verb === 'create'
+  const url = isOfAll ? collection : `${collection}/${object.name}`
+  const headers = { 'User-Agent': `${component}/v1.36.0`, Accept: mediaType(encoding, false) }
+  const exchange = exchangeOf(verb === 'watch' ? `${url}?watch=1` : url, {
+    method: methods[verb],
+    headers,
+  })
+  const form = objectForm(encoding)
+  const reply = { status: 200, headers: new HeaderList(), from: 'cloud', form } as const
+  if (verb === 'list')
+    return { exchange, reply: { ...reply, kind: 'list', list: listOf(both, object) } }
+  if (verb !== 'watch') return { exchange, reply: { ...reply, kind: 'object', gvk, object } }
+  const events = inGroups<WatchEvent>({ type: 'ADDED', object })
+  return { exchange, reply: { ...reply, kind: 'watch', form: () => form, gvk: () => gvk, events } }
+}
+
+const listOf = ({ gvk }: Both, object: ApiObject): ListStream => ({
+  gvk: listKind(gvk),
+  head: [],
+  batches: inTurn({ objects: [object] }),
+  end: async () => ({ meta: { resourceVersion: '7', continue: '' }, extra: '', tail: [] }),
+})
+
+async function* inTurn<T>(one: T): AsyncGenerator<T> {
+  yield one
+}
+
+const inGroups = <T>(one: T): AsyncGenerator<readonly T[]> => inTurn([one])
+
+/** What a component is shown of a sample by this layer of the data path. */
+async function answered(
+  layer: ReturnType<typeof withFilters>,
+  component: string,
+  verb: Verb,
+  encoding: Encoding,
+  both: Sampled,
+): Promise<Json> {
+  const { exchange, reply } = asked(component, verb, encoding, both)
+  const answer = await layer(async () => reply)(exchange).catch((error: unknown) => {
+    if (error instanceof StatusError && error.status.code === 404) return undefined
+    throw error
+  })
+  const looks = answer ? await Array.fromAsync(objectsOf(answer)) : []
+  if (looks.length > 1) throw new Error(`${looks.length} objects of one`)
+  return valueOf(encoding, both.gvk, looks[0])
+}
+
+async function* objectsOf(answer: Reply): AsyncGenerator<ApiObject> {
+  if (answer.kind === 'object') yield answer.object
+  if (answer.kind === 'list') for await (const { objects } of answer.list.batches) yield* objects
+  if (answer.kind !== 'watch') return
+  for await (const events of answer.events) {
+    for (const event of events) {
+      if (event.type === 'ERROR') throw new Error(`the watch told ${JSON.stringify(event)}`)
+      if (event.type !== 'BOOKMARK') yield event.object
+    }
+  }
 }
 
 interface Fixture {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { allFilters } from '../../filters/index.ts'
 import type { NetworkVerdicts } from '../../src/filter/host-network/verdicts.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { filterContract, type Sample } from '../contracts/filters.ts'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { filterContract, type Expectation, type Sample } from '../contracts/filters.ts'
 
 const hubAddress = { host: '169.254.2.1', port: 10268 }
 const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: false, labels: {}, annotations: {} }
@@ -71,14 +71,14 @@ const ofKubernetes = named('kubernetes', 'default', {
   labels: { 'kubernetes.io/service-name': 'kubernetes' },
 })
 
-const container = (name: string): JsonObject => ({
+const container = (name: string, host = '10.96.0.1', port = '443'): JsonObject => ({
   name,
   image: 'collector:1',
   ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
   env: [
-    { name: 'KUBERNETES_SERVICE_HOST', value: '10.96.0.1' },
+    { name: 'KUBERNETES_SERVICE_HOST', value: host },
     { name: 'NODE', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'spec.nodeName' } } },
-    { name: 'KUBERNETES_SERVICE_PORT', value: '443' },
+    { name: 'KUBERNETES_SERVICE_PORT', value: port },
   ],
   resources: { limits: { cpu: '100m' } },
 })
@@ -97,24 +97,102 @@ const neverShown: NetworkVerdicts = {
   settle: () => undefined,
 }
 
+/** What is expected of an object by hand: the same but for these members of its `spec`. */
+const withSpec = (object: JsonObject, spec: JsonObject): JsonObject => ({
+  ...object,
+  spec: { ...(object['spec'] as JsonObject), ...spec },
+})
+
+const withheld = (object: JsonObject): Expectation => ({ object, shown: 'withheld' })
+
+/** The ports of `service` and `slice`, with the hub's where the API server's was. */
+const hubPorts = (ports: Json | undefined): JsonObject[] =>
+  (ports as JsonObject[]).map((each) =>
+    each['name'] === 'https' ? { ...each, port: 10_268 } : each,
+  )
+
+/** Of the endpoints of `slice` those whose numbers these are. */
+const endpointsAt = (object: JsonObject, ...kept: readonly number[]): Expectation => ({
+  object,
+  shown: {
+    ...object,
+    endpoints: kept.map((at) => (object['endpoints'] as JsonObject[])[at] ?? null),
+  },
+})
+
+const masterservice = service('ClusterIP', named('kubernetes', 'default'))
+
+const ofCloud = slice('v1', ofKubernetes, () => ({}))
+
+const endpoints: JsonObject = {
+  kind: 'Endpoints',
+  apiVersion: 'v1',
+  metadata: named('near', 'default'),
+  subsets: [
+    {
+      addresses: ['node-1', 'node-2', 'node-3'].map(address),
+      notReadyAddresses: [address('node-2')],
+      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+    },
+    { notReadyAddresses: [address('node-4')], ports: [{ port: 81, protocol: 'TCP' }] },
+  ],
+}
+
+const kubeProxyConfig = (config: string): JsonObject => ({
+  kind: 'ConfigMap',
+  apiVersion: 'v1',
+  metadata: named('kube-proxy', 'kube-system'),
+  data: { 'config.conf': config, 'kubeconfig.conf': 'apiVersion: v1\n' },
+})
+
+const pendingPod: JsonObject = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: named('web', 'default', { labels: { app: 'web' } }),
+  spec: { containers: [container('a')], nodeName: 'node-1', dnsPolicy: 'ClusterFirst' },
+  status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
+}
+
+/** A pod whose containers are told to find the API server there. */
+const podLedTo = (host: string, port: string): JsonObject => {
+  const led = (name: string): JsonObject => container(name, host, port)
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: named('web', 'default', { labels: { app: 'web' } }),
+    spec: {
+      containers: [led('a'), led('b')],
+      initContainers: [led('c')],
+      ephemeralContainers: [{ ...led('d'), targetContainerName: 'a' }],
+      nodeName: 'node-1',
+      tolerations: [{ key: 'k', operator: 'Exists', tolerationSeconds: 300 }],
+    },
+    status: { phase: 'Running', podIPs: [{ ip: '10.244.1.2' }] },
+  }
+}
+
 /** What makes each filter act, by its name. */
 const samples: Readonly<Record<string, Sample>> = {
   discardcloudservice: {
     known: {},
     objects: [
-      service(
-        'LoadBalancer',
-        named('a', 'b', { annotations: { 'svc.openyurt.io/discard': 'true' } }),
+      withheld(
+        service(
+          'LoadBalancer',
+          named('a', 'b', { annotations: { 'svc.openyurt.io/discard': 'true' } }),
+        ),
       ),
-      service('ClusterIP', named('x-tunnel-server-internal-svc', 'kube-system')),
+      withheld(service('ClusterIP', named('x-tunnel-server-internal-svc', 'kube-system'))),
     ],
   },
   nodeportisolation: {
     known: { pool },
     objects: [
-      service(
-        'NodePort',
-        named('a', 'b', { annotations: { 'nodeport.openyurt.io/listen': '-hangzhou,*' } }),
+      withheld(
+        service(
+          'NodePort',
+          named('a', 'b', { annotations: { 'nodeport.openyurt.io/listen': '-hangzhou,*' } }),
+        ),
       ),
     ],
   },
@@ -129,74 +207,77 @@ const samples: Readonly<Record<string, Sample>> = {
       },
     },
     objects: [
-      slice('v1', ofWeb, (node) => ({ nodeName: node, zone: 'a' })),
-      slice('v1beta1', ofWeb, (node) => ({ topology: { 'kubernetes.io/hostname': node } })),
+      // They are on node-2, node-1, node-4 and node-3.
+      endpointsAt(
+        slice('v1', ofWeb, (node) => ({ nodeName: node, zone: 'a' })),
+        1,
+        3,
+      ),
+      endpointsAt(
+        slice('v1beta1', ofWeb, (node) => ({ topology: { 'kubernetes.io/hostname': node } })),
+        1,
+        3,
+      ),
       {
-        kind: 'Endpoints',
-        apiVersion: 'v1',
-        metadata: named('near', 'default'),
-        subsets: [
-          {
-            addresses: ['node-1', 'node-2', 'node-3'].map(address),
-            notReadyAddresses: [address('node-2')],
-            ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
-          },
-          { notReadyAddresses: [address('node-4')], ports: [{ port: 81, protocol: 'TCP' }] },
-        ],
+        object: endpoints,
+        shown: {
+          ...endpoints,
+          subsets: [
+            {
+              addresses: [address('node-1')],
+              ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+            },
+          ],
+        },
       },
     ],
   },
   forwardkubesvctraffic: {
     known: { hubAddress },
-    objects: [slice('v1', ofKubernetes, () => ({}))],
+    objects: [
+      {
+        object: ofCloud,
+        shown: {
+          ...ofCloud,
+          endpoints: [{ addresses: ['169.254.2.1'], conditions: { ready: true } }],
+          ports: hubPorts(ofCloud['ports']),
+        },
+      },
+    ],
   },
   masterservice: {
     known: { hubAddress },
-    objects: [service('ClusterIP', named('kubernetes', 'default'))],
+    objects: [
+      {
+        object: masterservice,
+        shown: withSpec(masterservice, {
+          clusterIP: '169.254.2.1',
+          clusterIPs: ['169.254.2.1'],
+          ports: hubPorts((masterservice['spec'] as JsonObject)['ports']),
+        }),
+      },
+    ],
   },
   inclusterconfig: {
     known: {},
     objects: [
       {
-        kind: 'ConfigMap',
-        apiVersion: 'v1',
-        metadata: named('kube-proxy', 'kube-system'),
-        data: {
-          'config.conf': 'clientConnection:\n  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf\n',
-          'kubeconfig.conf': 'apiVersion: v1\n',
-        },
+        object: kubeProxyConfig(
+          'clientConnection:\n  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf\n',
+        ),
+        shown: kubeProxyConfig(
+          'clientConnection:\n  #kubeconfig: /var/lib/kube-proxy/kubeconfig.conf\n',
+        ),
       },
     ],
   },
   hostnetworkpropagation: {
     known: { nodeName: 'node-1', propagation: 'on', pool: { ...pool, hostNetwork: true } },
-    objects: [
-      {
-        kind: 'Pod',
-        apiVersion: 'v1',
-        metadata: named('web', 'default', { labels: { app: 'web' } }),
-        spec: { containers: [container('a')], nodeName: 'node-1', dnsPolicy: 'ClusterFirst' },
-        status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
-      },
-    ],
+    objects: [{ object: pendingPod, shown: withSpec(pendingPod, { hostNetwork: true }) }],
   },
   serviceenvupdater: {
     known: { hubAddress },
-    objects: [
-      {
-        kind: 'Pod',
-        apiVersion: 'v1',
-        metadata: named('web', 'default', { labels: { app: 'web' } }),
-        spec: {
-          containers: [container('a'), container('b')],
-          initContainers: [container('c')],
-          ephemeralContainers: [{ ...container('d'), targetContainerName: 'a' }],
-          nodeName: 'node-1',
-          tolerations: [{ key: 'k', operator: 'Exists', tolerationSeconds: 300 }],
-        },
-        status: { phase: 'Running', podIPs: [{ ip: '10.244.1.2' }] },
-      },
-    ],
+    objects: [{ object: podLedTo('10.96.0.1', '443'), shown: podLedTo('169.254.2.1', '10268') }],
   },
 }
 

@@ -49,8 +49,29 @@ const loaded = await loadFilters([new FilterFolder(t).write('f.yaml', declared)]
 if ('mistakes' in loaded) throw new Error(loaded.mistakes.join('\n'))
 const node = { name: 'edge-1', labels: {}, annotations: {} }
 
+/** What the declarations above are to make of the service. */
+const shown: Readonly<Record<string, JsonObject | 'withheld'>> = {
+  withholding: 'withheld',
+  editing: {
+    ...service,
+    metadata: {
+      ...(service['metadata'] as JsonObject),
+      labels: { app: 'web', 'example.com/of': 'on-edge-1' },
+    },
+    spec: {
+      ...(service['spec'] as JsonObject),
+      externalTrafficPolicy: 'Local',
+      ports: [
+        { name: 'http', protocol: 'TCP', port: 80, targetPort: 'web' },
+        { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 },
+      ],
+    },
+  },
+}
+
 for (const definition of loaded.filters) {
   void t.test(`${definition.name}: what every filter owes`, async (t) => {
-    filterContract(t, definition, { known: { node }, objects: [service] })
+    const expected = { object: service, shown: shown[definition.name] ?? {} }
+    filterContract(t, definition, { known: { node }, objects: [expected] })
   })
 }
