@@ -13,7 +13,6 @@ import {
 import { Finding } from './finding.ts'
 import type { History } from './history.ts'
 import { Stream, type Start } from './stream.ts'
-import type { Spoiler } from './spoiler.ts'
 
 interface Open {
   readonly watching: Watching
@@ -29,7 +28,6 @@ export class Follower {
   readonly #history: History
   readonly #audience: Audience
   readonly #say: (line: string) => void
-  readonly #spoiler: Spoiler
   readonly #condition = new Condition()
   #objects = new Map<string, ModelObject>()
   #open: Open | undefined
@@ -42,13 +40,11 @@ export class Follower {
     history: History,
     audience: Audience,
     say: (line: string) => void,
-    spoiler: Spoiler,
   ) {
     this.collection = collection
     this.#history = history
     this.#audience = audience
     this.#say = say
-    this.#spoiler = spoiler
   }
 
   get isOpen(): boolean {
@@ -109,15 +105,13 @@ export class Follower {
     let initial: Map<string, ModelObject> | undefined =
       stream.reached === undefined ? new Map() : undefined
     for (;;) {
-      const came = await watching.next().catch(() => undefined)
+      const event = await watching.next().catch(() => undefined)
       if (this.#open !== open) return
-      if (came === undefined) {
+      if (event === undefined) {
         this.#open = undefined
         this.#condition.changed()
         return
       }
-      const event = this.#spoiler.event ? this.#spoiler.event(came) : came
-      if (event === undefined) continue
       const object = modelObject(event.object)
       this.#say(
         `  ${pathOf(this.collection)}: ${event.type} ${event.type === 'ERROR' ? '' : shown(object)}`,

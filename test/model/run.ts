@@ -2,7 +2,6 @@ import { after } from '../../src/base/clock.ts'
 import { roundOf } from '../fuzz/random.ts'
 import { Finding } from './finding.ts'
 import { sequenceOf, type Sequence } from './operations.ts'
-import type { Spoiler } from './spoiler.ts'
 import { World } from './world.ts'
 
 /** A sequence that went wrong: what it takes to see it again. */
@@ -18,17 +17,18 @@ export class FailedSequence extends Error {
 }
 
 export interface RunOptions {
-  readonly spoiler?: Spoiler
   /** Sequences whose hub is a process of its own, one in so many. */
   readonly childOnceIn?: number
+  /** Which failures end the run; absent: all. */
+  readonly counts?: (why: FailedSequence) => boolean
 }
 
 /** Nothing that is waited for takes longer, on a machine however busy. */
 const stuckMs = 90_000
 
 /** Throws a `FailedSequence`. */
-export async function run(sequence: Sequence, spoiler: Spoiler = {}): Promise<void> {
-  await using world = await World.start(sequence.setup, spoiler)
+export async function run(sequence: Sequence): Promise<void> {
+  await using world = await World.start(sequence.setup)
   try {
     for (const operation of sequence.operations) {
       await unlessStuck(JSON.stringify(operation), world.do(operation))
@@ -54,7 +54,7 @@ export async function runRounds(
   seed: number,
   goes: (round: number) => boolean,
   lanes: number,
-  { spoiler, childOnceIn }: RunOptions = {},
+  { childOnceIn, counts = () => true }: RunOptions = {},
 ): Promise<{ readonly rounds: number; readonly failed?: { round: number; why: FailedSequence } }> {
   let next = 0
   let failed: { round: number; why: FailedSequence } | undefined
@@ -62,10 +62,10 @@ export async function runRounds(
     while (failed === undefined && goes(next)) {
       const round = next++
       try {
-        await run(sequenceIn(seed, round, childOnceIn), spoiler)
+        await run(sequenceIn(seed, round, childOnceIn))
       } catch (why) {
         if (!(why instanceof FailedSequence)) throw why
-        failed ??= { round, why }
+        if (counts(why)) failed ??= { round, why }
       }
     }
   }
@@ -74,10 +74,10 @@ export async function runRounds(
 }
 
 /** Leaves operations out for as long as what is left goes wrong, too. */
-export async function shrink(failed: FailedSequence, spoiler?: Spoiler): Promise<FailedSequence> {
+export async function shrink(failed: FailedSequence): Promise<FailedSequence> {
   let least = failed
   for (let size = Math.ceil(least.sequence.operations.length / 2); size >= 1;) {
-    const smaller = await withoutSome(least, size, spoiler)
+    const smaller = await withoutSome(least, size)
     if (smaller) least = smaller
     else size = size === 1 ? 0 : Math.ceil(size / 2)
   }
@@ -90,7 +90,6 @@ const tried = 6
 async function withoutSome(
   { sequence: { setup, operations } }: FailedSequence,
   size: number,
-  spoiler: Spoiler | undefined,
 ): Promise<FailedSequence | undefined> {
   for (let from = operations.length; from > 0; from -= size * tried) {
     const starts = Array.from({ length: tried }, (_, i) => from - size * (i + 1))
@@ -99,10 +98,7 @@ async function withoutSome(
         .filter((start) => start > -size)
         .map((start) => {
           const at = Math.max(0, start)
-          return failureOf(
-            { setup, operations: operations.toSpliced(at, start + size - at) },
-            spoiler,
-          )
+          return failureOf({ setup, operations: operations.toSpliced(at, start + size - at) })
         }),
     )
     const found = failures.find((failure) => failure !== undefined)
@@ -111,12 +107,9 @@ async function withoutSome(
   return undefined
 }
 
-async function failureOf(
-  sequence: Sequence,
-  spoiler: Spoiler | undefined,
-): Promise<FailedSequence | undefined> {
+async function failureOf(sequence: Sequence): Promise<FailedSequence | undefined> {
   try {
-    await run(sequence, spoiler)
+    await run(sequence)
     return undefined
   } catch (error) {
     if (error instanceof FailedSequence) return error

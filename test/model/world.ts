@@ -19,7 +19,6 @@ import { History } from './history.ts'
 import { Link, type LinkState } from './link.ts'
 import type { Operation, Setup, ViewerSetup } from './operations.ts'
 import { runHub, type RunningHub } from './running-hub.ts'
-import type { Spoiler } from './spoiler.ts'
 
 type Op<Do extends Operation['do']> = Extract<Operation, { readonly do: Do }>
 
@@ -51,7 +50,6 @@ export class World implements AsyncDisposable {
   readonly #link: Link
   readonly #viewers: readonly Viewer[]
   readonly #token: string
-  readonly #spoiler: Spoiler
   readonly #loose = new Set<Promise<void>>()
   #looseFailure: unknown
   /** The epoch of the link in which answers break off, and all probes are answered. */
@@ -71,13 +69,11 @@ export class World implements AsyncDisposable {
     cloud: CloudServer,
     second: SecondFront | undefined,
     hub: RunningHub,
-    spoiler: Spoiler,
   ) {
     this.#setup = setup
     this.#cloud = cloud
     this.#second = second
     this.#hub = hub
-    this.#spoiler = spoiler
     this.#token = cloud.sandbox.token('system:serviceaccount:red:reader')
     this.#history = new History(() => Number(cloud.sandbox.version), setup.lag)
     this.#link = new Link(cloud)
@@ -90,13 +86,13 @@ export class World implements AsyncDisposable {
       audiences.set(name, audience)
       const followers = setup.collections.map(
         (collection) =>
-          [collection, new Follower(collection, this.#history, audience, say, spoiler)] as const,
+          [collection, new Follower(collection, this.#history, audience, say)] as const,
       )
       return { setup: each, audience, followers: new Map(followers), peeks: new Map() }
     })
   }
 
-  static async start(setup: Setup, spoiler: Spoiler = {}): Promise<World> {
+  static async start(setup: Setup): Promise<World> {
     const sandbox = await startSandbox({
       tls: false,
       bookmarkMs: setup.bookmarkMs,
@@ -108,7 +104,7 @@ export class World implements AsyncDisposable {
     const upstreams = second ? [cloud, second] : [cloud]
     const options = { upstreams, flags: ['--lb-mode=priority'], config: { heartbeat } }
     const hub = await runHub(options, setup.child)
-    const world = new World(setup, cloud, second, hub, spoiler)
+    const world = new World(setup, cloud, second, hub)
     await world.#steady()
     return world
   }
@@ -308,7 +304,7 @@ export class World implements AsyncDisposable {
         }
         return
       }
-      const list = this.#spoiler.list?.(answer.object) ?? answer.object
+      const list = answer.object
       const given = Number(at(list, 'metadata', 'resourceVersion'))
       this.#say(viewer, `${next} is at ${given}`)
       if (!this.#history.isIssued(given)) {
@@ -391,8 +387,7 @@ export class World implements AsyncDisposable {
     const known = audience.sinceOf(resource, of)
     const wasThere = audience.isKnownThere(resource, of)
     const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
-    const sent = await this.#send(viewer, path)
-    const answer = sent && (this.#spoiler.get?.(sent) ?? sent)
+    const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
     const since = state === 'online' && version === 'none' ? asked.newest : known
     this.#say(viewer, `${path}: ${answer?.status}`)
@@ -474,12 +469,8 @@ export class World implements AsyncDisposable {
     const viewer = this.#viewer(operation.viewer)
     const collection = this.#collection(operation.collection)
     viewer.peeks.get(collection)?.leave()
-    const peek = new Follower(
-      collection,
-      this.#history,
-      viewer.audience,
-      (line) => this.trace.push(line),
-      this.#spoiler,
+    const peek = new Follower(collection, this.#history, viewer.audience, (line) =>
+      this.trace.push(line),
     )
     viewer.peeks.set(collection, peek)
     await peek.watch(

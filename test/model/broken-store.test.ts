@@ -1,0 +1,116 @@
+/**
+ * What the model is for: each of these breaks the hub's store, and clients are seen to be shown what was
+ * never so. Nothing stands between the hub and its clients.
+ */
+import t from 'tap'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { StoredList } from '../../src/store/store.ts'
+import { broken, isFound } from './broken.ts'
+
+/** The store gives lists that were changed like this. */
+const brokenLists = (change: (stored: StoredList) => StoredList): Disposable =>
+  broken(
+    SqliteStore.prototype,
+    'list',
+    (list) =>
+      function (this: SqliteStore, key) {
+        const stored = list.call(this, key)
+        return stored && change(stored)
+      },
+  )
+
+void t.test('resurrection: the store forgets that objects were deleted', async (t) => {
+  using _ = broken(
+    SqliteStore.prototype,
+    'apply',
+    (apply) =>
+      async function (this: SqliteStore, key, events, options) {
+        const kept = events.map((event): WatchEvent => {
+          if (event.type !== 'DELETED') return event
+          const { resourceVersion } = event.object
+          return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: false }
+        })
+        return apply.call(this, key, kept, options)
+      },
+  )
+  await isFound(t)
+})
+
+void t.test('a torn list: the store gives half of what it has', async (t) => {
+  using _ = brokenLists((stored) => {
+    const objects = [...stored.batches].flat()
+    return { ...stored, batches: [objects.slice(0, Math.ceil(objects.length / 2))] }
+  })
+  await isFound(t)
+})
+
+void t.test('time travel: the store gives what it had first', async (t) => {
+  const first = new WeakMap<SqliteStore, Map<string, StoredList>>()
+  using _ = broken(
+    SqliteStore.prototype,
+    'list',
+    (list) =>
+      function (this: SqliteStore, key) {
+        const stored = list.call(this, key)
+        const known = first.get(this) ?? new Map<string, StoredList>()
+        first.set(this, known)
+        const place = JSON.stringify(key)
+        if (stored && !known.has(place)) {
+          known.set(place, { ...stored, batches: [...stored.batches] })
+        }
+        return known.get(place)
+      },
+  )
+  await isFound(t)
+})
+
+void t.test('a lost change: the store keeps two of three', async (t) => {
+  let changes = 0
+  using _ = broken(
+    SqliteStore.prototype,
+    'apply',
+    (apply) =>
+      async function (this: SqliteStore, key, events, options) {
+        if (changes++ % 3 === 2) return events.map(() => undefined)
+        return apply.call(this, key, events, options)
+      },
+  )
+  await isFound(t)
+})
+
+void t.test('an invented version: a list of the store says the one after its own', async (t) => {
+  using _ = brokenLists((stored) => {
+    return { ...stored, resourceVersion: String(Number(stored.resourceVersion) + 1) }
+  })
+  await isFound(t)
+})
+
+void t.test('a false 404: the store says of every second object that it is gone', async (t) => {
+  let gets = 0
+  using _ = broken(
+    SqliteStore.prototype,
+    'get',
+    (get) =>
+      function (this: SqliteStore, key) {
+        const found = get.call(this, key)
+        return typeof found === 'object' && gets++ % 2 === 1 ? 'absent' : found
+      },
+  )
+  await isFound(t)
+})
+
+void t.test('a hole: what the store knows to have happened since lacks the first', async (t) => {
+  using _ = broken(
+    SqliteStore.prototype,
+    'changes',
+    (changes) =>
+      function (this: SqliteStore, key, since) {
+        const known = changes.call(this, key, since)
+        if (typeof known !== 'object') return known
+        const [, ...rest] = [...known.batches].flat()
+        return { ...known, batches: rest.length > 0 ? [rest] : [] }
+      },
+  )
+  await isFound(t)
+})

@@ -1,0 +1,57 @@
+/**
+ * What the model is for: each of these breaks what the hub records and shares, and clients are seen to be shown what was
+ * never so. Nothing stands between the hub and its clients.
+ */
+import t from 'tap'
+import { Recorder } from '../../src/cache/recorder.ts'
+import { EventLog } from '../../src/cache/shared/event-log.ts'
+import type { WatchEvent } from '../../src/codec/watch.ts'
+import type { Reply } from '../../src/exchange/exchange.ts'
+import { broken, isFound } from './broken.ts'
+
+/** The recorder passes on watches whose events were changed like this. */
+const brokenWatches = (
+  change: (events: readonly WatchEvent[]) => readonly WatchEvent[],
+): Disposable =>
+  broken(
+    Recorder.prototype,
+    'record',
+    (record) =>
+      async function (this: Recorder, ...asked): Promise<Reply> {
+        const reply = await record.apply(this, asked)
+        if (reply.kind !== 'watch') return reply
+        return { ...reply, events: each(reply.events, change) }
+      },
+  )
+
+async function* each(
+  groups: AsyncIterable<readonly WatchEvent[]>,
+  change: (events: readonly WatchEvent[]) => readonly WatchEvent[],
+): AsyncGenerator<readonly WatchEvent[]> {
+  for await (const group of groups) yield change(group)
+}
+
+void t.test('a lost delete: a watch that is recorded passes none on', async (t) => {
+  using _ = brokenWatches((events) => events.filter(({ type }) => type !== 'DELETED'))
+  await isFound(t)
+})
+
+void t.test('an event told twice: a watch that is recorded repeats each change', async (t) => {
+  using _ = brokenWatches((events) =>
+    events.flatMap((event) => (event.type === 'MODIFIED' ? [event, event] : [event])),
+  )
+  await isFound(t)
+})
+
+void t.test('a shared hole: what all read together lacks every third event', async (t) => {
+  let groups = 0
+  using _ = broken(
+    EventLog.prototype,
+    'append',
+    (append) =>
+      function (this: EventLog, events) {
+        return append.call(this, groups++ % 3 === 2 ? events.slice(1) : events)
+      },
+  )
+  await isFound(t)
+})

@@ -1,0 +1,36 @@
+import type { Test } from 'tap'
+import { runRounds } from './run.ts'
+
+/** Within so many sequences it is found. */
+const enough = 60
+
+const seed = 7
+const lanes = 4
+
+/**
+ * What a broken hub is found by first depends on how requests meet: all that tells that something was
+ * shown that was not so. That a request was refused does not count, nor does a failure of the harness.
+ */
+const shownWrong = /shows|shown as|tells|is at|further page|never issued|in step/
+
+/** Runs sequences against hubs of this process until one of them is seen to show what is wrong. */
+export async function isFound(t: Test): Promise<void> {
+  const goes = (round: number): boolean => round < enough
+  const { rounds, failed } = await runRounds(seed, goes, lanes, {
+    childOnceIn: Infinity,
+    counts: ({ message }) => shownWrong.test(message),
+  })
+  const found = failed && `round ${failed.round} of seed ${seed}: ${failed.why.message}`
+  t.ok(found, found ?? `the hub is broken, and ${rounds} sequences of seed ${seed} found nothing`)
+}
+
+/** Puts something in the place of a method of every instance, until disposed. */
+export function broken<Part extends object, Name extends keyof Part>(
+  part: Part,
+  name: Name,
+  by: (whole: Part[Name]) => Part[Name],
+): Disposable {
+  const whole = part[name]
+  part[name] = by(whole)
+  return { [Symbol.dispose]: () => void (part[name] = whole) }
+}
