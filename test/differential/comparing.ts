@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nameOf, type Asking } from './asking.ts'
 import type { Door, Heard } from './door.ts'
-import { asTwins, connectionOf, type Likeness, type Look } from './likeness.ts'
+import { asTwins, asWatched, connectionOf, type Likeness, type Look } from './likeness.ts'
 
 /** What one request is answered directly, and at one other door. */
 export interface Compared {
@@ -22,35 +22,36 @@ export interface Doors {
 const repetitions = 4
 
 /**
- * Reads through every door. What others change in a cluster must not be taken for a difference: two answers count as different only if the
- * API server says before and after the same thing, and something else through the hub.
+ * Reads through every door. What others change in a cluster must not be taken for a difference: two
+ * answers count as different only if the API server says before and after the same thing, and
+ * something else through the hub. One such answer is enough.
  */
-export async function compareRead(asking: Asking, doors: Doors, look: Look): Promise<Compared[]> {
+export const compareRead = (asking: Asking, doors: Doors, look: Look): Promise<Compared[]> =>
+  compareUnless(() => false, asking, doors, look)
+
+/**
+ * Watches through every door, as reads are. Connections may break, and a client then watches again: a
+ * watch that broke off is repeated, and is a difference where it breaks off each time.
+ */
+export const compareWatch = (asking: Asking, doors: Doors): Promise<Compared[]> =>
+  compareUnless(({ through }) => through === undefined, asking, doors, asWatched)
+
+async function compareUnless(
+  isForgiven: (answer: Compared) => boolean,
+  asking: Asking,
+  doors: Doors,
+  look: Look,
+): Promise<Compared[]> {
   const { direct } = doors
   const others = speakersOf(asking, doors)
   for (let left = repetitions; ; left -= 1) {
     const before = { door: direct, heard: await direct.ask(asking) }
     const answers = await compareWith(before, asking, others, look)
-    if (left === 0 || answers.every(areAlike)) return answers
+    const unlike = answers.filter((answer) => !areAlike(answer))
+    if (left === 0 || unlike.length === 0) return answers
+    if (unlike.every(isForgiven)) continue
     const after = await direct.ask(asking)
     if (isDeepStrictEqual(look(before.heard, direct), look(after, direct))) return answers
-  }
-}
-
-/**
- * Watches through every door. What comes before the API server ends a watch is a matter of its clock, and of how busy it is: a door
- * counts as different only if its watch is so each time.
- */
-export async function compareWatch(asking: Asking, doors: Doors): Promise<Compared[]> {
-  const { direct } = doors
-  const alike: Compared[] = []
-  let others = speakersOf(asking, doors)
-  for (let left = repetitions; ; left -= 1) {
-    const first = { door: direct, heard: await direct.ask(asking) }
-    const answers = await compareWith(first, asking, others, asTwins)
-    if (left === 0 || answers.every(areAlike)) return [...alike, ...answers]
-    alike.push(...answers.filter(areAlike))
-    others = others.filter(({ name }) => alike.every(({ door }) => door !== name))
   }
 }
 

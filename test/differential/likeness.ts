@@ -1,4 +1,5 @@
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
+import { eventsIn } from '../kit/client-watch.ts'
 import { fieldOf, type Heard } from './door.ts'
 import type { Sender } from './message.ts'
 
@@ -36,6 +37,29 @@ export const asTwins: Look = (heard, sender) => {
   if (heard === undefined || plain === undefined) return undefined
   const mask = (text: string): string => masked(text, sender)
   return { ...plain, fields: plain.fields.map(mask), body: mask(textOf(heard)) }
+}
+
+/**
+ * Watches as twins, without bookmarks between events: when an API server sends one is a matter of its
+ * clock. The bookmark that ends initial events is compared, and so are all other events, in their
+ * order, and how the watch ends.
+ */
+export const asWatched: Look = (heard, sender) =>
+  asTwins(heard && { ...heard, body: withoutBookmarks(heard) }, sender)
+
+function withoutBookmarks(heard: Heard): string {
+  const { body, status } = heard
+  const type = fieldOf(heard, 'content-type') ?? ''
+  if (status !== 200 || fieldOf(heard, 'content-encoding') !== undefined) return body
+  const bytes = Buffer.from(body, 'latin1')
+  let kept = ''
+  let read = 0
+  for (const { type: event, frame } of eventsIn(bytes, type.startsWith('application/vnd.'))) {
+    read += frame.length
+    const isOfClock = event === 'BOOKMARK' && !frame.includes('k8s.io/initial-events-end')
+    if (!isOfClock) kept += frame.toString('latin1')
+  }
+  return kept + bytes.subarray(read).toString('latin1')
 }
 
 /** What of an answer belongs to its connection. */

@@ -1,6 +1,7 @@
 import { shared, write, type Asking } from './asking.ts'
 import type { Doors } from './comparing.ts'
 import type { Door, Heard } from './door.ts'
+import { until } from '../kit/until.ts'
 
 /**
  * Makes what is there to be read, and a namespace for each door to write in. Resolves with the token of a service account that may do
@@ -36,7 +37,7 @@ async function made(door: Door, asking: Asking): Promise<Heard> {
 
 /** A kind of one's own is served a moment after it is made. */
 async function served(door: Door, target: string): Promise<void> {
-  while ((await door.ask({ target }))?.status !== 200) continue
+  await until(`${target} to be served`, async () => (await door.ask({ target }))?.status === 200)
 }
 
 const core = `/api/v1/namespaces/${shared}`

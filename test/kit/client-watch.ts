@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { readFields } from '../../src/codec/protobuf/message/reader.ts'
+import { inTime } from './until.ts'
 
 /** A watch event as a client sees it. */
 export interface Seen {
@@ -40,7 +41,7 @@ export class Watching {
   async take(count: number): Promise<Seen[]> {
     const taken: Seen[] = []
     while (taken.length < count) {
-      const event = await this.next()
+      const event = await inTime(`event ${taken.length + 1} of ${count}`, this.next())
       if (event === undefined) throw new Error(`the watch ended after ${taken.length} events`)
       taken.push(event)
     }
@@ -70,10 +71,19 @@ async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen> {
   let rest = Buffer.alloc(0)
   for await (const chunk of answer) {
     rest = Buffer.concat([rest, chunk as Buffer])
-    for (let end = frameEnd(rest, protobuf); end > 0; end = frameEnd(rest, protobuf)) {
-      yield eventIn(rest.subarray(0, end), protobuf)
-      rest = rest.subarray(end)
+    for (const event of eventsIn(rest, protobuf)) {
+      yield event
+      rest = rest.subarray(event.frame.length)
     }
+  }
+}
+
+/** The events whose frames are whole. */
+export function* eventsIn(bytes: Buffer, protobuf: boolean): Generator<Seen> {
+  let rest = bytes
+  for (let end = frameEnd(rest, protobuf); end > 0; end = frameEnd(rest, protobuf)) {
+    yield eventIn(rest.subarray(0, end), protobuf)
+    rest = rest.subarray(end)
   }
 }
 

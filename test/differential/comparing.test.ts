@@ -1,0 +1,119 @@
+import t, { type Test } from 'tap'
+import { toProtobuf } from '../../src/sandbox/protobuf.ts'
+import { bytesField } from '../../src/codec/protobuf/wire.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import { get } from './asking.ts'
+import { areAlike, compareWatch } from './comparing.ts'
+import type { Door } from './door.ts'
+
+const watch = get('/api/v1/configmaps?watch=1&timeoutSeconds=1')
+const gvk = { group: '', version: 'v1', kind: 'ConfigMap' }
+
+interface Event {
+  readonly type: string
+  readonly object: JsonObject
+}
+
+const configMap = (metadata: JsonObject): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata,
+})
+
+const change = (type: string, name: string): Event => ({ type, object: configMap({ name }) })
+const [a, b] = [change('ADDED', 'a'), change('MODIFIED', 'b')]
+const bookmark: Event = { type: 'BOOKMARK', object: configMap({ resourceVersion: '7' }) }
+const initialEnd: Event = {
+  type: 'BOOKMARK',
+  object: configMap({
+    resourceVersion: '7',
+    annotations: { 'k8s.io/initial-events-end': 'true' },
+  }),
+}
+
+const frames = {
+  json: ({ type, object }: Event): Buffer => Buffer.from(`${JSON.stringify({ type, object })}\n`),
+  protobuf: ({ type, object }: Event): Buffer => {
+    const raw = bytesField(1, toProtobuf(gvk, object))
+    const event = Buffer.concat([bytesField(1, Buffer.from(type)), bytesField(2, raw)])
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(event.length)
+    return Buffer.concat([length, event])
+  },
+} as const
+
+const types = {
+  json: 'application/json',
+  protobuf: 'application/vnd.kubernetes.protobuf;stream=watch',
+} as const
+
+type Told = readonly Event[] | undefined
+
+/** A door behind which the same watch is answered by each of these in turn, then by the last. */
+function door(name: string, encoding: keyof typeof frames, ...told: readonly Told[]): Door {
+  let asked = 0
+  return {
+    name,
+    host: '',
+    agent: '',
+    namespace: 'own',
+    speaks: () => true,
+    ask: async () => {
+      const events = told[Math.min(asked++, told.length - 1)]
+      return (
+        events && {
+          line: 'HTTP/1.1 200 OK',
+          status: 200,
+          fields: ['Content-Type', types[encoding]],
+          body: Buffer.concat(events.map(frames[encoding])).toString('latin1'),
+          trailers: [],
+          interim: [],
+        }
+      )
+    },
+    close: () => undefined,
+  }
+}
+
+/** Whether a watch through the hub is taken for the API server's own. */
+async function alike(direct: Door, hub: Door): Promise<boolean> {
+  const answers = await compareWatch(watch, { direct, through: [hub] })
+  return answers.every(areAlike)
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  const direct = (...told: readonly Told[]): Door => door('direct', encoding, ...told)
+  const hub = (...told: readonly Told[]): Door => door('hub', encoding, ...told)
+
+  void t.test(`one answer that differs is a difference: ${encoding}`, async (t: Test) => {
+    const whole = [initialEnd, a, b]
+    const others: Readonly<Record<string, Told>> = {
+      'an event is missing': [initialEnd, a],
+      'one too many': [initialEnd, a, b, b],
+      'another order': [initialEnd, b, a],
+      'another type': [initialEnd, a, change('DELETED', 'b')],
+      'another object': [initialEnd, a, change('MODIFIED', 'c')],
+      'no end of initial events': [a, b],
+    }
+    for (const [name, told] of Object.entries(others)) {
+      t.notOk(await alike(direct(whole), hub(told, whole)), `${name}, and then never again`)
+    }
+    t.ok(await alike(direct(whole), hub(whole)))
+  })
+
+  void t.test(`bookmarks of the API server's clock are none: ${encoding}`, async (t) => {
+    t.ok(await alike(direct([a, b]), hub([a, bookmark, b, bookmark])))
+    t.ok(await alike(direct([a, bookmark, b]), hub([a, b])))
+  })
+
+  void t.test(`a watch that breaks off is made again: ${encoding}`, async (t) => {
+    t.ok(await alike(direct([a]), hub(undefined, undefined, [a])))
+    t.notOk(await alike(direct([a]), hub(undefined)), 'unless it breaks off each time')
+    t.notOk(await alike(direct([a]), hub(undefined, [b], [a])), 'and then has to be the same')
+  })
+
+  void t.test(`what changes in the cluster meanwhile is none: ${encoding}`, async (t) => {
+    t.ok(await alike(direct([a], [a, b]), hub([a, b])))
+    t.notOk(await alike(direct([a], [a, b]), hub([b])), 'unless the hub never comes to agree')
+  })
+}
