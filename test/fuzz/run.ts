@@ -1,4 +1,4 @@
-import { heldBytes } from '../kit/held-bytes.ts'
+import { heldForGood } from '../kit/held-bytes.ts'
 import { roundOf } from './random.ts'
 import { Finding, type Opening } from './target.ts'
 
@@ -42,11 +42,11 @@ export async function fuzz(
     } catch (error) {
       throw new FailedRound(target.name, seed, round, error)
     }
-    if (round - from === (opening.warmRounds ?? 200)) early = heldBytes()
+    if (round - from === (opening.warmRounds ?? 200)) early = await heldForGood()
     // A target without sockets would otherwise never let the process do anything else.
     if (round % 256 === 0) await new Promise(setImmediate)
   }
-  const growth = early === undefined ? 0 : heldBytes() - early
+  const growth = early === undefined ? 0 : (await heldForGood()) - early
   return { name: target.name, rounds: round - from, taken, growth }
 }
 
