@@ -144,7 +144,7 @@ void t.test('leaving an answer early ends the request upstream', async (t) => {
   wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
   const { source } = await reply
   for await (const _ of new Chunks(source)) break
-  await wire.ended
+  await t.resolves(wire.ended)
 })
 
 const pki = authority()

@@ -28,7 +28,7 @@ void t.test('a failure brings the next probe forward', async (t) => {
   const hub = await relay(t, [refusing])
   const before = hub.probes.asked.length
   await (await hub.ask(post)).answer()
-  await hub.probes.sent(before + 1)
+  await t.resolves(hub.probes.sent(before + 1))
 })
 
 const gateways = (status: number): string =>

@@ -154,7 +154,7 @@ void t.test(
       wire.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nabc')
       await client.until('abc')
       wire.reset()
-      await client.closed
+      await t.resolves(client.closed)
     }
   },
 )
@@ -225,10 +225,10 @@ void t.test('whoever breaks off is noticed by the other at once', async (t) => {
   const upstream = await rawUpstream(t)
   const first = await joined(t, upstream)
   first.client.reset()
-  await first.wire.ended
+  await t.resolves(first.wire.ended)
   const second = await joined(t, upstream)
   second.wire.reset()
-  await second.client.ended
+  await t.resolves(second.client.ended)
 })
 
 void t.test(
@@ -238,7 +238,7 @@ void t.test(
     const client = await hub.ask(spdy)
     const wire = await upstream.asked()
     client.reset()
-    await wire.ended
+    await t.resolves(wire.ended)
   },
 )
 
@@ -249,7 +249,7 @@ void t.test(
     const client = await hub.ask(spdy)
     const wire = await upstream.asked()
     wire.reset()
-    await client.ended
+    t.equal(await client.rest(), '')
   },
 )
 

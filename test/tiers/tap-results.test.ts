@@ -37,7 +37,10 @@ void t.test('what was skipped is counted by its reason', async (t) => {
     ok 1 - online # SKIP no control plane: no etcd in PATH
     ok 2 - offline # SKIP no control plane: no etcd in PATH
     ok 3 - as another user # SKIP
-    1..3
+    # Subtest: by what it finds only later
+        1..0 # no client-go
+    ok 4 - by what it finds only later # SKIP no client-go
+    1..4
 ok 1 - test/a.test.ts # time=3ms`)
   t.equal(passed, 0)
   t.strictSame(
@@ -45,6 +48,7 @@ ok 1 - test/a.test.ts # time=3ms`)
     [
       ['no control plane: no etcd in PATH', 2],
       ['no reason given', 1],
+      ['no client-go', 1],
     ],
   )
   t.strictSame(empty, [], 'a file whose tests all have a reason is not empty')

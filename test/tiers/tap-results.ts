@@ -13,9 +13,13 @@ export interface Results {
 const point = /^(?<indent> *)(?<not>not )?ok \d+(?: - (?<name>.*))?$/
 const directive = / # (?<kind>SKIP|TODO|time=)(?<rest>.*)$/
 
+/** What tap says of a file that begins no test, as if that had been meant. */
+const foundNothing = 'no tests found'
+
 /**
  * Reads TAP 14 as tap prints it: subtests come indented before the test point that closes them. Only assertions count, not the points that
- * close a subtest. A subtest whose plan is `1..0` asserted nothing, whatever its own point says.
+ * close a subtest. A subtest whose plan is `1..0` asserted nothing; that is meant only where it
+ * was skipped for a reason.
  */
 export function readResults(lines: Iterable<string>): Results {
   let [passed, failed] = [0, 0]
@@ -50,9 +54,10 @@ export function readResults(lines: Iterable<string>): Results {
     planned = undefined
     const told = directive.exec(found['name'] ?? '')
     const name = (found['name'] ?? '').replace(directive, '')
-    if (!asserted) emptyHere.push(name)
-    else if (told && told.groups?.['kind'] !== 'time=') {
-      const reason = told.groups?.['rest']?.trim() || 'no reason given'
+    const isLeftOut = told !== null && told.groups?.['kind'] !== 'time='
+    const reason = told?.groups?.['rest']?.trim() || 'no reason given'
+    if (!asserted && (!isLeftOut || reason === foundNothing)) emptyHere.push(name)
+    else if (isLeftOut) {
       skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
     } else if (!closes && found['not'] !== undefined) failed++
     else if (!closes) passed++
