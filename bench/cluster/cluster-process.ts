@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../test/kit/free-port.ts'
-import { until } from '../../test/kit/cluster/until.ts'
+import { until } from '../../test/kit/until.ts'
 
 /** What came of one phase. */
 export interface Figures {

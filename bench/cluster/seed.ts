@@ -1,7 +1,7 @@
 import { poolDefinition } from '../../src/cluster/crd/definition.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { nodePoolLabel } from '../../src/kube/node-pool.ts'
-import { until } from '../../test/kit/cluster/until.ts'
+import { until } from '../../test/kit/until.ts'
 import type { ControlPlane } from '../../test/kit/control-plane.ts'
 
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'

@@ -12,7 +12,7 @@ import {
 } from '../../test/cluster/admission/cluster.ts'
 import { letNodesReadPools, makePool } from '../../test/control-plane/host-network-pool.ts'
 import type { ApiClient } from '../../test/kit/cluster/api-client.ts'
-import { until } from '../../test/kit/cluster/until.ts'
+import { until } from '../../test/kit/until.ts'
 import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, startControlPlane } from '../../test/kit/control-plane.ts'
 import { pool } from './arms.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { ApiClient } from '../../test/kit/cluster/api-client.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
-import { until } from '../../test/kit/cluster/until.ts'
+import { until } from '../../test/kit/until.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import { nodeName, type Upstream } from '../upstream/upstream.ts'

@@ -7,11 +7,11 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { manifests } from '../../src/cli/manifests.ts'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
+import { until } from '../kit/until.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
@@ -26,12 +26,11 @@ const mask = (status: string, name: string): bigint =>
 
 /** Resolves as soon as SIGUSR1 does not end the process any more, as it ends any program that has not begun. */
 async function survivesSignal(pid: number): Promise<void> {
-  for (;;) {
+  await until('SIGUSR1 to be blocked, ignored or caught', () => {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
     const masks = ['SigBlk', 'SigIgn', 'SigCgt'].map((name) => mask(status, name))
-    if (/^Name:\s*(?!env)/m.test(status) && masks.some((each) => (each & sigusr1) !== 0n)) return
-    await sleep(2)
-  }
+    return /^Name:\s*(?!env)/m.test(status) && masks.some((each) => (each & sigusr1) !== 0n)
+  })
 }
 
 /** The port of Node's debugger, if the process listens there. */

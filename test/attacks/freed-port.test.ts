@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import { turn } from '../../src/base/clock.ts'
 import type { Incoming } from '../../src/exchange/exchange.ts'
 import { identify, type CallerRules } from '../../src/identity/caller.ts'
 import { Claims } from '../../src/identity/claims.ts'
@@ -16,6 +15,7 @@ import { SocketOwners } from '../../src/identity/socket-owner.ts'
 import { TableThread } from '../../src/identity/table-thread.ts'
 import { said, startListener } from '../kit/listener.ts'
 import { startAs, type StartedAs } from '../kit/other-user.ts'
+import { until } from '../kit/until.ts'
 
 const skip =
   process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false
@@ -83,7 +83,9 @@ const send = (t: Test, uid: number, port: number): StartedAs => {
 
 /** Resolves once Node reads no more of a body that is not read. */
 async function readAhead({ body }: Incoming): Promise<void> {
-  while (body && body.readableLength < body.readableHighWaterMark) await turn()
+  await until('the body to fill its buffer', () => {
+    return !body || body.readableLength >= body.readableHighWaterMark
+  })
 }
 
 async function reset({ process: { stdin, stdout }, failed }: StartedAs): Promise<void> {

@@ -11,6 +11,7 @@ import { startFlooded } from '../kit/flooding.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
 import { aborted, driven, get, proving, said, startListener } from '../kit/listener.ts'
 import type { Wire } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 const mebi = 1024 * 1024
 const refusal: WireReply = { ...said('Unauthorized'), status: 401 } as WireReply
@@ -37,7 +38,9 @@ void t.test('refusals that are not taken keep no connection from the node', asyn
   const hold = async (): Promise<void> => {
     const before = seen.length
     const client = (await dial()).write(getOver2(1))
-    while (seen.length === before && !client.socket.destroyed) await new Promise(setImmediate)
+    await until('a connection to be served or closed', () => {
+      return seen.length > before || client.socket.destroyed
+    })
   }
   for (let i = 0; i < 50; i++) await hold()
   const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
@@ -68,7 +71,7 @@ void t.test(
     for (let i = 0; i < 200; i++) {
       const before = seen.length
       held.push((await dial()).write(get()))
-      while (seen.length === before) await new Promise(setImmediate)
+      await until('the next request', () => seen.length > before)
     }
     t.equal((await (await dial()).write(get('/node')).answer()).body, 'ok')
     t.equal(seen[0]?.signal.aborted, false)
@@ -109,12 +112,12 @@ for (const isProven of [false, true]) {
       stalledMs: 200,
     })
     const slow = (await dial()).write(getOver2(1))
-    while (seen.length < 1) await new Promise(setImmediate)
+    await until('the first request', () => seen.length >= 1)
     take(slow)
     // One that takes nothing at all is cut in either case: by then the time of the first would be over.
     const still = await dial()
     still.write(getOver2(1))
-    while (seen.length < 2) await new Promise(setImmediate)
+    await until('the second request', () => seen.length >= 2)
     await aborted(seen[1]?.signal ?? AbortSignal.abort())
     t.equal(seen[0]?.signal.aborted, !isProven)
     t.strictSame(cuts, isProven ? ['stalled'] : ['stalled', 'stalled'])

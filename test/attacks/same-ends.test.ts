@@ -5,9 +5,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { turn } from '../../src/base/clock.ts'
 import { get, said, startListener } from '../kit/listener.ts'
 import { Wire } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 /** An address of the loopback that no other program calls from. */
 const localAddress = '127.77.0.2'
@@ -39,15 +39,17 @@ void t.test('a connection counts though one before it had the same ends', async 
   first.write(
     `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 600000\r\n\r\n${'x'.repeat(300_000)}`,
   )
-  while (seen.length === 0) await turn()
+  await until('the request', () => seen.length > 0)
   const [request] = seen
-  while (request?.body && request.body.readableLength < request.body.readableHighWaterMark)
-    await turn()
+  const body = request?.body
+  await until('the body to fill its buffer', () => {
+    return !body || body.readableLength >= body.readableHighWaterMark
+  })
   first.resetAndDestroy()
   await once(first, 'close')
   const second = new Wire(await connectedFrom(t, listener.port, { host: '127.0.0.1', localPort }))
   letGo.resolve()
-  while (request?.signal.aborted === false) await turn()
+  await until('the request to be aborted', () => request?.signal.aborted !== false)
   await second.write(get()).answer()
   for (let i = 0; i < 2; i++) await (await dial()).write(get()).answer()
   t.strictSame(cuts, ['full'])

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { turn } from '../../src/base/clock.ts'
 import { FreshRead } from '../../src/base/fresh-read.ts'
+import { until } from '../kit/until.ts'
 
 /** Reads that end when they are told to; `begun` counts them. */
 function reads(): { begun: number; end: () => void; read: () => Promise<number> } {
@@ -27,7 +28,7 @@ void t.test(
     t.equal(source.begun, 1)
     source.end()
     t.equal(await first, 1)
-    while (source.begun < 2) await turn()
+    await until('the second read', () => source.begun >= 2)
     source.end()
     t.strictSame(await Promise.all([second, third]), [2, 2])
   },
@@ -64,7 +65,7 @@ void t.test('who asks because of what a read has found shares the next one', asy
   const first = shared.get()
   const [other, asksOn] = [shared.get(), first.then(() => shared.get())]
   source.end()
-  while (source.begun < 2) await turn()
+  await until('the second read', () => source.begun >= 2)
   source.end()
   t.equal(await other, 2)
   // Were it to wait for a third one, that would have begun by now.

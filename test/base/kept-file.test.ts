@@ -2,18 +2,23 @@ import t from 'tap'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { KeptFile } from '../../src/base/kept-file.ts'
+import { Condition } from '../kit/condition.ts'
 
 /** A file of a number, and how often that was asked for. */
 function numbered(file: string) {
   const taken: number[] = []
+  const begun = new Condition()
   let now = 0
   const kept = new KeptFile(file, () => {
     taken.push(now)
+    begun.changed()
     return String(now)
   })
   return {
     kept,
     taken,
+    /** Resolves as soon as a write has begun. */
+    begun: () => begun.until(() => taken.length > 0),
     write: (number: number): Promise<void> => {
       now = number
       return kept.write()
@@ -34,9 +39,9 @@ void t.test('what was asked for is in the file, closed to others, with its folde
 
 void t.test('however many ask, one write is under way and one waits; the last wins', async (t) => {
   const file = join(t.testdir(), 'a.json')
-  const { write, taken } = numbered(file)
+  const { write, taken, begun } = numbered(file)
   const first = write(1)
-  while (taken.length === 0) await Promise.resolve()
+  await begun()
   const rest = Array.from({ length: 1_000 }, (_, i) => write(i + 2))
   await first
   t.equal(readFileSync(file, 'utf8'), '1')
@@ -55,9 +60,9 @@ void t.test('who asks is told that it failed, and the next is tried anew', async
 
 void t.test('what was asked for before the end is written, what is asked later not', async (t) => {
   const file = join(t.testdir(), 'a.json')
-  const { kept, write, taken } = numbered(file)
+  const { kept, write, begun } = numbered(file)
   void write(1)
-  while (taken.length === 0) await Promise.resolve()
+  await begun()
   void write(2)
   await kept[Symbol.asyncDispose]()
   t.equal(readFileSync(file, 'utf8'), '2')

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { turn } from '../../src/base/clock.ts'
 import { Paced } from '../../src/base/paced.ts'
+import { until } from '../kit/until.ts'
 
 /** Computations that end when a test says so; `begun` counts them. */
 function computations() {
@@ -44,10 +44,10 @@ void t.test('a result that is old enough is computed anew', async (t) => {
   source.end()
   t.equal(await first, 1)
   // However quick the computation was, it takes no more than a part of the time.
-  while (source.begun === 1) {
+  await until('the next read', () => {
     void paced.get()
-    await turn()
-  }
+    return source.begun > 1
+  })
   source.end()
   t.equal(await paced.get(), 2)
 })

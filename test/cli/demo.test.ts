@@ -9,6 +9,7 @@ import { Client } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
@@ -111,6 +112,6 @@ void t.test('the demonstration’s node would come back without its cloud', asyn
     (await (
       await fetch(`http://127.0.0.1:${port}/inspect/boot`, { headers })
     ).json()) as BootVerdict
-  while (!(await verdict()).ready);
+  await until('the node to be ready for a reboot', async () => (await verdict()).ready)
   t.match(await verdict(), { pods: { length: 9 } })
 })

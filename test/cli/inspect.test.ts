@@ -9,6 +9,7 @@ import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { pods, secrets } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
 
 /** The flags with which this hub can be inspected, whoever runs the test. */
 const flagsFor = (hub: TestHub): [string, string] => [
@@ -62,8 +63,10 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   )
 
   await kubeletOf(hub).get(secretPath)
-  let after = await run('boot', ...flags)
-  while (after.code !== 0) after = await run('boot', ...flags)
+  const after = await until('the report to be good', async () => {
+    const report = await run('boot', ...flags)
+    return report.code === 0 && report
+  })
   t.match(after.out, 'Node edge-1 and its pods (2) would come back without a link.')
   t.notMatch(`${before.out}${json.out}${after.out}`, password)
 

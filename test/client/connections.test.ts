@@ -63,9 +63,7 @@ async function witness(t: Teardown, pair: Pair, close = false): Promise<RawUpstr
     requestCert: true,
     rejectUnauthorized: false,
   })
-  void (async () => {
-    for (;;) void testify(await upstream.next(), close)
-  })()
+  upstream.each((wire) => void testify(wire, close))
   return upstream
 }
 

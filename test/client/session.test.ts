@@ -5,6 +5,7 @@ import { usualPace } from '../../src/client/pace.ts'
 import { link } from '../kit/wire/link.ts'
 import { refusingOrigin } from '../kit/wire/upstream.ts'
 import { connected, connectionsOf, pong, running, upstreamOf, watch } from './watches.ts'
+import { until } from '../kit/until.ts'
 
 void t.test(
   'after GOAWAY a watch comes to its end, and the next goes to a new session',
@@ -118,11 +119,11 @@ void t.test('F11: a session that answers no ping is dead, and so are its watches
 void t.test('an old session takes no new watches and keeps those it has', async (t) => {
   const { upstream, connections } = await connected(t, { ageMs: [200, 300] })
   const old = await running(connections, upstream)
-  let next = await running(connections, upstream)
-  while (next.session === old.session) {
-    next.stream.end()
-    next = await running(connections, upstream)
-  }
+  await until('a session of its own', async () => {
+    const next = await running(connections, upstream)
+    if (next.session === old.session) next.stream.end()
+    return next.session !== old.session
+  })
   old.stream.write('!')
   await old.asked.until(6)
   t.equal(old.session.destroyed, false)

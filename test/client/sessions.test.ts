@@ -15,6 +15,7 @@ import {
   upstreamOf,
   watch,
 } from './watches.ts'
+import { until } from '../kit/until.ts'
 
 void t.test('watches share a connection over HTTP/2, short requests do not', async (t) => {
   const { upstream, connections } = await connected(t)
@@ -139,11 +140,12 @@ void t.test(
 void t.test('connections over HTTP/1.1 grow old, too', async (t) => {
   const { upstream, connections } = await connected(t, { ageMs: [1, 2] })
   await shortly(connections, upstream)
-  while (upstream.sockets.length < 2) {
+  await until('a second connection', async () => {
     // The connection is free again once the loop has turned.
     await turn()
     await shortly(connections, upstream)
-  }
+    return upstream.sockets.length >= 2
+  })
   const [old] = upstream.sockets
   if (old?.closed === false) await once(old, 'close')
   t.equal(upstream.sockets.length, 2)

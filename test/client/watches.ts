@@ -6,6 +6,7 @@ import type { Credential } from '../../src/exchange/exchange.ts'
 import { authority, type Pair } from '../kit/wire/certificates.ts'
 import { h2Upstream, type H2Options, type H2Upstream } from '../kit/wire/h2-upstream.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { Condition } from '../kit/condition.ts'
 
 export const pki = authority()
 export const serving = pki.server()
@@ -38,7 +39,7 @@ export class Watch implements Dispatcher.DispatchHandler {
   body = ''
   readonly head = Promise.withResolvers<number>()
   readonly over = Promise.withResolvers<'end' | NodeJS.ErrnoException>()
-  #wake: (() => void) | undefined
+  readonly #grown = new Condition()
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
@@ -51,7 +52,7 @@ export class Watch implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.body += chunk.toString()
-    this.#wake?.()
+    this.#grown.changed()
   }
 
   onResponseEnd(): void {
@@ -64,11 +65,7 @@ export class Watch implements Dispatcher.DispatchHandler {
 
   /** Resolves when so much has come. */
   async until(length: number): Promise<void> {
-    while (this.body.length < length) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+    await this.#grown.until(() => this.body.length >= length)
   }
 
   async code(): Promise<string | undefined> {

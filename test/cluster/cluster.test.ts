@@ -24,7 +24,7 @@ import {
   withoutMutatingPolicies,
 } from '../kit/admission-kinds.ts'
 import { configMaps, nodes, pods, secrets } from '../kit/cloud.ts'
-import { until as soon } from '../kit/cluster/until.ts'
+import { until as soon } from '../kit/until.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { dial, type Teardown } from '../kit/wire/wire.ts'
 
@@ -79,10 +79,8 @@ async function prepared(t: Teardown): Promise<TestCluster> {
   return cluster
 }
 
-/** Waits for a write that makes it so. */
-async function until({ sandbox }: TestCluster, holds: () => boolean | undefined): Promise<void> {
-  while (holds() !== true) await sandbox.nextRequest()
-}
+/** Waits until what is in the cluster is so. */
+const until = (holds: () => boolean | undefined): Promise<boolean> => soon(String(holds), holds)
 
 /** Waits until a sample of the metrics has this value. */
 async function reaches({ metrics }: Cluster, sample: string, value: number): Promise<void> {
@@ -127,7 +125,7 @@ void t.test(
         'clientConfig',
         'caBundle',
       )
-    await until(cluster, () => written(0) === bundleOf())
+    await until(() => written(0) === bundleOf())
     t.equal(written(1), 'Zg==', 'what leads elsewhere is left alone')
     t.equal(replicas.filter((each) => each.leads()).length, 1)
     for (const { webhookPort } of replicas) {
@@ -144,7 +142,7 @@ void t.test(
 
     const now = sandbox.get(mutatingConfigurations, 'nodehub-cluster')!
     sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
-    await until(cluster, () => written(0) === bundleOf())
+    await until(() => written(0) === bundleOf())
     t.pass('what somebody else wrote was put right')
     const leader = replicas.find((each) => each.leads())!
     const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
@@ -178,14 +176,11 @@ void t.test('when the leader goes, the other one goes on with its work', async (
   const { sandbox } = cluster
   sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
   const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
-  await until(cluster, () => replicas.some((each) => each.leads()))
+  await until(() => replicas.some((each) => each.leads()))
   const [leader, other] = replicas[0]!.leads() ? replicas : [replicas[1]!, replicas[0]!]
   await leader![Symbol.asyncDispose]()
   sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
-  await until(
-    cluster,
-    () => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a',
-  )
+  await until(() => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a')
   t.ok(other!.leads())
   t.equal(at(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'), 1)
 })
@@ -193,7 +188,7 @@ void t.test('when the leader goes, the other one goes on with its work', async (
 void t.test('health and metrics are told', async (t) => {
   const cluster = await prepared(t)
   const replica = await started(t, cluster)
-  await until(cluster, replica.leads)
+  await until(replica.leads)
   const ask = async (path: string) =>
     (await fetch(`http://127.0.0.1:${replica.opsPort}${path}`)).text()
   t.equal(await ask('/healthz'), 'ok')
@@ -262,7 +257,7 @@ void t.test('a part that fails is counted, and tries again', async (t) => {
   )
   t.notOk(replica.leads())
   refused[Symbol.dispose]()
-  await until(cluster, replica.leads)
+  await until(replica.leads)
 })
 
 void t.test('with --client-ca it answers reviews of those who show a certificate', async (t) => {
@@ -430,7 +425,7 @@ void t.test(
     )
     for (const name of ['p', 'q']) sandbox.create(nodePools, { metadata: { name }, spec: {} })
     await started(t, cluster)
-    await until(cluster, () => {
+    await until(() => {
       const stored = listAt(
         sandbox.get(customResources, 'nodepools.apps.openyurt.io'),
         'status',

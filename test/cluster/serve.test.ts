@@ -12,7 +12,7 @@ import {
 } from '../../src/cluster/serve.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/known-pools.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 
 const authority = new CertificateAuthority('webhooks')
 

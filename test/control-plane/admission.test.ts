@@ -7,7 +7,7 @@ import { at, textAt } from '../../src/kube/json-at.ts'
 import { warningsOf } from '../../src/lint/warnings.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
 import {
   nodeCases,

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { Client, lastingHeaders, type Answer } from '../kit/client.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
 
 t.setTimeout(120_000)

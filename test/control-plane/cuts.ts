@@ -1,6 +1,6 @@
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import type { Scope } from '../kit/cluster/workspace.ts'
 import { type ControlPlane, administrator, startControlPlane } from '../kit/control-plane.ts'
 import { type Link, link } from '../kit/wire/link.ts'

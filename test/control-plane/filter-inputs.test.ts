@@ -4,7 +4,7 @@ import { manifests } from '../../src/cli/manifests.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   type ControlPlane,
   noControlPlane,

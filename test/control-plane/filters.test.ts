@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../src/kube/json.ts'
 import type { ApiClient, KubeObject } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   type ControlPlane,

@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml'
 import { manifests } from '../../src/cli/manifests.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import type { ControlPlane } from '../kit/control-plane.ts'
 import { poolDefinition as definitionOf } from '../kit/node-pools.ts'
 

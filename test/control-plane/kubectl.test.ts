@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   type ControlPlane,

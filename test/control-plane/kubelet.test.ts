@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   type ControlPlane,
   noControlPlane,

@@ -1,5 +1,5 @@
 import { Agent, get } from 'node:http'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 
 export interface Read {
   readonly path: string

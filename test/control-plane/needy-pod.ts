@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { busyboxImage } from '../kit/cluster/oci-image.ts'
 import { type ControlPlane } from '../kit/control-plane.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 
 const namespace = '/api/v1/namespaces/default'
 

@@ -11,7 +11,7 @@ import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/
 import { isObject, type Json, type JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, objectAt, textAt, withAt } from '../../src/kube/json-at.ts'
 import { Random } from '../fuzz/random.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   noControlPlane,

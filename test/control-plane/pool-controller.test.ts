@@ -12,7 +12,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, textAt } from '../../src/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/kube/node-pool.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   noControlPlane,
@@ -282,7 +282,7 @@ void t.test(
     })
 
     await t.test(
-      'a label that was taken off is put back: the CNI leaves, no other pod changes',
+      'a label that was taken off is put back: the CNI is evicted, the API objects of other pods stay',
       async (t) => {
         await create(admin, pods, {
           metadata: { name: 'works' },

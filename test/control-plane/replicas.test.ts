@@ -6,7 +6,7 @@ import { dataOf, renewed, stateIn, type ServingState } from '../../src/cluster/s
 import type { JsonObject } from '../../src/kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../src/kube/json-at.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   noControlPlane,

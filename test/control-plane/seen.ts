@@ -1,5 +1,5 @@
 import type { ApiClient, KubeObject } from '../kit/cluster/api-client.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 
 /** Resolves when the API says that the node is Ready. */
 export function nodeReady(api: ApiClient, name: string): Promise<KubeObject> {

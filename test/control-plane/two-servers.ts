@@ -1,7 +1,7 @@
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import type { Scope } from '../kit/cluster/workspace.ts'
 import {
   type ApiServer,

@@ -7,7 +7,7 @@ import { Client, nameOf, objectOf, type Watching } from '../kit/client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
 import { findReleases, type Release } from '../kit/cluster/releases.ts'
-import { until } from '../kit/cluster/until.ts'
+import { until } from '../kit/until.ts'
 import {
   administrator,
   type ControlPlane,

@@ -13,6 +13,7 @@ import {
 import { ChildHub } from '../kit/hub-child.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { Disk, disk } from './disk.ts'
+import { until } from '../kit/until.ts'
 
 const made = disk(t.testdir())
 
@@ -67,7 +68,10 @@ else {
     const event = watch.next()
     void event.then(() => (came = true))
     const held = (): boolean => under.count('syncsBegun') > under.count('syncsEnded')
-    while (!held()) await kubelet.get(one)
+    await until('a sync to be held', async () => {
+      await kubelet.get(one)
+      return held()
+    })
     for (let i = 0; i < 50; i++) {
       t.equal((await kubelet.get(one)).status, 200)
       t.equal((await hub.as('operator').get('/api/v1/pods')).status, 200)
@@ -111,11 +115,12 @@ else {
       join(hub.rootDir, 'state', name),
     )
     const { resourceVersion } = await reader.list(allServices)
-    while (!kept.every((file) => existsSync(file))) {
+    await until('the files to be written', async () => {
       const watch = await reader.watch(allServices, { resourceVersion })
       t.equal(watch.status, 200)
       watch.hangUp()
-    }
+      return kept.every((file) => existsSync(file))
+    })
     t.equal(under.count('byMain'), byMain)
     await hub.crash()
   })
@@ -126,7 +131,10 @@ else {
     under.holdSyncs(true)
     const held = (): boolean => under.count('syncsBegun') > under.count('syncsEnded')
     const reader = hub.as('operator', { token })
-    while (!held()) t.equal((await reader.get('/api/v1/pods')).status, 200)
+    await until('a sync to be held', async () => {
+      t.equal((await reader.get('/api/v1/pods')).status, 200)
+      return held()
+    })
     for (let i = 0; i < 50; i++) {
       const shown = cloud.sandbox.token(`caller-${i}`)
       t.equal((await hub.as('operator', { token: shown }).get('/api/v1/pods')).status, 200)

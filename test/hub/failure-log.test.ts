@@ -2,6 +2,7 @@ import pino from 'pino'
 import t from 'tap'
 import { staying } from '../../src/base/clock.ts'
 import { FailureLog } from '../../src/hub/failure-log.ts'
+import { Condition } from '../kit/condition.ts'
 
 interface Line {
   readonly filter: string
@@ -12,16 +13,16 @@ interface Line {
 /** What a log of failures says; `said(n)` waits for so many lines. */
 function logged(together?: number) {
   const lines: Line[] = []
-  let onLine = (): void => undefined
+  const condition = new Condition()
   const stream = {
     write: (line: string): void => {
       lines.push(JSON.parse(line) as Line)
-      onLine()
+      condition.changed()
     },
   }
   const failures = new FailureLog(pino({}, stream), together)
   const said = async (count: number): Promise<readonly Line[]> => {
-    while (lines.length < count) await new Promise<void>((resolve) => (onLine = resolve))
+    await condition.until(() => lines.length >= count)
     return lines
   }
   const brief = (): unknown[] =>

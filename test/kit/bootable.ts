@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/kube/json.ts'
 import type { Client } from './client.ts'
 import { csiNodes, nodeName, podsOfNode, type CloudServer } from './cloud.ts'
 import type { TestHub } from './hub.ts'
+import { until } from './until.ts'
 
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 export const claims = core('persistentvolumeclaims')
@@ -72,8 +73,10 @@ export async function verdictUntil(
   hub: TestHub,
   holds: (verdict: BootVerdict) => boolean,
 ): Promise<BootVerdict> {
-  for (;;) {
-    const verdict = await verdictOf(hub)
-    if (holds(verdict)) return verdict
+  let last: BootVerdict | undefined
+  const look = async (): Promise<BootVerdict | false> => {
+    last = await verdictOf(hub)
+    return holds(last) && last
   }
+  return until(`a boot verdict for which ${holds}`, look, { describe: () => last })
 }

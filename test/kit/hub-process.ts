@@ -9,6 +9,7 @@ import { Condition } from './condition.ts'
 import { freePort } from './free-port.ts'
 import { hubFlags, type TestHubOptions } from './hub-config.ts'
 import type { Teardown } from './wire/wire.ts'
+import { until } from './until.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
@@ -134,8 +135,6 @@ export async function startHubProcess(
   const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options))
   t.teardown(() => hub.kill())
   await hub.says(/^online/)
-  for (;;) {
-    const ready = await hub.ops.get('/readyz').catch(() => undefined)
-    if (ready?.status === 200) return hub
-  }
+  await until('the hub to be ready', async () => (await hub.ops.get('/readyz')).status === 200)
+  return hub
 }

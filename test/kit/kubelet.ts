@@ -10,7 +10,7 @@ import { addNodeAddress } from './cluster/node-address.ts'
 import type { NodeNetwork } from './cluster/node-network.ts'
 import type { CertificateFiles } from './cluster/pki.ts'
 import type { Release } from './cluster/releases.ts'
-import { until } from './cluster/until.ts'
+import { until } from './until.ts'
 import { type Scope, type Workspace, openWorkspace } from './cluster/workspace.ts'
 import { freePort } from './free-port.ts'
 

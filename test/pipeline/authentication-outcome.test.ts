@@ -6,6 +6,7 @@ import { ClusterKeys } from '../../src/identity/cluster-keys.ts'
 import { heedingAuthentication } from '../../src/pipeline/authentication-outcome.ts'
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
+import { Condition } from '../kit/condition.ts'
 
 const answer = (body: string, status = 200): BytesReply => ({
   kind: 'bytes',
@@ -32,10 +33,10 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
   const asked: Exchange[] = []
   const heard: number[] = []
   const outcomes: unknown[] = []
-  let wake: (() => void) | undefined
+  const condition = new Condition()
   const over = (outcome: unknown): void => {
     outcomes.push(outcome)
-    wake?.()
+    condition.changed()
   }
   const keys = new ClusterKeys(join(folder, 'keys.json'))
   const { forward } = heedingAuthentication(
@@ -55,10 +56,7 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     const exchange = exchangeOf(url, { headers })
     return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })
   }
-  const learned = async (): Promise<unknown> => {
-    while (outcomes.length === 0) await new Promise<void>((resolve) => (wake = resolve))
-    return outcomes.shift()
-  }
+  const learned = (): Promise<unknown> => condition.seen(() => outcomes.shift())
   return { asked, heard, send, keys, learned }
 }
 

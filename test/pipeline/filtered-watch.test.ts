@@ -17,6 +17,7 @@ import { objectForm } from '../../src/request/form.ts'
 import { Random } from '../fuzz/random.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 import { inputsOf } from '../kit/inputs.ts'
+import { Condition } from '../kit/condition.ts'
 
 const service = { group: '', version: 'v1', kind: 'Service' }
 const json = objectForm('json')
@@ -172,7 +173,7 @@ class Reflector {
   readonly #bookmarks: boolean
   #version: string | undefined
   #leaving = new AbortController()
-  #told: (() => void)[] = []
+  readonly #told = new Condition()
   #isOver = false
   lists = 0
   readonly running: Promise<void>
@@ -196,9 +197,7 @@ class Reflector {
 
   /** Resolves once it holds `name`. */
   async until(name: string): Promise<void> {
-    while (!this.held.has(name)) {
-      await new Promise<void>((resolve) => this.#told.push(resolve))
-    }
+    await this.#told.until(() => this.held.has(name))
   }
 
   async #run(): Promise<void> {
@@ -260,9 +259,7 @@ class Reflector {
   }
 
   #note(): void {
-    const told = this.#told
-    this.#told = []
-    for (const tell of told) tell()
+    this.#told.changed()
   }
 }
 

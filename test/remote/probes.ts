@@ -1,5 +1,6 @@
 import { NotReady, NoWord, type Probe } from '../../src/remote/probe.ts'
 import type { HealthRules } from '../../src/remote/upstream.ts'
+import { Condition } from '../kit/condition.ts'
 
 /** What becomes of a probe: ready, not ready, refused, out of time; or nothing before the test says what. */
 export type Health = 'good' | 'unready' | 'bad' | 'late' | 'silent'
@@ -9,13 +10,11 @@ export class Probes {
   readonly asked: string[] = []
   readonly #health = new Map<string, Health>()
   #pending: { origin: string; settle: (health: Health) => void }[] = []
-  #listeners: (() => void)[] = []
+  readonly #sent = new Condition()
 
   readonly probe: Probe = (origin) => {
     this.asked.push(origin)
-    const listeners = this.#listeners
-    this.#listeners = []
-    for (const listener of listeners) listener()
+    this.#sent.changed()
     return new Promise((resolve, reject) => {
       const settle = (health: Health): void => {
         if (health === 'good') resolve()
@@ -41,9 +40,7 @@ export class Probes {
 
   /** Resolves when probes have been sent `times` times in all. */
   async sent(times: number): Promise<void> {
-    while (this.asked.length < times) {
-      await new Promise<void>((resolve) => this.#listeners.push(resolve))
-    }
+    await this.#sent.until(() => this.asked.length >= times)
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import { at, objectOf } from '../kit/client.ts'
 import { configMaps, nodeName, pods, podsOfNode, secrets, serviceAccounts } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHubOptions } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
 
 /** Asks again quickly, so that no test waits for minutes. */
 const quick = (condition = false): NonNullable<TestHubOptions['config']> => ({
@@ -292,10 +293,12 @@ void t.test('the condition OfflineReady is written where it is asked for', async
   const kubelet = kubeletOf(hub)
   // What a kubelet asks for first comes one after the other, and the hub may look in between.
   let asked: Promise<unknown> = startUp(kubelet)
-  while (conditionOf(cloud)?.['status'] !== 'True') {
+  await until('the condition to hold', async () => {
+    if (conditionOf(cloud)?.['status'] === 'True') return true
     await patched(cloud, () => asked)
     asked = Promise.resolve()
-  }
+    return false
+  })
   const written = conditionOf(cloud)
   t.match(written, { status: 'True', reason: 'EverythingKept' })
   t.match(conditionOf(cloud, 'Ready'), ready, 'the condition of the kubelet is as it was')

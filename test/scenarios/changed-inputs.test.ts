@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { onAbort } from '../../src/base/abort.ts'
 import type { FilterDefinition } from '../../src/filter/filter.ts'
 import { Filters } from '../../src/filter/filters.ts'
 import type { Inputs } from '../../src/filter/inputs.ts'
@@ -13,6 +12,7 @@ import { allServices, service, services, startCloud, type CloudServer } from '..
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 /** Hides the services that are named like a node of the pool, and tells of others what the annotations say. */
 const hiding = (rest: Partial<FilterDefinition> = {}): FilterDefinition => ({
@@ -99,11 +99,7 @@ async function cloudWith(t: Teardown, ...names: string[]): Promise<CloudServer> 
 }
 
 async function offline({ cloud: link }: PartsHub): Promise<void> {
-  while (link.online !== false) {
-    const changed = Promise.withResolvers<void>()
-    using _changed = onAbort(link.spell, changed.resolve)
-    await changed.promise
-  }
+  await until('the hub to be offline', () => link.online === false)
 }
 
 /** A client that has listed all services, and watches them from there on. */

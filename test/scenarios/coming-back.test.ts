@@ -3,6 +3,7 @@ import { Reflector } from '../../src/sandbox/reflector.ts'
 import { at } from '../kit/client.ts'
 import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
+import { Condition } from '../kit/condition.ts'
 
 void t.test(
   'F25: watches of the cache end cleanly when the cloud is back, none of them at once',
@@ -108,7 +109,7 @@ void t.test(
     cloud.addPods('a', 'b', 'c')
     const hub = await startTestHub(t, { upstreams: [cloud] })
     await hub.online()
-    let changed: () => void = () => undefined
+    const changes = new Condition()
     const reflectors = (['json', 'protobuf'] as const).map(
       (encoding) =>
         new Reflector({
@@ -116,7 +117,7 @@ void t.test(
           userAgent: 'kubelet/v1.35.0',
           path: '/api/v1/pods',
           encoding,
-          onChange: () => changed(),
+          onChange: () => changes.changed(),
         }),
     )
     t.teardown(() => Promise.all(reflectors.map((each) => each[Symbol.asyncDispose]())))
@@ -130,7 +131,7 @@ void t.test(
     const inStep = async (): Promise<void> => {
       const isSame = (): boolean =>
         reflectors.every((each) => held(each).join() === inTheCloud().join())
-      while (!isSame()) await new Promise<void>((resolve) => (changed = resolve))
+      await changes.until(isSame)
     }
     await inStep()
     for (let cut = 0; cut < 10; cut++) {

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Client } from '../kit/client.ts'
 import { podsOfNode, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
 
 const allServices = '/api/v1/services'
 
@@ -35,10 +36,7 @@ async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub>
  * the store has it written down.
  */
 async function firstStatus(client: Client, path: string): Promise<number> {
-  for (;;) {
-    const answer = await client.get(path).catch(() => undefined)
-    if (answer) return answer.status
-  }
+  return until(`a whole answer to ${path}`, async () => (await client.get(path)).status)
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {

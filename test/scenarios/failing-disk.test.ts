@@ -2,6 +2,7 @@ import t from 'tap'
 import { join } from 'node:path'
 import { noDisk, smallDisk } from '../kit/disk.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
 
 const pod = '/api/v1/namespaces/default/pods/a'
 
@@ -28,7 +29,7 @@ void t.test(
     t.equal(unready.status, 503)
     t.match(unready.body.toString(), /store/)
     disk.writable()
-    while ((await hub.ops.get('/readyz')).status !== 200);
+    await until('the hub to be ready', async () => (await hub.ops.get('/readyz')).status === 200)
     t.equal((await hub.as('kubelet').get(pod)).status, 200)
   },
 )

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -24,6 +25,7 @@ import {
   putIntoPool,
 } from '../kit/node-pools.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
 const allSlices = '/apis/discovery.k8s.io/v1/endpointslices'
@@ -89,7 +91,13 @@ async function shownTo(client: Client): Promise<unknown[]> {
 
 /** Resolves once a client is shown these; each look is an answer of its own. */
 async function untilShown(client: Client, nodes: readonly string[]): Promise<void> {
-  while (JSON.stringify(await shownTo(client)) !== JSON.stringify(nodes));
+  let shown: unknown
+  const describe = (): unknown => shown
+  await until(
+    `endpoints on ${nodes.join(', ')}`,
+    async () => isDeepStrictEqual((shown = await shownTo(client)), nodes),
+    { describe },
+  )
 }
 
 const verbose = async (hub: TestHub): Promise<string> =>
@@ -253,7 +261,7 @@ void t.test(
     const own = at(cloud.sandbox.get(slices, 'web-1', 'default'), 'metadata', 'resourceVersion')
     const next = async (): Promise<unknown> => {
       for (;;) {
-        const event = await watch.next()
+        const [event] = await watch.take(1)
         if (event?.type === 'BOOKMARK') continue
         return [
           event?.type,

@@ -22,6 +22,7 @@ import { startCloud } from '../kit/hub.ts'
 import { openStream } from '../kit/http2.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { dial } from '../kit/wire/wire.ts'
+import { inTime, until } from '../kit/until.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
@@ -87,8 +88,20 @@ async function watching(
   count: number,
   path = podsOfNode,
 ): Promise<readonly string[]> {
-  let resourceVersion = from
   const seen: string[] = []
+  const describe = (): unknown => seen
+  await inTime(`${count} events`, readInto(seen, client, from, count, path), { describe })
+  return seen
+}
+
+async function readInto(
+  seen: string[],
+  client: Client,
+  from: string,
+  count: number,
+  path: string,
+): Promise<void> {
+  let resourceVersion = from
   while (seen.length < count) {
     const watch = await client.watch(path, { resourceVersion })
     if (watch.status !== 200) throw new Error(`a watch was answered ${watch.status}`)
@@ -100,7 +113,6 @@ async function watching(
     }
     watch.hangUp()
   }
-  return seen
 }
 
 void t.test('a hub hands over, and nobody is refused, cut off or told a thing twice', async (t) => {
@@ -139,12 +151,11 @@ void t.test('a hub hands over, and nobody is refused, cut off or told a thing tw
 
 /** Resolves when a sample of the metrics is this, as it is written there. */
 async function measures({ ops }: HubProcess, line: string): Promise<void> {
-  while (
-    !String((await ops.get('/metrics')).body)
+  await until(`the sample ${line}`, async () =>
+    String((await ops.get('/metrics')).body)
       .split('\n')
-      .includes(line)
+      .includes(line),
   )
-    await pause(oftenMs)
 }
 
 void t.test('who reads a shared collection goes on with the next process', async (t) => {

@@ -11,6 +11,7 @@ import { at, objectOf, type Watching } from '../kit/client.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { definePools } from '../kit/node-pools.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { inTime, until } from '../kit/until.ts'
 
 t.setTimeout(180_000)
 
@@ -67,6 +68,11 @@ class Looking {
   /** Resolves when it was shown these at these versions. */
   async seen(versions: ReadonlyMap<string, string>): Promise<void> {
     const missing = new Map(versions)
+    const describe = (): unknown => ({ missing: [...missing] })
+    await inTime('pods at these versions', this.#see(missing), { describe })
+  }
+
+  async #see(missing: Map<string, string>): Promise<void> {
     const see = (object: JsonObject): void => {
       const { name, resourceVersion } = metadataOf(object)
       const look = isPropagated(object)
@@ -156,7 +162,10 @@ async function startNode(
     async pool(next: Pool): Promise<void> {
       putInto(cloud, next)
       const wanted = next === 'host'
-      while (inForce !== 'off' && (await reportOf(hub)).hostNetworkPool !== wanted);
+      if (inForce === 'off') return
+      await until(`the hub to know the pool ${next}`, async () => {
+        return (await reportOf(hub)).hostNetworkPool === wanted
+      })
     },
     create(name: string): void {
       cloud.sandbox.create(pods, pod(name))
@@ -398,7 +407,10 @@ void t.test('what was settled for a pod goes with it', async (t) => {
   const goes = '/api/v1/namespaces/default/pods/goes?gracePeriodSeconds=0'
   t.equal((await cloud.as('kubelet').send(goes, { method: 'DELETE' })).status, 200)
   const written = (): string[][] => JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]
-  while (written().length > 1) await kubelet.seen(node.touchAll())
+  await until('one verdict to be left', async () => {
+    if (written().length > 1) await kubelet.seen(node.touchAll())
+    return written().length <= 1
+  })
   const stays = cloud.sandbox.get(pods, 'stays', 'default')
   t.strictSame(written(), [[stays?.metadata.uid, 'propagated']])
 })
@@ -420,7 +432,10 @@ void t.test('observe says, too, what a pool makes of pods that have long been th
   t.equal((await cloud.as('kubelet').send(goes, { method: 'DELETE' })).status, 200)
   // Its verdict goes when the pods have been looked at.
   const written = (): string[][] => JSON.parse(readFileSync(node.verdicts, 'utf8')) as string[][]
-  while (written().length > 1) await hub.metric('nodehub_host_network_pods{kind="would"}')
+  await until('one verdict to be left', async () => {
+    await hub.metric('nodehub_host_network_pods{kind="would"}')
+    return written().length <= 1
+  })
   await node.pool('host')
   await hub.logged('"pod":"default/stays"')
 })

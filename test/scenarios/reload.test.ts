@@ -2,7 +2,6 @@ import t from 'tap'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { turn } from '../../src/base/clock.ts'
 import type { BootVerdict } from '../../src/boot/verdict.ts'
 import {
   allServices,
@@ -15,6 +14,7 @@ import {
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
+import { until } from '../kit/until.ts'
 
 t.setTimeout(120_000) // a process that starts takes its time on a busy machine
 
@@ -163,7 +163,7 @@ void t.test('filters that cannot be used leave all as it was, until they are men
   await reread(readAgain)
   t.notMatch(await verbose(), /config/)
   t.strictSame(await read(), [], 'the filters act with the first request')
-  while ((await recorded()) !== 1) await turn()
+  await until('the answer to be recorded', async () => (await recorded()) === 1)
 })
 
 void t.test('whose answers are recorded changes with the next request', async (t) => {
@@ -177,5 +177,5 @@ void t.test('whose answers are recorded changes with the next request', async (t
   write([cloud], 'cache-components: kubelet,operator\n')
   await reread(readAgain)
   t.equal((await operator.get(aPod)).status, 200)
-  while ((await recorded()) !== 1) await turn()
+  await until('the answer to be recorded', async () => (await recorded()) === 1)
 })

@@ -6,6 +6,7 @@ import { objectOf } from '../kit/client.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 const anyPods = '/api/v1/pods?resourceVersion=0'
@@ -60,7 +61,8 @@ void t.test(
     await hub.online()
     const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
     await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
-    while ((await hub.metric(`nodehub_upstream_healthy{upstream="${second.url}"}`)) === 1);
+    const healthy = `nodehub_upstream_healthy{upstream="${second.url}"}`
+    await until('the second to be seen as not ready', async () => (await hub.metric(healthy)) === 0)
     t.equal(hub.hub.online(), true)
     const answer = await hub.as('operator').get('/api/v1/pods')
     t.equal(answer.status, 200)
@@ -83,10 +85,12 @@ void t.test(
       const probed = cloud.sandbox.nextRequest(isProbe)
       let asked = false
       void probed.then(({ over }) => over.addEventListener('abort', () => (asked = true)))
-      while (!asked) {
+      await until('the probe to be given up', async () => {
+        if (asked) return true
         cloud.touch(pods, 'a', 'default')
         await watch.take(1)
-      }
+        return false
+      })
     }
     t.equal(hub.hub.online(), true)
     t.equal((await hub.as('kubelet').get(aPod)).status, 200)
@@ -108,8 +112,7 @@ void t.test('F15: who has a preference goes back to it once it is healthy', asyn
   await first.plug()
   const back = (listed: Awaited<ReturnType<typeof lists>>): boolean =>
     listed.every(({ names }) => names[0] === 'default/first')
-  while (!back(await lists()));
-  t.pass('all of them are back')
+  t.ok(await until('all of them to be back', async () => back(await lists())))
 })
 
 void t.test(

@@ -16,6 +16,7 @@ import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
 import { startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
+import { until } from '../kit/until.ts'
 
 const tools = findBinaries(['systemd-socket-activate'])
 const confining = findBinaries(['setpriv'])
@@ -64,7 +65,7 @@ void t.test(
     systemd.stderr.on('data', (text: Buffer) => (log += text.toString()))
     const over = once(systemd, 'exit')
     t.teardown(() => systemd.kill('SIGKILL'))
-    while (!log.includes('Listening on')) await once(systemd.stderr, 'data')
+    await until('systemd to listen', () => log.includes('Listening on'), { describe: () => log })
     const kubelet = new Client({ url: `http://127.0.0.1:${proxyPort}`, component: 'kubelet' })
     t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'the call that started it')
     const ops = new Client({ url: `http://127.0.0.1:${opsPort}`, component: 'prober' })

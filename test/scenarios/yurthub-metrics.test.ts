@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { connect, type PeerCertificate } from 'node:tls'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
 
 const inFlight = (hub: TestHub, verb: string): Promise<number> =>
   hub.metric(
@@ -24,7 +25,7 @@ void t.test('a watch is in flight, under yurthub’s names, until it ends', asyn
   t.equal(await inFlight(hub, 'list'), 0)
   t.equal(await hub.metric('node_yurthub_in_flight_requests_total'), 1)
   watch.hangUp()
-  while ((await inFlight(hub, 'watch')) > 0) await kubelet.get('/version')
+  await until('the watch to be over', async () => (await inFlight(hub, 'watch')) === 0)
   t.equal(await hub.metric('node_yurthub_in_flight_requests_total'), 0)
 })
 

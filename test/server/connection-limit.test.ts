@@ -5,6 +5,7 @@ import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
 import { node, tokenHolder, type Identity } from '../../src/request/identity.ts'
 import { get, proving, said, startListener, type Listening } from '../kit/listener.ts'
 import { Wire } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 void t.test('when there is no room, the connection idle for longest makes it', async (t) => {
   const { dial, cuts } = await startListener(
@@ -50,7 +51,7 @@ void t.test('connections on which no caller is proven make room first, the oldes
 async function served({ dial, seen }: Listening, path: string): Promise<Wire> {
   const before = seen.length
   const client = (await dial()).write(get(path))
-  while (seen.length === before) await new Promise(setImmediate)
+  await until(`${path} to be served`, () => seen.length > before)
   return client
 }
 
@@ -104,7 +105,7 @@ void t.test('an eighth of the connections is not for callers with tokens', async
   const listening = await startListener(t, byPath, { maxConnections: 16 })
   for (let i = 0; i < 20; i++) await served(listening, '/greedy/hold')
   const gone = (): number => listening.seen.filter(({ signal }) => signal.aborted).length
-  while (gone() < 6) await new Promise(setImmediate)
+  await until('six connections to be closed', () => gone() >= 6)
   for (let i = 0; i < 2; i++) await served(listening, '/node/hold')
   t.equal(gone(), 6, 'there is room for the node')
   t.strictSame(
@@ -137,7 +138,7 @@ void t.test(
     const servedNext = async (client: Wire): Promise<Incoming | undefined> => {
       const before = seen.length
       client.write(get())
-      while (seen.length === before) await new Promise(setImmediate)
+      await until('the next request', () => seen.length > before)
       return seen.at(-1)
     }
     const modest = await servedNext(dialFrom(ownAddress ?? '', ownAddress))

@@ -3,6 +3,7 @@ import type { Sink } from '../../src/exchange/exchange.ts'
 import { aborted, driven, get, said, startListener, proving } from '../kit/listener.ts'
 import { fill } from '../kit/wire/fill.ts'
 import { valuesOf } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 void t.test('a body is passed on as it comes, whatever says how long it is', async (t) => {
   const parts: string[] = []
@@ -173,7 +174,7 @@ void t.test(
     const stalled = await dial()
     stalled.socket.pause()
     stalled.write(get('/stalled'))
-    while (seen.length < 2) await new Promise(setImmediate)
+    await until('two requests', () => seen.length >= 2)
     await aborted(seen[1]?.signal ?? AbortSignal.abort())
     t.strictSame(cuts, ['stalled'])
     t.equal(seen[0]?.signal.aborted, false)
@@ -187,6 +188,6 @@ void t.test('a whole answer that its client does not take is cut too', async (t)
   const client = await dial()
   client.socket.pause()
   client.write(get())
-  while (seen.length < 1) await new Promise(setImmediate)
+  await until('the request', () => seen.length > 0)
   t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
 })

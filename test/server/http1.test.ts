@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { aborted, driven, get, said, startListener, textOf } from '../kit/listener.ts'
 import { valuesOf } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 void t.test('a request is told as it was sent', async (t) => {
   const { dial, seen, listener } = await startListener(t, async () => said('ok'))
@@ -113,7 +114,7 @@ void t.test(
     const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
     const client = await dial()
     client.write(get('/1') + get('/2'))
-    while (seen.length < 2) await new Promise(setImmediate)
+    await until('two requests', () => seen.length >= 2)
     client.destroy()
     for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
   },

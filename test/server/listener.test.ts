@@ -1,8 +1,8 @@
 import t from 'tap'
-import { turn } from '../../src/base/clock.ts'
 import type { BytesReply, WireReply } from '../../src/exchange/exchange.ts'
 import { listen } from '../../src/server/listener.ts'
 import { driven, get, said, startListener, upgrading, unbounded } from '../kit/listener.ts'
+import { until } from '../kit/until.ts'
 
 void t.test('a port that is taken is an error', async (t) => {
   const { listener } = await startListener(t, async () => said('ok'))
@@ -28,11 +28,11 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
   await idle.write(get('/idle')).answer()
   const busy = await dial()
   busy.write(get('/slow'))
-  while (!finish) await new Promise(setImmediate)
+  await until('the request', () => finish !== undefined)
   const closed = listener.close(1_000_000)
   await idle.ended
   await t.rejects(dial(), { code: 'ECONNREFUSED' })
-  finish()
+  finish?.()
   t.equal((await busy.answer()).body, '/slow')
   await busy.ended
   busy.destroy()
@@ -60,12 +60,12 @@ void t.test('a listener is settled when nothing is under way but what lasts', as
   await (await dial()).write(get('/log')).until('line')
   const short = await dial()
   short.write(get('/short'))
-  while (!finish) await turn()
+  await until('the request', () => finish !== undefined)
   let isSettled = false
   const settled = listener.settle(1_000_000).then(() => (isSettled = true))
   await t.rejects(dial(), { code: 'ECONNREFUSED' })
   t.notOk(isSettled)
-  finish()
+  finish?.()
   t.equal((await short.answer()).body, '/short')
   await settled
   t.equal(await tunnel.write('echo').until('echo'), 'echo', 'and those go on')
@@ -87,6 +87,6 @@ void t.test(
     const half = await dial()
     half.write('GET / HTTP/1.1\r\nHost')
     await listener.close(20)
-    await Promise.all([watch, tunnel, silent, half].map(({ ended }) => ended))
+    await t.resolves(Promise.all([watch, tunnel, silent, half].map(({ ended }) => ended)))
   },
 )

@@ -20,6 +20,7 @@ import {
 import { openStream } from '../kit/http2.ts'
 import { aborted, driven, get, proving, said, textOf, unbounded } from '../kit/listener.ts'
 import { Wire, valuesOf, type Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
 const clients = new CertificateAuthority('clients')
@@ -196,10 +197,11 @@ void t.test(
     const stalled = session.request({ ':path': '/stalled' })
     stalled.on('error', () => undefined)
     await once(stalled, 'response')
-    while (seen[1]?.signal.aborted === false) {
+    await until('the stream that reads nothing to be cut', async () => {
       await new Promise((answered) => session.ping(answered))
       await openStream(session, { ':path': '/read' }).whole()
-    }
+      return seen[1]?.signal.aborted !== false
+    })
     t.strictSame(cuts, ['stalled'])
     t.equal(seen[0]?.signal.aborted, false)
   },
@@ -262,7 +264,7 @@ void t.test('a client that goes ends what it has asked for', async (t) => {
   const first = session.request({ ':path': '/1' })
   session.request({ ':path': '/2' }).on('error', () => undefined)
   first.on('error', () => undefined)
-  while (seen.length < 2) await new Promise(setImmediate)
+  await until('two requests', () => seen.length >= 2)
   first.close(constants.NGHTTP2_CANCEL)
   t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
   t.notOk(seen[1]?.signal.aborted, 'one stream is not the connection')
@@ -446,7 +448,7 @@ void t.test(
     await watch.head()
     await idle.write(get()).answer()
     busy.write(get('/watch'))
-    while (sinks.length < 2) await new Promise(setImmediate)
+    await until('two answers to begin', () => sinks.length >= 2)
     const asked = seen.length
     const goaway = once(session, 'goaway')
     const others = new CertificateAuthority('other clients')

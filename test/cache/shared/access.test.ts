@@ -4,18 +4,22 @@ import t from 'tap'
 import { Access } from '../../../src/cache/shared/access.ts'
 import { node, tokenHolder } from '../../../src/request/identity.ts'
 import { services } from '../../kit/cloud.ts'
+import { Condition } from '../../kit/condition.ts'
 
 const minute = 60_000
 
 function accessIn(folder: string) {
   const heard: (boolean | undefined)[] = []
+  const verdict = new Condition()
   const access = new Access(join(folder, 'access.json'), {
-    onVerdict: (verdict) => heard.push(verdict),
+    onVerdict: (said) => {
+      heard.push(said)
+      verdict.changed()
+    },
     onFailure: () => undefined,
   })
-  const ask = (verdict: boolean | undefined) =>
-    access.of(node, services, () => Promise.resolve(verdict))
-  return { access, ask, heard }
+  const ask = (said: boolean | undefined) => access.of(node, services, () => Promise.resolve(said))
+  return { access, ask, heard, reviewed: () => verdict.until(() => heard.length > 0) }
 }
 
 void t.test(
@@ -54,9 +58,9 @@ void t.test('who ask together ask once, and nobody again at once after no answer
 
 void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
   const folder = t.testdir()
-  const { access, ask, heard } = accessIn(folder)
+  const { access, ask, reviewed } = accessIn(folder)
   const asked = ask(true)
-  while (heard.length === 0) await Promise.resolve()
+  await reviewed()
   t.equal(access.last(node, services), undefined)
   t.notOk(existsSync(join(folder, 'access.json')))
   t.equal(await asked, true)

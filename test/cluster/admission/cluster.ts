@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../src/kube/json.ts'
 import { listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
 import type { NodePool } from '../../../src/kube/node-pool.ts'
 import type { ApiClient, Answer } from '../../kit/cluster/api-client.ts'
-import { until } from '../../kit/cluster/until.ts'
+import { until } from '../../kit/until.ts'
 import type { Scope } from '../../kit/cluster/workspace.ts'
 import { freePort } from '../../kit/free-port.ts'
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { until } from '../../kit/cluster/until.ts'
+import { until } from '../../kit/until.ts'
 import { masked } from './mask.ts'
 
 export interface Said {

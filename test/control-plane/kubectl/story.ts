@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { until } from '../../kit/cluster/until.ts'
+import { until } from '../../kit/until.ts'
 import { busyboxPod } from '../pod.ts'
 import type { Said, Session } from './session.ts'
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { Hopeless, until } from './until.ts'
+import { Hopeless, until } from '../until.ts'
 import type { Workspace } from './workspace.ts'
 
 export interface DaemonOptions {

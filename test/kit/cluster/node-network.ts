@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { findBinaries } from './binaries.ts'
 import { Daemon } from './daemon.ts'
 import { plainNode } from './plain-node.ts'
-import { until } from './until.ts'
+import { until } from '../until.ts'
 import { openWorkspace, type Scope, type Workspace } from './workspace.ts'
 
 const binaries = ['ip', 'nsenter'] as const

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { until } from './until.ts'
+import { until } from '../until.ts'
 
 const skip = process.platform === 'linux' ? false : 'the reaper reads /proc'
 

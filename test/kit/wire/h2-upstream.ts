@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Pair } from './certificates.ts'
 import type { Teardown } from './wire.ts'
+import { inTime } from '../until.ts'
 
 /** A request as it came over HTTP/2, to be answered by the test. */
 export interface H2Request {
@@ -83,11 +84,10 @@ export async function h2Upstream(
     port,
     sessions,
     sockets,
-    next: () =>
-      new Promise((resolve) => {
-        const request = arrived.shift()
-        if (request) resolve(request)
-        else waiting.push(resolve)
-      }),
+    next: async () => {
+      const request = arrived.shift()
+      if (request) return request
+      return inTime('the next stream', new Promise<H2Request>((resolve) => waiting.push(resolve)))
+    },
   }
 }

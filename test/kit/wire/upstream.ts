@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { Wire, type Teardown } from './wire.ts'
+import { inTime } from '../until.ts'
 
 export interface RawUpstream {
   readonly origin: string
@@ -13,6 +14,8 @@ export interface RawUpstream {
   next(): Promise<Wire>
   /** The same, once the head of a request has come on it, and was read. */
   asked(): Promise<Wire>
+  /** Gives each connection to `serve`, for as long as the test lasts: there is no next one then. */
+  each(serve: (wire: Wire) => void): void
   /** Listens no more; connections stay. */
   stop(): Promise<void>
 }
@@ -22,10 +25,11 @@ export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUps
   const connections: Wire[] = []
   const arrived: Wire[] = []
   const waiting: ((wire: Wire) => void)[] = []
+  let serving: ((wire: Wire) => void) | undefined
   const accept = (socket: Duplex): void => {
     const wire = new Wire(socket)
     connections.push(wire)
-    const waiter = waiting.shift()
+    const waiter = serving ?? waiting.shift()
     if (waiter) waiter(wire)
     else arrived.push(wire)
   }
@@ -42,12 +46,12 @@ export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUps
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const next = (): Promise<Wire> =>
-    new Promise((resolve) => {
-      const wire = arrived.shift()
-      if (wire) resolve(wire)
-      else waiting.push(resolve)
-    })
+  const next = async (): Promise<Wire> => {
+    const wire = arrived.shift()
+    if (wire) return wire
+    const coming = new Promise<Wire>((resolve) => waiting.push(resolve))
+    return inTime(`connection ${connections.length + 1}`, coming)
+  }
   return {
     origin: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     port,
@@ -57,6 +61,10 @@ export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUps
       const wire = await next()
       await wire.head()
       return wire
+    },
+    each(serve) {
+      serving = serve
+      for (const wire of arrived.splice(0)) serve(wire)
     },
     stop,
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { inTime } from '../until.ts'
 
 /** Whatever has a test's end. */
 export interface Teardown {
@@ -64,7 +65,8 @@ export class Wire {
 
   async #next(): Promise<void> {
     if (this.#over) throw new Error(`the connection ended after ${JSON.stringify(this.#seen())}`)
-    await new Promise<void>((resolve) => this.#wake.push(resolve))
+    const more = new Promise<void>((resolve) => this.#wake.push(resolve))
+    await inTime('more bytes', more, { describe: () => this.#seen() })
   }
 
   #seen(): string {

@@ -18,6 +18,7 @@ import {
   replace,
 } from '../../contracts/object-store.ts'
 import { count, database, held, open, pods, trouble, turn, writersOf } from './opened.ts'
+import { until } from '../../kit/until.ts'
 
 t.beforeEach(() => trouble.splice(0))
 
@@ -191,13 +192,14 @@ void t.test(
     await replace(store, byPods, head(700), [object('in-a-list', 1)])
     const seen: number[] = []
     let from = 1_000
-    while (followed(store, gone).length > 0) {
+    await until('all of them to go', async () => {
       t.ok(await grow(store, 50_000, from))
       from += 100
       const there = followed(store, gone)
       t.strictSame(there, gone.slice(gone.length - there.length), 'the oldest went')
       seen.push(there.length)
-    }
+      return there.length === 0
+    })
     t.ok(new Set(seen).size > 1, 'not all at once')
     t.strictSame([...order], ['passing', 'document', 'object', 'collection', 'gone'])
     t.notOk(await grow(store, 2 * maxBytes, 50_000))
@@ -229,9 +231,12 @@ void t.test('what is followed again after it went is kept again', async (t) => {
     needed: () => present.map((name) => ({ gvr: resources.secrets, namespace: 'default', name })),
   })
   await refer(store, gone)
-  for (let from = 1_000; followed(store, gone).length > 0; from += 100) {
+  let from = 1_000
+  await until('all of them to go', async () => {
     t.ok(await grow(store, 50_000, from))
-  }
+    from += 100
+    return followed(store, gone).length === 0
+  })
   present = gone.slice(0, 1)
   await refer(store, present, 100)
   const [name = ''] = present
@@ -254,12 +259,7 @@ void t.test('a list that is read slowly takes nobody the room to write', async (
   }
   t.equal(refused, 0)
   t.strictSame(trouble, [])
-  t.throws(
-    () => {
-      while (!slow.next().done);
-    },
-    { code: 'STORE_FAILURE' },
-  )
+  t.throws(() => Array.from({ length: 600 }, () => slow.next()), { code: 'STORE_FAILURE' })
   t.equal(listed(store, of.pods)?.length, 600)
 })
 

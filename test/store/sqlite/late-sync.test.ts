@@ -13,7 +13,8 @@ import {
   pod,
   replace,
 } from '../../contracts/object-store.ts'
-import { fileOf, open, pods, turn } from './opened.ts'
+import { fileOf, open, pods } from './opened.ts'
+import { until } from '../../kit/until.ts'
 
 const soon = 10
 
@@ -68,7 +69,7 @@ void t.test('a change is synced soon, though nothing follows it, and counted', a
   await replace(store, collection(), head(500), pods(3, 1))
   const { syncs } = store.diskWork
   await store.apply(collection(), [changed('MODIFIED', object('pod-0001', 900))])
-  while (store.diskWork.syncs === syncs) await turn()
+  await until('a sync', () => store.diskWork.syncs > syncs)
   t.equal(store.diskWork.syncs, syncs + 1)
 })
 
@@ -84,6 +85,6 @@ void t.test('what a crash left in the log is synced, though nobody writes', asyn
   const log = `${fileOf(after)}-wal`
   t.ok(statSync(log).size > 0)
   await using found = await open(after, { syncWithinMs: soon })
-  while (statSync(log).size > 0) await turn()
+  await until('the log to be emptied', () => statSync(log).size === 0)
   t.equal(got(found, keyOf('a')), 'a at 600')
 })

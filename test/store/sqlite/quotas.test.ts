@@ -14,7 +14,8 @@ import {
   pod,
   replace,
 } from '../../contracts/object-store.ts'
-import { count, database, open, pods, trouble, turn } from './opened.ts'
+import { count, database, open, pods, trouble } from './opened.ts'
+import { until } from '../../kit/until.ts'
 
 t.beforeEach(() => trouble.splice(0))
 
@@ -76,7 +77,7 @@ async function start(directory: string, { maxBytes = 4 << 20 } = {}) {
 
 /** Resolves when room has been made, of which `evicted` tells. */
 async function made({ kinds }: Evicted, times = 1): Promise<void> {
-  while (kinds.length < times) await turn()
+  await until(`${times} evictions`, () => kinds.length >= times)
 }
 
 void t.test(
@@ -89,7 +90,7 @@ void t.test(
       names.filter((name) => got(store, keyOf(name, { audience: flooding })) !== undefined)
     for (const [at, name] of names.entries()) {
       await store.put(keyOf(name, { audience: flooding }), pod, large(name))
-      while (kept().length > quota / 100_000) await turn()
+      await until('what is over the quota to go', () => kept().length <= quota / 100_000)
       const there = kept()
       t.strictSame(there, names.slice(at + 1 - there.length, at + 1), 'the newest are there')
     }
@@ -115,7 +116,7 @@ void t.test(
     // The same objects: their bodies are kept once, and each list has rows of its own.
     const lists = Array.from({ length: 10 }, (_, at) => listOf(flooding, `app=${at}`))
     for (const key of lists) await replace(store, key, head(5), pods(300, 1, 1_000))
-    while (store.document(document) || store.list(lists[0]!)) await turn()
+    await until('the oldest to go', () => !store.document(document) && !store.list(lists[0]!))
     t.equal(got(store, keyOf('a', { audience: flooding })), undefined)
     t.equal(listed(store, lists.at(-1)!)?.length, 300)
     t.ok(othersAreWhole())
@@ -141,7 +142,9 @@ void t.test('lists and documents of one caller are bounded by number, too', asyn
     )
   using db = database(directory)
   const there = (table: string): number => count(db, table)
-  while (there('collection') > 2_002 || there('document') > 1_002) await turn()
+  await until('the oldest to go', () => {
+    return there('collection') <= 2_002 && there('document') <= 1_002
+  })
   t.ok(there('collection') > 1_500)
   t.ok(there('document') > 800)
   t.ok(store.list(lists.at(-1)!))

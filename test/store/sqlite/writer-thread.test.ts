@@ -15,6 +15,7 @@ import {
   texts,
 } from '../../contracts/object-store.ts'
 import { open, pods, trouble, turn, writersOf } from './opened.ts'
+import { until } from '../../kit/until.ts'
 
 t.beforeEach(() => trouble.splice(0))
 
@@ -73,7 +74,7 @@ void t.test('that a write was lost with the writer is known after a restart too'
     const lost = store.apply(collection(), [changed('MODIFIED', object('a', 6))])
     void writers[0]!.terminate()
     await t.rejects(lost)
-    while (writers.length < 2) await turn()
+    await until('a second writer', () => writers.length >= 2)
     await once(writers[1]!, 'message')
     await turn()
   }
@@ -89,7 +90,7 @@ void t.test('a store whose writer has ended closes', async (t) => {
     const store = await open(directory)
     await writers[0]!.terminate()
     await t.rejects(store.put(keyOf('z'), pod, object('z', 1)))
-    while (writers.length < started) await turn()
+    await until(`${started} writers`, () => writers.length >= started)
     await store[Symbol.asyncDispose]()
     t.equal(writers.length, started)
     for (const { threadId } of writers) t.equal(threadId, -1)
@@ -104,7 +105,7 @@ void t.test('lists read while writers change are whole', async (t) => {
   for (let group = 0; group < 5; group += 1)
     await store.put(keyOf('x'), pod, object('x', 900 + group))
   await writers[0]!.terminate()
-  while (writers.length < 2) await turn()
+  await until('a second writer', () => writers.length >= 2)
   const batches = store.list(collection())!.batches[Symbol.iterator]()
   await writable(store)
   const first = batches.next().value as readonly ApiObject[]
