@@ -7,6 +7,7 @@ import { textAt } from '../../src/kube/json-at.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { Condition } from '../kit/condition.ts'
+import { inTime } from '../kit/until.ts'
 
 t.setTimeout(60_000)
 
@@ -48,6 +49,12 @@ class Candidate {
   }
 }
 
+/** Resolves when the first term of a candidate is over. */
+const ended = ({ terms }: Candidate): Promise<void> =>
+  inTime('the term to end', new Promise((resolve) => void onAbort(terms[0]!.signal, resolve)), {
+    seconds: 20,
+  })
+
 void t.test(
   'one leads; when it goes it gives the lease up and the other takes over at once',
   async (t) => {
@@ -80,7 +87,7 @@ void t.test(
     const ofFirst = ({ path, method }: SeenRequest): boolean =>
       path.includes('/leases') && method === 'PUT'
     using _frozen = cluster.sandbox.faults.fail(500, ofFirst)
-    await new Promise<void>((resolve) => void onAbort(first.terms[0]!.signal, resolve))
+    await ended(first)
     t.notOk(first.leads)
   },
 )
@@ -118,7 +125,7 @@ void t.test('a renewal that hangs does not keep a term from ending', async (t) =
   const first = new Candidate('a', { api }, seen)
   await seen.until(() => first.leads)
   hangs = true
-  await new Promise<void>((resolve) => void onAbort(first.terms[0]!.signal, resolve))
+  await ended(first)
   t.notOk(first.leads)
   hangs = false
   released.resolve()
