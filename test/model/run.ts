@@ -24,7 +24,7 @@ export interface RunOptions {
 }
 
 /** Nothing that is waited for takes longer, on a machine however busy. */
-const stuckMs = 90_000
+const stuckMs = 30_000
 
 /** Throws a `FailedSequence`. */
 export async function run(sequence: Sequence): Promise<void> {
