@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
+import { staying } from '../../src/base/clock.ts'
 import { TableThread } from '../../src/identity/table-thread.ts'
 
 const ends = '0100007F:9C40 0100007F:2815'
@@ -44,3 +47,18 @@ void t.test(
     t.equal(await thread.lines(path, [ends]), line)
   },
 )
+
+void t.test('a thread that fails takes nothing with it but what it was asked', async (t) => {
+  const { thread, path } = start(t)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  t.equal(await thread.lines(path, [ends]), line)
+  const [worker] = await started
+  // The thread keeps no process alive.
+  using _staying = staying()
+  worker.postMessage(null)
+  await t.rejects(thread.lines(path, [ends]), {
+    message: 'the thread that reads the socket table has ended',
+    cause: TypeError,
+  })
+  t.equal(await thread.lines(path, [ends]), line)
+})

@@ -120,9 +120,15 @@ export class Workspace implements Disposable {
   }
 }
 
-/** Processes that were killed may write for a moment yet. */
-const remove = (folder: string): void =>
+/** With what killed tests have mounted there, and though killed processes may write for a moment yet. */
+function remove(folder: string): void {
+  const points = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+  for (const point of points.filter((each) => each.startsWith(`${folder}/`)).toReversed())
+    execFileSync('umount', ['--lazy', point])
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+}
 
 function kill(pid: number): void {
   try {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileOf, open, writersOf } from './opened.ts'
 
 void t.test('a store that cannot be read leaves no writer behind', async (t) => {
@@ -16,4 +17,16 @@ void t.test('a store that cannot be read leaves no writer behind', async (t) => 
   )
   await using again = await open(directory)
   t.ok(again, 'and the directory is free')
+})
+
+void t.test('what lies in the folder is open to its owner alone, also behind a link', async (t) => {
+  const directory = t.testdir()
+  const elsewhere = join(directory, 'larger-disk')
+  mkdirSync(elsewhere)
+  chmodSync(elsewhere, 0o755)
+  symlinkSync(elsewhere, join(directory, 'cache'))
+  await using store = await open(directory)
+  t.ok(store)
+  t.equal(statSync(elsewhere).mode & 0o777, 0o700)
+  t.equal(statSync(fileOf(directory)).mode & 0o777, 0o600)
 })
