@@ -221,7 +221,8 @@ void t.test('F16: where one lags, the next is asked', async (t) => {
   t.equal(await hub.metric('nodehub_diverted_total'), 0)
 })
 
-void t.test('a cluster restored to what it was before is taken for what it is', async (t) => {
+/** A hub that has shown its kubelet two pods of a cluster, and goes on after that was restored to one pod, at lower versions. */
+async function afterRestore(t: Teardown) {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
   const before = await startCloud(t, { firstVersion: 5_000 })
@@ -236,10 +237,15 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   }
   const first = await hubOf(before)
   await first.as('kubelet').list(anyPods)
-  const anyOfA = `${aPod}?resourceVersion=0`
   await first.as('kubelet').get(anyOfA)
   await first.stop()
-  const second = await hubOf(restored)
+  return { restored, hub: await hubOf(restored) }
+}
+
+const anyOfA = `${aPod}?resourceVersion=0`
+
+void t.test('a cluster restored to what it was before is taken for what it is', async (t) => {
+  const { restored, hub: second } = await afterRestore(t)
   const kubelet = second.as('kubelet')
   t.equal((await kubelet.list(anyPods)).resourceVersion, restored.sandbox.version)
   const { resourceVersion } = restored.sandbox.get(pods, 'a', 'default')?.metadata ?? {}
@@ -254,4 +260,16 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   const { status, ...offline } = await kubelet.get(anyOfA)
   t.equal(status, 200)
   t.match(objectOf(offline), { metadata: { resourceVersion } }, 'and so it is kept')
+})
+
+void t.test('so it is where its state comes by a WatchList of any age', async (t) => {
+  const { restored, hub } = await afterRestore(t)
+  const kubelet = hub.as('kubelet')
+  const { version } = restored.sandbox
+  const shown = await kubelet.send(`${anyWatchList}&watch=true&timeoutSeconds=1`)
+  t.match(shown.body.toString(), '"type":"ADDED"')
+  await restored.unplug()
+  await hub.offline()
+  const { names, resourceVersion } = await kubelet.list(anyPods)
+  t.strictSame([names, resourceVersion], [named('a'), version])
 })
