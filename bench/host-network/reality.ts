@@ -17,7 +17,8 @@ import {
   sameResult,
 } from './outcome.ts'
 import type { RealPlane } from './plane.ts'
-import { type Change, Series } from './series.ts'
+import { Series } from './series.ts'
+import type { Observed } from './observed.ts'
 import type { Row } from './table.ts'
 import { daemonSetOf, podOf, type Workload } from './workloads.ts'
 
@@ -33,20 +34,6 @@ interface SeenPod extends Fate {
   /** '' where it is on none. */
   readonly node: string
   readonly restarts: number
-}
-
-/** A row as it was seen. */
-export interface Observed extends Result {
-  /** From the creation of the first pod until the last change of what pods came to. */
-  readonly settledMs: number
-  /** How long was looked: until then the rest was counted. */
-  readonly watchedMs: number
-  readonly restarts: number
-  /** How often events of each reason were told. */
-  readonly events: Readonly<Record<string, number>>
-  /** How often the API was written to: `kubelet patch pods/status`. */
-  readonly writes: Readonly<Record<string, number>>
-  readonly changes: readonly Change[]
 }
 
 /** A control plane, and nodes that arms are tried on; all end with the scope. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { machine } from '../machine.ts'
 import { timelineOf } from './timeline.ts'
 import { pictureOf } from './picture.ts'
-import type { Observed } from './reality.ts'
+import type { Observed } from './observed.ts'
 import { modelRows, type Row } from './table.ts'
 
 /** On what a run was made. */

@@ -1,7 +1,7 @@
 import { type Arm, arms } from './arms.ts'
 import { modelled } from './model.ts'
 import { type Result, sameResult, textOf } from './outcome.ts'
-import type { Observed } from './reality.ts'
+import type { Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 /** A row of the comparison: what the model says, and what was seen where nodes could be started. */

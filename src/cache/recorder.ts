@@ -4,7 +4,7 @@ import { MalformedBody } from '../codec/malformed-body.ts'
 import { readObject } from '../codec/object.ts'
 import { BrokenStream } from '../exchange/chunks.ts'
 import { takesGzip } from '../exchange/accept-encoding.ts'
-import { isGzip, withLength, type OnUnpacked } from '../exchange/unpacked.ts'
+import { isGzip, withLength } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
@@ -20,20 +20,11 @@ import { RecordedList, Pages } from './list.ts'
 import { askedFor } from './news.ts'
 import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
+import type { RecorderHooks } from './recorder-hooks.ts'
 import { shapeOf, tellsShape } from './shape.ts'
 import { TokenShelf } from './token-shelf.ts'
 import { tokenToKeep, type KeptToken } from './token.ts'
 import { RecordedWatch } from './watch.ts'
-
-/** What the recorder reports. None of it keeps an answer from its client. */
-export interface RecorderHooks {
-  readonly onRecorded: (kind: Recordable['kind']) => void
-  /** The store would not take it; the client was answered all the same. */
-  readonly onStoreFailure: (cause: unknown) => void
-  /** An answer that could not be understood. */
-  readonly onMalformed: (cause: unknown, exchange: Exchange) => void
-  readonly onUnpacked: OnUnpacked
-}
 
 /** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
 export type Wanted = Recordable & {

@@ -16,7 +16,7 @@ import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
 import type { ObservedVersions } from './observed.ts'
-import type { RecorderHooks } from './recorder.ts'
+import type { RecorderHooks } from './recorder-hooks.ts'
 import { shapeOf, tellsShapeOfEvents } from './shape.ts'
 
 interface RecordedWatchParts {

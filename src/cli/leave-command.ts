@@ -7,7 +7,8 @@ import { changingKind } from '../join/join.ts'
 import { restartKubelet } from '../join/kubelet-service.ts'
 import { forgetJoin, planLeave, takeBack } from '../join/leave.ts'
 import { NodeFiles } from '../join/node-files.ts'
-import { Joined, type JoinRecord } from '../join/record.ts'
+import type { JoinRecord } from '../join/join-record.ts'
+import { Joined } from '../join/record.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
 import {
   commandFlag,

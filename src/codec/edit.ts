@@ -2,27 +2,14 @@ import { asBuffer } from '../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import type { Element, Path, Scalar } from './cursor.ts'
+import type { Edit } from './change.ts'
+import type { Path } from './element.ts'
 import { editJson } from './json/edit.ts'
 import { isPartial } from './partial.ts'
 import { PathError } from './path-error.ts'
 import { editProtobuf } from './protobuf/edit.ts'
 
-/** What an edit may put in a place: values and lists and objects of them, by their JSON names. */
-export type EditValue = Scalar | readonly EditValue[] | { readonly [key: string]: EditValue }
-
-/**
- * One change. Paths name fields by their JSON names, whatever the encoding; `*` means every element, be they none. `set` makes the
- * parents that are missing, and appends where the position is the length of the list. `remove` of what is not there changes nothing.
- * `each` judges the elements of the list at its path one by one, in one pass however many they are; what is left keeps its bytes.
- */
-export type Edit =
-  | { readonly op: 'set'; readonly path: Path; readonly value: EditValue }
-  | { readonly op: 'remove'; readonly path: Path }
-  | { readonly op: 'each'; readonly path: Path; readonly change: ElementChange }
-
-/** What becomes of an element of a list; paths of the edits begin at the element. */
-export type ElementChange = (element: Element) => 'leave' | 'remove' | readonly Edit[]
+export type { Edit, EditValue, ElementChange } from './change.ts'
 
 /**
  * The object with the edits made one after the other, everything else in it as it was; the same instance where they change nothing. What

@@ -3,7 +3,7 @@ import type { GVK } from '../kube/gvk.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import type { EditValue } from './edit.ts'
+import type { EditValue } from './change.ts'
 import { editJson } from './json/edit.ts'
 import { readMembers, withMember } from './protobuf/members.ts'
 

@@ -1,6 +1,6 @@
 import { lengthOf } from '../base/bytes.ts'
 import type { ApiObject } from '../kube/object.ts'
-import type { Cut, ListHead } from './list-cutter.ts'
+import type { Cut, ListHead } from './cut.ts'
 import { largestObject, MalformedBody } from './malformed-body.ts'
 
 /** Keeps the first batches of a list back until its kind is known, and hands the head out with them. */

@@ -5,7 +5,8 @@ import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kube
 import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
-import { Joined, sha256, type JoinRecord, type RecordedFile } from './record.ts'
+import type { JoinRecord, RecordedFile } from './join-record.ts'
+import { Joined, sha256 } from './record.ts'
 import { networksIn } from './runtime-network.ts'
 import type { StaticPodOptions } from './static-pod.ts'
 

@@ -3,7 +3,8 @@ import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type Change } from './join.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import type { NodeFiles } from './node-files.ts'
-import { Joined, type JoinRecord } from './record.ts'
+import type { JoinRecord } from './join-record.ts'
+import { Joined } from './record.ts'
 
 export interface LeavePlan {
   /** The kubelet's flags and the network: what a kubelet reads when it starts. */

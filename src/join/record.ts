@@ -1,35 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { RunBy } from './hub-files.ts'
-import type { TakenFlags } from './kubelet-flags.ts'
+import type { JoinRecord, RecordedFile } from './join-record.ts'
 import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
 import { NotUnderstood, understoodRecord } from './understood.ts'
-
-/** What stood where `join` has written. */
-export interface RecordedFile {
-  readonly path: string
-  /** The original, kept under its checksum; `null`: there was none. */
-  readonly original: (Rights & { readonly sha256: string }) | null
-  /** Checksums of what `join` has written there, or was about to. */
-  readonly written: readonly string[]
-}
-
-/** What it takes to take a join back. */
-export type JoinRecord = JoinedNode & RunBy
-
-export interface JoinedNode {
-  readonly version: 1
-  readonly nodePool: string
-  readonly hostNetwork: boolean
-  readonly files: readonly RecordedFile[]
-  /** Folders that `join` made, the innermost last. */
-  readonly folders: readonly string[]
-  readonly taken: TakenFlags
-  /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
-  readonly kubeconfig: string
-  readonly kubeletFlags: string
-  /** Of the kubelet as it was: how to ask an API server without the hub. */
-  readonly kubeletKubeconfig: string
-}
 
 export const sha256 = (content: Uint8Array): string =>
   createHash('sha256').update(content).digest('hex')

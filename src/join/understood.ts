@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
 import { hubPaths, type RunBy } from './hub-files.ts'
 import { loopbackName } from './loopback.ts'
-import type { JoinRecord, RecordedFile } from './record.ts'
+import type { JoinRecord, RecordedFile } from './join-record.ts'
 
 /** What about a record of a join makes it nothing to go by, as a sentence goes on with it. */
 export class NotUnderstood extends Error {

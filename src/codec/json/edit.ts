@@ -1,6 +1,6 @@
 import type { GVK } from '../../kube/gvk.ts'
-import type { Path } from '../cursor.ts'
-import type { Edit, EditValue, ElementChange } from '../edit.ts'
+import type { Path } from '../element.ts'
+import type { Edit, EditValue, ElementChange } from '../change.ts'
 import { PathError } from '../path-error.ts'
 import { JsonElement } from './cursor.ts'
 import { elementsOf, membersNamed, membersOf, shownObject, type Place } from './locate.ts'

@@ -1,5 +1,5 @@
 import type { Json } from '../../kube/json.ts'
-import type { Path } from '../cursor.ts'
+import type { Path } from '../element.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { checkDecodable } from '../whole-value.ts'

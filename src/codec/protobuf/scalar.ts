@@ -1,5 +1,5 @@
-import type { EditValue } from '../edit.ts'
-import type { Scalar } from '../cursor.ts'
+import type { EditValue } from '../change.ts'
+import type { Scalar } from '../element.ts'
 import { PathError } from '../path-error.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, messageOf } from './field-path.ts'

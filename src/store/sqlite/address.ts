@@ -1,6 +1,16 @@
 import type { GVR } from '../../kube/gvk.ts'
 import type { Audience, CollectionKey } from '../store.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
+
+/** Audience and GVR: identity, form, group, version, resource. */
+export type ScopeKey = readonly [string, string, string, string, string]
+
+/** A collection as the tables know it; `namespace` is '' for all. */
+export interface CollectionAddress {
+  readonly scope: ScopeKey
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
 
 export const scopeOf = ({ identity, form }: Audience, gvr: GVR): ScopeKey => [
   identity,

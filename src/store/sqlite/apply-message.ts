@@ -1,7 +1,8 @@
 import { now } from '../../base/clock.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { pack, unpack, type Apply, type CollectionAddress, type Displaced } from './messages.ts'
+import type { CollectionAddress } from './address.ts'
+import { pack, unpack, type Apply, type Displaced } from './messages.ts'
 import { newest } from './versions.ts'
 
 /** The newest version that events name; '' for none. */

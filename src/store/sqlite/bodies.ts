@@ -2,8 +2,9 @@ import type { ApiObject } from '../../kube/object.ts'
 import { StoreFailure } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Damage } from './damage.ts'
-import type { ScopeKey } from './messages.ts'
-import type { Reads, Stored } from './reads.ts'
+import type { ScopeKey } from './address.ts'
+import type { Reads } from './reads.ts'
+import type { Stored } from './stored.ts'
 
 /** Reads the bytes of what is stored; what is damaged is left out, and set apart. */
 export class Bodies {

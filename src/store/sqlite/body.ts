@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ApiObject } from '../../kube/object.ts'
-import type { ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
 import { isSealed, type Seal } from './seal.ts'
 
 type Named = Omit<ApiObject, 'bytes'> & { readonly size: number }

@@ -1,5 +1,5 @@
 import { CollectionState } from './collection-state.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
 
 /** Entries kept over all collections; those least lately used are read again when they are needed. */
 const keptEntries = 100_000

@@ -1,6 +1,7 @@
 import { StoreFailure } from '../store.ts'
 import type { Collections } from './collections.ts'
-import type { CollectionAddress, Damaged, Operation, PutDocument, ScopeKey } from './messages.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { Damaged, Operation, PutDocument } from './messages.ts'
 import type { ReportTrouble } from './trouble.ts'
 
 /** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */

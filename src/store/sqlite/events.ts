@@ -3,14 +3,8 @@ import type { ApiObject } from '../../kube/object.ts'
 import { isNewer } from '../../kube/resource-version.ts'
 import type { Head } from './heads.ts'
 import { isChange } from './held.ts'
-import {
-  pack,
-  unpack,
-  type Apply,
-  type Damaged,
-  type Displaced,
-  type ScopeKey,
-} from './messages.ts'
+import type { ScopeKey } from './address.ts'
+import { pack, unpack, type Apply, type Damaged, type Displaced } from './messages.ts'
 import type { Held, Objects } from './objects.ts'
 import { isSelective } from './out-of-date.ts'
 import type { Tables } from './tables.ts'

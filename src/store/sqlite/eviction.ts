@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { node, shared } from '../../request/identity.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
+import type { Evicted, EvictedKind, Step } from './eviction-step.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import {
   collectionWeight,
@@ -13,33 +14,6 @@ import {
 } from './quotas.ts'
 import type { Rings } from './rings.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
-
-/**
- * What is least needed, first: `passing` is what a person at a console looked at, `idle` that of callers who have not been seen for a day,
- * `gone` what only pods that are gone have referred to. `quota` is what an identity itself used longest ago that has too much, whether there
- * is room or not.
- */
-export type EvictedKind =
-  'passing' | 'idle' | 'document' | 'object' | 'collection' | 'gone' | 'quota'
-
-/** What one step took away. */
-export interface Evicted {
-  readonly kind: EvictedKind
-  /** Objects and documents. */
-  readonly count: number
-  /** Are not there any more, or will not be after further steps. */
-  readonly collections?: readonly CollectionAddress[]
-}
-
-/** Whether something was taken away, and whether another step may give more room. */
-export interface Step {
-  readonly evicted?: Evicted
-  readonly more: boolean
-  /** There is not enough room, and nothing left that may go. */
-  readonly exhausted?: true
-  /** There is not enough room, and enough would be given back if no list were being read. */
-  readonly pinned?: true
-}
 
 /**
  * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was written since

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { isSealed, type Seal } from './seal.ts'
-import type { ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
 
 /**
  * Puts right what an earlier run left: lists that were being staged are dropped, bodies nobody refers to are deleted. Returns whether

@@ -1,8 +1,8 @@
 import type { ObjectEvent } from '../../codec/watch.ts'
 import { StoreFailure, type CollectionKey, type StoredChanges } from '../store.ts'
-import { addressOf } from './address.ts'
-import type { ScopeKey } from './messages.ts'
-import type { Reads, Stored, StoredEvent } from './reads.ts'
+import { addressOf, type ScopeKey } from './address.ts'
+import type { Reads, StoredEvent } from './reads.ts'
+import type { Stored } from './stored.ts'
 import { Runs } from './runs.ts'
 import type { ViewParts } from './view.ts'
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Stored } from './reads.ts'
+import type { Stored } from './stored.ts'
 
 /** Enough for what the programs of a node list, read again and again while the cloud is gone. */
 const keptBytes = 16 * 1024 * 1024

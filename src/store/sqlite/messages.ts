@@ -3,19 +3,9 @@ import type { ObjectEvent } from '../../codec/watch.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { StoredDocument } from '../store.ts'
-import type { Step } from './eviction.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { Step } from './eviction-step.ts'
 import type { SharedDiskWork } from './disk-work.ts'
-
-/** Audience and GVR: identity, form, group, version, resource. */
-export type ScopeKey = readonly [string, string, string, string, string]
-
-/** A collection as the tables know it; `namespace` is '' for all. */
-export interface CollectionAddress {
-  readonly scope: ScopeKey
-  readonly namespace: string
-  readonly labelSelector: string
-  readonly fieldSelector: string
-}
 
 /**
  * Objects on their way to the other thread: one buffer that is handed over instead of copied, and flat arrays, as cloning a buffer

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
 import { fromBody, roomFor, toBody } from './body.ts'
-import type { ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
 import { RingBodies } from './ring-bodies.ts'
 import type { Seal } from './seal.ts'
 import { Spares, type Spare } from './spares.ts'

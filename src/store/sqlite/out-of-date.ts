@@ -3,7 +3,7 @@ import type { ApiObject } from '../../kube/object.ts'
 import { isNewer } from '../../kube/resource-version.ts'
 import { resourceVersion } from '../../kube/resource-version.ts'
 import type { Named } from './held.ts'
-import type { CollectionAddress } from './messages.ts'
+import type { CollectionAddress } from './address.ts'
 import { prepare } from './statements.ts'
 
 /** Whether an object may leave a collection without being deleted. Names and namespaces do not change. */

@@ -8,21 +8,15 @@ import type { KnownDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import { keptIdleDays } from './idle-audiences.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
 import { KeptBodies } from './kept-bodies.ts'
 import { checksumOf, eventTypes, gapsIn } from './rings.ts'
 import { isSealed, type Seal } from './seal.ts'
 import { Standings, type Standing } from './standing.ts'
 import { prepare, type Row } from './statements.ts'
+import type { Stored } from './stored.ts'
 import { UntilWritten } from './until-written.ts'
 import { isAtLeast } from './versions.ts'
-
-/** One version of an object without its bytes. */
-export interface Stored extends Omit<ApiObject, 'bytes'> {
-  /** Row of its body. */
-  readonly id: number
-  readonly size: number
-}
 
 export interface Head {
   readonly id: number

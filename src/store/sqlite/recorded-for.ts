@@ -1,6 +1,7 @@
 import type { Audience } from '../store.ts'
 import type { Connection } from './connection.ts'
-import type { Operation, ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
+import type { Operation } from './messages.ts'
 
 /** Scopes remembered as noted; whoever sends ever new tokens is not to fill the memory. */
 const mostNoted = 10_000

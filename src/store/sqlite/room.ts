@@ -1,7 +1,8 @@
 import { elapsed } from '../../base/clock.ts'
 import { placeNameOf, type TellNeeded } from '../needed.ts'
-import type { EvictedKind, Step } from './eviction.ts'
-import type { CollectionAddress, Evict } from './messages.ts'
+import type { EvictedKind, Step } from './eviction-step.ts'
+import type { CollectionAddress } from './address.ts'
+import type { Evict } from './messages.ts'
 import type { Write } from './write-queue.ts'
 
 /** How many objects and documents went of each kind to make room for others; `of`: the identity that had more than its quota. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import type { ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
 
 const algorithm = 'aes-256-gcm'
 const nonceLength = 12

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../kube/object.ts'
 import { heldColumns, heldOf, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
-import type { ScopeKey } from './messages.ts'
+import type { ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 

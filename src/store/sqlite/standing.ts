@@ -3,8 +3,8 @@ import { latest } from '../../base/clock.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import { isNewer } from '../../kube/resource-version.ts'
 import { isHeadWhole } from './head-checksum.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
-import type { Stored } from './reads.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { Stored } from './stored.ts'
 import { prepare, type Row } from './statements.ts'
 
 /** What a whole collection says of one object: that it holds it, or, where it would have it, that it has not. */

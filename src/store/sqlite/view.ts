@@ -9,11 +9,10 @@ import type {
   StoredList,
   StoredObject,
 } from '../store.ts'
-import { addressOf, keyOf, scopeOf } from './address.ts'
+import { addressOf, keyOf, scopeOf, type CollectionAddress, type ScopeKey } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Collections } from './collections.ts'
 import type { Damage } from './damage.ts'
-import type { CollectionAddress, ScopeKey } from './messages.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { Runs } from './runs.ts'

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { StoreFailure } from '../store.ts'
-import type { Step } from './eviction.ts'
+import type { Step } from './eviction-step.ts'
 import type { Displaced, Done, Group, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 

@@ -1,14 +1,15 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { Events } from './events.ts'
-import { Eviction, type Step } from './eviction.ts'
+import { Eviction } from './eviction.ts'
+import type { Step } from './eviction-step.ts'
 import { isChange, type DamagedIn } from './held.ts'
 import { IdleAudiences } from './idle-audiences.ts'
 import { Lists } from './lists.ts'
+import type { CollectionAddress } from './address.ts'
 import {
   unpack,
   type Apply,
-  type CollectionAddress,
   type Displaced,
   type Evict,
   type Forget,

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { outlivesPowerCut } from '../../../src/store/sqlite/durability.ts'
-import { pack, type Apply, type ScopeKey } from '../../../src/store/sqlite/messages.ts'
+import type { ScopeKey } from '../../../src/store/sqlite/address.ts'
+import { pack, type Apply } from '../../../src/store/sqlite/messages.ts'
 import { object, pod } from '../../contracts/object-store.ts'
 
 const scope: ScopeKey = ['node', 'application/json;object', '', 'v1', 'pods']

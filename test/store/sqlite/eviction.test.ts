@@ -2,7 +2,7 @@ import t from 'tap'
 import * as resources from '../../../src/kube/resources.ts'
 import type { GVR } from '../../../src/kube/gvk.ts'
 import { node, shared, tokenHolder } from '../../../src/request/identity.ts'
-import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'
+import type { EvictedKind } from '../../../src/store/sqlite/eviction-step.ts'
 import type { Audience, CollectionKey, ObjectStore } from '../../../src/store/store.ts'
 import { keptTokens } from '../../../src/store/token-name.ts'
 import {

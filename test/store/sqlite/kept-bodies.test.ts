@@ -1,6 +1,6 @@
 import t from 'tap'
 import { KeptBodies } from '../../../src/store/sqlite/kept-bodies.ts'
-import type { Stored } from '../../../src/store/sqlite/reads.ts'
+import type { Stored } from '../../../src/store/sqlite/stored.ts'
 
 const stored = (with_: Partial<Stored> = {}): Stored => ({
   id: 7,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { node, tokenHolder } from '../../../src/request/identity.ts'
-import type { EvictedKind } from '../../../src/store/sqlite/eviction.ts'
+import type { EvictedKind } from '../../../src/store/sqlite/eviction-step.ts'
 import type { Audience, CollectionKey, ObjectStore } from '../../../src/store/store.ts'
 import {
   collection,

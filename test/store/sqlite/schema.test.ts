@@ -14,7 +14,7 @@ import {
   texts,
   told,
 } from '../../contracts/object-store.ts'
-import type { ScopeKey } from '../../../src/store/sqlite/messages.ts'
+import type { ScopeKey } from '../../../src/store/sqlite/address.ts'
 import { openReadsAlone } from '../../../src/store/sqlite/open-reads.ts'
 import { Seal } from '../../../src/store/sqlite/seal.ts'
 import { node } from '../../../src/request/identity.ts'
