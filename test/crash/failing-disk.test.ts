@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { pods, podsOfNode, startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
+import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { Disk, disk } from './disk.ts'
 
@@ -23,7 +24,7 @@ else {
     void t.test(
       `F3: a disk that ${what} is said, nothing counts as stored, and all is once it is well`,
       async (t) => {
-        const folder = t.testdir()
+        const folder = rootFolder(t)
         const cloud = await startCloud(t)
         cloud.addPods('a', 'b')
         using under = new Disk(library, folder, join(folder, 'control'))

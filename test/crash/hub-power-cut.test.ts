@@ -1,4 +1,5 @@
 import t from 'tap'
+import { rootFolder } from '../kit/hub.ts'
 import { disk } from './disk.ts'
 import { cutHubPower } from './hub-power-cuts.ts'
 
@@ -11,7 +12,7 @@ else {
     'F4: a hub that boots without a link after a power cut serves the last complete state',
     async (t) => {
       await cutHubPower(t, {
-        folder: t.testdir(),
+        folder: rootFolder(t),
         library,
         seed: 1,
         lives: 2,

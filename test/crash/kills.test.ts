@@ -1,4 +1,5 @@
 import t from 'tap'
+import { rootFolder } from '../kit/hub.ts'
 import { disk } from './disk.ts'
 import { kill } from './kills.ts'
 
@@ -10,7 +11,7 @@ else {
   void t.test('a hub killed at any step shows nothing older than what it has shown', async (t) => {
     const deaths = 12
     await kill(t, {
-      folder: t.testdir(),
+      folder: rootFolder(t),
       library,
       seed: 1,
       deaths,

@@ -11,6 +11,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
+import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { Disk, disk } from './disk.ts'
 import { until } from '../kit/until.ts'
@@ -24,7 +25,7 @@ interface Slow {
 }
 
 async function startSlow(t: Tap, library: string): Promise<Slow> {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b', 'c')
   const under = new Disk(library, folder, join(folder, 'control'))

@@ -189,7 +189,8 @@ export async function startChildHub(t: Teardown, options: TestHubOptions): Promi
   return hub
 }
 
-function rootFolder(t: Teardown): string {
+/** An empty folder, gone with the test after the hub that uses it; tap's `testdir` goes before all that is torn down. */
+export function rootFolder(t: Teardown): string {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
   return rootDir
