@@ -158,4 +158,5 @@ try {
 } catch (error) {
   if (!Error.isError(error) || !('code' in error)) throw error
   console.error(error.message)
+  process.exitCode = 2
 }
