@@ -10,14 +10,14 @@ import {
   startControlPlane,
 } from '../kit/control-plane.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
-import { findKubectls, type Kubectl } from './kubectl/find.ts'
+import { comparedKubectls, type Kubectl } from './kubectl/find.ts'
 import { Session } from './kubectl/session.ts'
 import { type Heard, read, talk, talker, talkerName, watch, writeAndErr } from './kubectl/story.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(600_000) // a control plane, a kubelet and kubectl processes share what cores there are
 
-const kubectls = findKubectls()
+const kubectls = comparedKubectls()
 const skip = noControlPlane() ?? (kubectls.length === 0 ? 'no kubectl on PATH' : false)
 const withoutKubelet = noKubelet()
 const nodeName = 'edge-1'

@@ -2,7 +2,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** The jobs of package.json that a part runs; each says for itself what it found, and how to see it again. */
+/**
+ * The jobs of package.json that a part runs; each says for itself what it found, and how to see it
+ * again.
+ */
 const parts: Readonly<Record<string, readonly string[]>> = {
   soak: ['soak', '10000'],
   crash: ['crash', '1000'],
@@ -10,6 +13,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   outages: ['outages', '100'],
   cuts: ['cuts', '100'],
   attack: ['attack', '10'],
+  kubectl: ['test:cluster', 'test/control-plane/kubectl.test.ts'],
   metrics: ['metrics'],
   'host-network': ['bench', 'host-network'],
 }
@@ -30,6 +34,7 @@ async function main(chosen: readonly string[]): Promise<number> {
     const [script, ...args] = job
     const child = spawn('npm', ['run', '--silent', script ?? '', '--', ...args], {
       stdio: 'inherit',
+      env: { ...process.env, NODEHUB_TEST_KUBECTLS: 'all' },
     })
     const [code] = (await once(child, 'exit')) as [number | null]
     ended.push({ name, minutes: ((performance.now() - began) / 60_000).toFixed(1), code })

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, realpathSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { findBinaries } from '../../kit/cluster/binaries.ts'
 
 export interface Kubectl {
   readonly path: string
@@ -9,12 +10,16 @@ export interface Kubectl {
 }
 
 /**
- * Every kubectl there is, one a version: those on PATH, and those beside where one on PATH really lies (installations that keep
- * several do it so).
+ * Every kubectl there is, one a version, the oldest first: those on PATH, those beside where one on
+ * PATH really lies (installations that keep several do it so), and that of the control plane.
  */
 export function findKubectls(): Kubectl[] {
   const onPath = (process.env['PATH'] ?? '').split(delimiter)
-  const folders = new Set(onPath.flatMap((folder) => [folder, ...realHome(folder)]))
+  const ofControlPlane = findBinaries(['kubectl'])
+  const folders = new Set([
+    ...onPath.flatMap((folder) => [folder, ...realHome(folder)]),
+    ...('paths' in ofControlPlane ? [dirname(ofControlPlane.paths.kubectl)] : []),
+  ])
   const paths = [...folders].flatMap(kubectlsIn)
   const byVersion = new Map<string, Kubectl>()
   for (const path of paths) {
@@ -26,6 +31,16 @@ export function findKubectls(): Kubectl[] {
   return [...byVersion.values()].toSorted((a, b) =>
     a.version.localeCompare(b.version, 'en', { numeric: true }),
   )
+}
+
+/**
+ * Those that a run compares: the oldest and the newest, or all of them where
+ * `NODEHUB_TEST_KUBECTLS` is `all`.
+ */
+export function comparedKubectls(): Kubectl[] {
+  const found = findKubectls()
+  if (process.env['NODEHUB_TEST_KUBECTLS'] === 'all') return found
+  return found.length > 2 ? [...found.slice(0, 1), ...found.slice(-1)] : found
 }
 
 function realHome(folder: string): string[] {
