@@ -1,18 +1,60 @@
 /**
- * Mutants that no test can tell from the hub as it is, each with the reason. They are found by their text, so that they last when lines
- * move.
+ * Mutants that no test can tell from the hub as it is, each with the reason. They are found by their line's text, so that they last when
+ * lines move.
  */
 import type { Mutant } from './places.ts'
 
-interface Equivalent extends Pick<Mutant, 'path' | 'was' | 'becomes'> {
+interface Equivalent extends Pick<Mutant, 'path' | 'kind' | 'on' | 'was'> {
   readonly reason: string
 }
 
-const equivalents: readonly Equivalent[] = []
+const equivalents: readonly Equivalent[] = [
+  {
+    path: 'src/codec/protobuf/message/encode.ts',
+    kind: 'no-call',
+    on: 'descending.set(schema, sorted)',
+    was: 'descending.set(schema, sorted)',
+    reason: 'it is only remembered, and otherwise sorted again',
+  },
+  {
+    path: 'src/codec/protobuf/message/writer.ts',
+    kind: 'number',
+    on: 'if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))',
+    was: '0',
+    reason: '0 is the same byte by way of a bigint',
+  },
+  {
+    path: 'src/store/sqlite/disk-work.ts',
+    kind: 'boundary',
+    on: 'if (amount > 0) Atomics.add(this.#shared, fields[field], BigInt(amount))',
+    was: 'amount > 0',
+    reason: '0 added changes nothing',
+  },
+  {
+    path: 'src/store/sqlite/runs.ts',
+    kind: 'boundary',
+    on: 'if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break',
+    was: 'bytes > runBytes',
+    reason: 'where exactly a run is cut shows nowhere: the bodies are the same',
+  },
+  {
+    path: 'src/store/sqlite/sqlite-store.ts',
+    kind: 'arithmetic',
+    on: 'this.#replacements += 1',
+    was: 'this.#replacements += 1',
+    reason: 'the numbers of replacements only have to differ',
+  },
+]
+
+const is = (mutant: Mutant, { path, kind, on, was }: Equivalent): boolean =>
+  mutant.path === path && mutant.kind === kind && mutant.on === on && mutant.was === was
 
 /** Why nothing can tell this mutant, if so. */
 export const equivalentBecause = (mutant: Mutant): string | undefined =>
-  equivalents.find(
-    ({ path, was, becomes }) =>
-      path === mutant.path && was === mutant.was && becomes === mutant.becomes,
-  )?.reason
+  equivalents.find((each) => is(mutant, each))?.reason
+
+/** Those that no mutant of the sources is any more. */
+export const stale = (mutants: readonly Mutant[]): string[] =>
+  equivalents
+    .filter((each) => !mutants.some((mutant) => is(mutant, each)))
+    .map(({ path, on }) => `${path}: ${on}`)

@@ -1,4 +1,6 @@
+import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { stale } from './equivalents.ts'
 import { branchesOf, mutantsOf } from './places.ts'
 
 /** Each fault of a source as `kind: before -> after`. */
@@ -65,6 +67,11 @@ void t.test('a fault is found again by its name', async (t) => {
     mutantsOf('src/a.ts', source).map(({ id }) => id),
     ['src/a.ts:2:10:logical', 'src/a.ts:2:5:logical', 'src/a.ts:1:3:logical'],
   )
+})
+
+void t.test('each that is marked as equivalent is still there', async (t) => {
+  const paths = globSync('src/**/*.ts')
+  t.strictSame(stale(paths.flatMap((path) => mutantsOf(path, readFileSync(path, 'utf8')))), [])
 })
 
 void t.test('branches are what may run or not', async (t) => {
