@@ -168,10 +168,10 @@ async function main(): Promise<number> {
   const [first] = workspaces
   if (first === undefined) throw new Error('--jobs must be 1 at least')
   const tests = await covered(files, workspaces)
-  sayBranches(tests, first)
+  if (!values.mutant) sayBranches(tests, first)
   if (values.coverage) return 0
 
-  const trials = new Trials(cache, tests, Number(values.budget) * 1000)
+  const trials = new Trials(cache, tests, Number(values.budget) * 1000, values.mutant !== undefined)
   const tried = await each(chosenOf(first), workspaces, async (mutant, workspace) => {
     const result = await trials.try(mutant, workspace)
     sayTried(result)

@@ -27,11 +27,13 @@ export class Trials {
   readonly #tests: readonly TestCoverage[]
   readonly #keys: ReadonlyMap<string, string>
   readonly #budgetMs: number
+  readonly #anew: boolean
   readonly #file: string
   readonly #known: Known
 
-  /** `tests` are green without a mutant. `budgetMs` of what they took then is what one mutant is given. */
-  constructor(cache: string, tests: readonly TestCoverage[], budgetMs: number) {
+  /** `tests` are green without a mutant. `budgetMs` of what they took then is what one mutant is given; `anew`: whatever is known. */
+  constructor(cache: string, tests: readonly TestCoverage[], budgetMs: number, anew = false) {
+    this.#anew = anew
     this.#tests = tests
     this.#keys = new Map(tests.map((each) => [each.test, keyOf(each)]))
     this.#budgetMs = budgetMs
@@ -57,7 +59,8 @@ export class Trials {
       )
       for (const { test, ms } of chosen) {
         const key = this.#keys.get(test) ?? ''
-        let outcome = before[test]?.key === key ? before[test].outcome : undefined
+        const known = this.#anew ? undefined : before[test]
+        let outcome = known?.key === key ? known.outcome : undefined
         let output: string | undefined
         if (outcome === undefined) {
           const now = await workspace.run(test, { limitMs: limitOf(ms) })
