@@ -1,7 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
 import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { listAt, textAt } from '../../../src/kube/json-at.ts'
+import { listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
+import { jsonPatch } from '../../../src/kube/patch/json-patch.ts'
 
 /** What a field that may be missing is in CEL. */
 interface Optional {
@@ -9,7 +10,11 @@ interface Optional {
   readonly value: () => unknown
 }
 
-const cel = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true })
+const cel = new Environment({
+  unlistedVariablesAreDyn: true,
+  enableOptionalTypes: true,
+  homogeneousAggregateLiterals: false,
+})
   // The library cannot compare two such fields; API servers do.
   .registerOperator('optional == optional', (a: Optional, b: Optional) =>
     a.hasValue() && b.hasValue() ? a.value() === b.value() : a.hasValue() === b.hasValue(),
@@ -55,10 +60,15 @@ function variablesOf(asked: Asked) {
   }
 }
 
+function policyNamed(name: string): JsonObject {
+  const found = policies.find((each) => textAt(each, 'metadata', 'name') === `nodehub-${name}`)
+  if (found === undefined) throw new Error(`there is no policy ${name}`)
+  return found
+}
+
 /** Those of a list of the policy's spec whose expression is not true. */
 function untrue(name: string, list: string, asked: Asked): Json[] {
-  const policy = policies.find((each) => textAt(each, 'metadata', 'name') === `nodehub-${name}`)
-  if (policy === undefined) throw new Error(`there is no policy ${name}`)
+  const policy = policyNamed(name)
   const variables = variablesOf(asked)
   return listAt(policy, 'spec', list).filter(
     (each) => cel.evaluate(textAt(each, 'expression'), variables) !== true,
@@ -72,6 +82,36 @@ export const kept = (name: string, asked: Asked): string[] =>
 /** What of an object a policy refuses: messages up to their first colon. */
 export const refused = (name: string, asked: Asked): string[] =>
   untrue(name, 'validations', asked).map((each) => textAt(each, 'message').replace(/: .*/, ''))
+
+/**
+ * The object after all patches of a policy, one after the other. A JSONPatch is read as a map, whose keys are variables: the library knows
+ * no types of API servers.
+ */
+export function patched(name: string, asked: Asked): JsonObject {
+  const { spec = null } = policyNamed(name)
+  const keys = { op: 'op', path: 'path', value: 'value' }
+  const given = { ...variablesOf(asked), ...keys }
+  const named: Record<string, unknown> = {}
+  for (const each of listAt(spec, 'variables'))
+    named[textAt(each, 'name')] = cel.evaluate(textAt(each, 'expression'), {
+      ...given,
+      variables: named,
+    })
+  let object = plain<JsonObject>(given.object)
+  for (const each of listAt(spec, 'mutations')) {
+    const expression = textAt(objectAt(each, 'jsonPatch'), 'expression')
+    const asMaps = expression.replaceAll('JSONPatch{', '{')
+    const patch = cel.evaluate(asMaps, { ...given, object, variables: named })
+    object = jsonPatch(object, plain<Json>(patch))
+  }
+  return object
+}
+
+/** Whole numbers of CEL are bigints. */
+const plain = <T>(value: unknown): T =>
+  JSON.parse(
+    JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? Number(each) : each)),
+  ) as T
 
 export const pool = (name: string, hostNetwork = true) => ({
   metadata: { name },

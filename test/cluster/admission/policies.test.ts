@@ -1,5 +1,5 @@
 import t from 'tap'
-import { kept, pool, refused, type Asked } from './judged.ts'
+import { kept, patched, pool, refused, type Asked } from './judged.ts'
 
 const inPool = 'apps.openyurt.io/nodepool'
 const wished = 'apps.openyurt.io/desired-nodepool'
@@ -202,5 +202,100 @@ void t.test('a node that was of one kind enters no pool of the other', async (t)
   t.equal(
     entering(node({ [hostNetwork]: 'true' }, { [memory]: '{"hostNetwork":false}' }), false),
     0,
+  )
+})
+
+const shared = [
+  { group: '', version: 'v1', resource: 'services' },
+  { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
+]
+
+void t.test('a pool that is made says all that it is', async (t) => {
+  const typeLabel = 'nodepool.openyurt.io/type'
+  const defaults = {
+    type: 'Edge',
+    leaderElectionStrategy: 'random',
+    leaderReplicas: 1,
+    poolScopeMetadata: shared,
+  }
+  t.strictSame(patched('pool-defaults', { object: { metadata: { name: 'p' } } }), {
+    metadata: { name: 'p', labels: { [typeLabel]: 'edge' } },
+    spec: defaults,
+  })
+  const full = {
+    type: 'Cloud',
+    leaderElectionStrategy: 'mark',
+    leaderReplicas: 3,
+    poolScopeMetadata: [{ group: 'apps', version: 'v1', resource: 'deployments' }, shared[0]],
+  }
+  t.strictSame(
+    patched('pool-defaults', {
+      object: { metadata: { labels: { a: 'b' } }, spec: full, status: { readyNodeNum: 1 } },
+    }),
+    {
+      metadata: { labels: { a: 'b', [typeLabel]: 'cloud' } },
+      spec: { ...full, poolScopeMetadata: [...full.poolScopeMetadata, shared[1]] },
+      status: { readyNodeNum: 1 },
+    },
+  )
+})
+
+void t.test('fields that a version has no word for stay as they were', async (t) => {
+  const asked = (version: string, oldSpec: object, spec: object): Asked => ({
+    operation: 'UPDATE',
+    version,
+    object: { metadata: {}, spec },
+    oldObject: { metadata: {}, spec: oldSpec },
+  })
+  const older = { type: 'Edge', hostNetwork: true, interConnectivity: true, leaderReplicas: 3 }
+  t.match(patched('pool-defaults', asked('v1alpha1', older, { type: 'Edge' })), { spec: older })
+  t.match(patched('pool-defaults', asked('v1beta1', older, { type: 'Edge' })), {
+    spec: { hostNetwork: undefined, interConnectivity: true, leaderReplicas: 3 },
+  })
+  const made = { type: 'Edge', interConnectivity: true, hostNetwork: true }
+  t.match(patched('pool-defaults', asked('v1alpha1', { type: 'Edge' }, made)), {
+    spec: { interConnectivity: undefined, hostNetwork: undefined },
+  })
+})
+
+void t.test('a node gets what follows from its pool', async (t) => {
+  const wishes = node({ [wished]: 'p' })
+  t.match(patched('node-wish', { object: wishes }), node({ [inPool]: 'p', [wished]: 'p' }))
+  const wishing: Asked = { operation: 'UPDATE', object: wishes, oldObject: node({}) }
+  t.match(patched('node-wish', wishing), node({ [inPool]: 'p' }))
+  t.strictSame(
+    patched('node-wish', { ...wishing, oldObject: wishes }),
+    wishes,
+    'a wish counts when it is uttered',
+  )
+  const chosen = node({ [inPool]: 'q', [wished]: 'p' })
+  t.strictSame(patched('node-wish', { object: chosen }), chosen)
+
+  const labelled = node({ [hostNetwork]: 'true', a: 'b' })
+  t.strictSame(patched('node-without-pool', { object: labelled }), node({ a: 'b' }))
+
+  const made = node({ [inPool]: 'p' })
+  const remembering = (hostNetwork: boolean) => ({
+    [memory]: `{"nodePool":"p","hostNetwork":${hostNetwork}${hostNetwork ? ',"labelled":true' : ''}}`,
+  })
+  t.strictSame(
+    patched('node-in-pool', { object: made }),
+    node({ [inPool]: 'p', [hostNetwork]: 'true' }, remembering(true)),
+  )
+  const standard = { params: pool('p', false) }
+  t.strictSame(
+    patched('node-in-pool', { object: made, ...standard }),
+    node({ [inPool]: 'p' }, remembering(false)),
+  )
+  t.strictSame(
+    patched('node-in-pool', {
+      object: node({ [inPool]: 'p', [hostNetwork]: 'true' }, { a: 'b' }),
+      ...standard,
+    }),
+    node({ [inPool]: 'p' }, { a: 'b', ...remembering(false) }),
+  )
+  t.strictSame(
+    patched('node-memory', enters),
+    node({ [inPool]: 'p' }, { [memory]: '{"nodePool":"p","hostNetwork":true}' }),
   )
 })
