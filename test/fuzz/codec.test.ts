@@ -2,8 +2,8 @@ import t from 'tap'
 import { fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
-/** Rounds that take the targets without sockets some twenty seconds together. */
-const rounds = (name: string): number => (name.startsWith('watch-json') ? 300 : 3_000)
+/** Rounds that take the targets without sockets some seven seconds together. */
+const rounds = (name: string): number => (name.startsWith('watch-json') ? 100 : 1_000)
 
 const readers = targets.filter(({ name }) => /^(list|watch|object|request|label|field)-/.test(name))
 
