@@ -107,6 +107,15 @@ void t.test('an empty object still has what Go holds by value', async (t) => {
   t.equal(contentOf(lease, {}), '0a10' + '0a0012001a0022002a0032003800' + '4200' + '1200')
 })
 
+void t.test('a null among strings is an empty one, and a quantity of nothing is 0', async (t) => {
+  const command = ['a', null]
+  const object = through(pod, { spec: { containers: [{ name: 'c', command }] } })
+  t.match(object['spec'], { containers: [{ command: ['a', ''] }] })
+  const requests = { cpu: null }
+  const claims = through(pod, { spec: { containers: [{ name: 'c', resources: { requests } }] } })
+  t.match(claims['spec'], { containers: [{ resources: { requests: { cpu: '0' } } }] })
+})
+
 void t.test('a pointer to a zero is kept apart from no pointer', async (t) => {
   const object = through(pod, {
     spec: { containers: [], terminationGracePeriodSeconds: 0, automountServiceAccountToken: false },

@@ -466,3 +466,23 @@ void t.test('authorities of API servers come from a ConfigMap', async (t) => {
     volumes: [{ name: 'client-ca', configMap: { name: 'api-server-client-ca' } }],
   })
 })
+
+void t.test(
+  'who puts pods on the host network does not warn that they are not on it',
+  async (t) => {
+    const warnings = (podHostNetwork: boolean): string[] =>
+      listAt(
+        one('ValidatingAdmissionPolicy', 'nodehub-pod-guidance-of-pool', {
+          admission: 'policies',
+          podHostNetwork,
+        }),
+        'spec',
+        'validations',
+      ).map((each) => textAt(each, 'message'))
+    t.ok(warnings(false).includes('no-pod-network'))
+    t.strictSame(
+      warnings(true),
+      warnings(false).filter((each) => each !== 'no-pod-network'),
+    )
+  },
+)
