@@ -394,6 +394,8 @@ void t.test(
       set(['spec', 'nodeSelector'], 'x'),
       set(['spec', 'containers'], {}),
       set(['spec', 'containers', 0], 'x'),
+      set(['spec', 'securityContext'], 1),
+      set(['spec', 'securityContext'], []),
       set(['metadata', 'labels', '*'], 'x'),
       set(['metadata', 'creationTimestamp'], 'yesterday'),
     ]) {

@@ -125,6 +125,11 @@ void t.test(
         pod(port({ containerPort: 80, hostPort: 8080 })),
         /hostPort is not its containerPort/,
       ],
+      [
+        'such a port of an init container',
+        pod({ ...inPool, initContainers: port({ containerPort: 80, hostPort: 8080 }).containers }),
+        /hostPort is not its containerPort/,
+      ],
     ]
     for (const [what, before, said] of cases) {
       const { object, warnings } = await onHostNetworkOfPool(before, lookup)
