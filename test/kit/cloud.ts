@@ -2,6 +2,7 @@ import type { GVR } from '../../src/kube/gvk.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { Client, type ClientOptions } from './client.ts'
+import { freePort } from './free-port.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export const nodeName = 'edge-1'
@@ -90,9 +91,17 @@ export class CloudServer {
 /** So old that the age in a Table is the same a second later. */
 const createdAgoMs = 100 * 24 * 60 * 60_000
 
-/** Over plain HTTP unless asked otherwise; with the node there, and nothing else. */
+/**
+ * Over plain HTTP unless asked otherwise; with the node there, and nothing else. Its port is free
+ * again when it comes back, as no outgoing connection is given it meanwhile.
+ */
 export async function startCloud(t: Teardown, options: SandboxOptions = {}): Promise<CloudServer> {
-  const sandbox = await startSandbox({ tls: false, createdAgoMs, ...options })
+  const sandbox = await startSandbox({
+    tls: false,
+    createdAgoMs,
+    port: await freePort(),
+    ...options,
+  })
   t.teardown(() => sandbox[Symbol.asyncDispose]())
   sandbox.create(nodes, {
     metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
