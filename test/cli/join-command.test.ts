@@ -216,15 +216,17 @@ void t.test('wherever join or leave is killed, either of them can finish', async
   const left = copyOf(t, base)
   await leaving(left)
 
+  const ofHub = Object.entries(joined).filter(
+    ([path]) => !`/${path}`.startsWith(state) && path !== 'srv/kubelet/flags.env',
+  )
   /** A kubelet that is restarted now starts: all that its flags lead it to is there. */
   const starts = (root: string): boolean => {
+    if (!read(root, '/srv/kubelet/flags.env').includes('kubelet-nodehub.conf')) return true
     const now = treeOf(root)
-    const isThere = ([path, content]: readonly [string, string]): boolean => now[path] === content
-    const ofHub = Object.entries(joined).filter(
-      ([path]) => !`/${path}`.startsWith(state) && path !== 'srv/kubelet/flags.env',
+    return (
+      ofHub.every(([path, content]) => now[path] === content) &&
+      `${state}/pki/ca.crt`.slice(1) in now
     )
-    const leadToHub = read(root, '/srv/kubelet/flags.env').includes('kubelet-nodehub.conf')
-    return !leadToHub || (ofHub.every(isThere) && `${state}/pki/ca.crt`.slice(1) in now)
   }
 
   let points = 0
