@@ -163,7 +163,8 @@ void t.test('a new claim is followed to its volume and its attachment', async (t
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(unattached))
   const stored = cloud.sandbox.get(attachments, attachment) as JsonObject
   cloud.sandbox.update(attachments, { ...stored, status: { attached: true } }, 'status')
-  await verdictUntil(hub, ({ ready }) => ready)
+  const verdict = await verdictUntil(hub, ({ ready }) => ready)
+  t.strictSame(problemsIn(verdict), [])
 })
 
 void t.test('a claim that changes in the cloud is fresh though no client asks', async (t) => {

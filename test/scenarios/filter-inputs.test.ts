@@ -233,6 +233,7 @@ void t.test('what changes in the cloud changes what is shown', async (t) => {
   await untilShown(proxy, ['edge-1', 'edge-2'])
   putIntoPool(cloud, undefined)
   await untilShown(proxy, ['edge-1'])
+  t.strictSame(await shownTo(proxy), ['edge-1'])
 })
 
 void t.test('a pool whose nodes nobody has named yet takes no endpoints away', async (t) => {
@@ -315,6 +316,7 @@ void t.test('a hub that has lost its notes finds in its cache what filters need'
   rmSync(join(hub.config.rootDir, 'filter-inputs.json'))
   await hub.start()
   await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
+  t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1', 'edge-3'])
 })
 
 void t.test('services are watched once, for whoever watches them and for the filter', async (t) => {
@@ -402,6 +404,7 @@ void t.test(
     putIntoPool(cloud, undefined, { 'apps.openyurt.io/desired-nodepool': 'beijing' })
     const wishing = await started(t, cloud)
     await untilShown(wishing.as('kube-proxy'), ['edge-1'])
+    t.strictSame(await shownTo(wishing.as('kube-proxy')), ['edge-1'])
   },
 )
 
