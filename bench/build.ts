@@ -5,7 +5,10 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const built = join(root, 'dist', 'src', 'main.js')
 
-/** Builds what is measured, if it was never built or something it is made of is newer. Throws if it cannot be built. */
+/**
+ * Builds what is measured, if it was never built or something it is made of is newer. Throws if it
+ * cannot be built.
+ */
 export function ensureBuilt(): void {
   const sources = ['src', 'filters', 'tsconfig.build.json', 'tsconfig.json', 'package.json']
   const newest = Math.max(...sources.map((name) => newestIn(join(root, name))))
@@ -17,7 +20,9 @@ export function ensureBuilt(): void {
   if (status !== 0) throw new Error(`npm run build failed:\n${stdout.slice(0, 4000)}`)
 }
 
-/** When a file, or the newest file in a folder, was last written, in milliseconds since the epoch. */
+/**
+ * When a file, or the newest file in a folder, was last written, in milliseconds since the epoch.
+ */
 function newestIn(path: string): number {
   if (!statSync(path).isDirectory()) return statSync(path).mtimeMs
   return Math.max(

@@ -1,4 +1,5 @@
-// npm run cuts -- ROUNDS: client-go's own reflectors behind a hub that is cut off over and over. README.md says more.
+// npm run cuts -- ROUNDS: client-go's own reflectors behind a hub that is cut off over and over.
+// README.md says more.
 import { sufferCuts } from '../test/control-plane/cuts.ts'
 import { noControlPlane } from '../test/kit/control-plane.ts'
 import { Lifetime } from './lifetime.ts'

@@ -1,6 +1,9 @@
 import type { Scope } from '../test/kit/cluster/workspace.ts'
 
-/** What the kit's processes live as long as, where there is no test: ended in reverse order when disposed. */
+/**
+ * What the kit's processes live as long as, where there is no test: ended in reverse order when
+ * disposed.
+ */
 export class Lifetime implements Scope, AsyncDisposable {
   readonly #ends = new AsyncDisposableStack()
   readonly #say: (line: string) => void

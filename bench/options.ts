@@ -17,7 +17,10 @@ export interface Mistakes {
   readonly mistakes: readonly string[]
 }
 
-/** Reads the command line. A word of `--only` selects the row of that name, or all whose names it begins up to a dash. */
+/**
+ * Reads the command line. A word of `--only` selects the row of that name, or all whose names it
+ * begins up to a dash.
+ */
 export function readOptions<Row extends { readonly name: string }>(
   argv: readonly string[],
   all: readonly Row[],

@@ -1,4 +1,5 @@
-// npm run outages -- ROUNDS: two real API servers, one of which is always in trouble, for as long as one likes. README.md says more.
+// npm run outages -- ROUNDS: two real API servers, one of which is always in trouble, for as long
+// as one likes. README.md says more.
 import { sufferMisfortunes } from '../test/control-plane/two-servers.ts'
 import { noControlPlane } from '../test/kit/control-plane.ts'
 import { Lifetime } from './lifetime.ts'

@@ -1,4 +1,5 @@
-// npm run bench: measures the hub beside its peers, on one machine in one run. bench/README.md says what the rows mean.
+// npm run bench: measures the hub beside its peers, on one machine in one run. bench/README.md says
+// what the rows mean.
 import { writeFileSync } from 'node:fs'
 import { openWorkspace, type Workspace } from '../test/kit/cluster/workspace.ts'
 import { ensureBuilt } from './build.ts'

@@ -1,4 +1,5 @@
-// npm run bench-start: how soon a hub answers after its start without an API server, and what it holds in memory. README.md says more.
+// npm run bench-start: how soon a hub answers after its start without an API server, and what it
+// holds in memory. README.md says more.
 import { type AddressInfo, createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'

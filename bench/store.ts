@@ -1,4 +1,5 @@
-// npm run bench-store: what the store takes to keep lists and events, beside what the disk itself takes. README.md says more.
+// npm run bench-store: what the store takes to keep lists and events, beside what the disk itself
+// takes. README.md says more.
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'

@@ -1,9 +1,15 @@
 import { showing, type FilterDefinition } from '../src/filter/filter.ts'
 
-/** Services of the cloud's side by name, whatever their type: the tunnel's, of which nodes at the edge are the other end. */
+/**
+ * Services of the cloud's side by name, whatever their type: the tunnel's, of which nodes at the
+ * edge are the other end.
+ */
 const discarded = new Set(['kube-system/x-tunnel-server-internal-svc'])
 
-/** Hides from kube-proxy the services that only the cloud's nodes can serve: load balancers that say so, and OpenYurt's tunnel. */
+/**
+ * Hides from kube-proxy the services that only the cloud's nodes can serve: load balancers that say
+ * so, and OpenYurt's tunnel.
+ */
 export const discardcloudservice: FilterDefinition<never> = {
   name: 'discardcloudservice',
   rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: showing }],

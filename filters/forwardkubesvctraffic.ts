@@ -3,8 +3,8 @@ import { showing, type Filter, type FilterDefinition } from '../src/filter/filte
 import type { HubAddress } from '../src/filter/inputs.ts'
 
 /**
- * Leads to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy is shown the hub as the only endpoint. Slices of
- * the other family of addresses go on leading to the cloud.
+ * Leads to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy is shown the
+ * hub as the only endpoint. Slices of the other family of addresses go on leading to the cloud.
  */
 export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   name: 'forwardkubesvctraffic',

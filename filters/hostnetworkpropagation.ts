@@ -9,8 +9,9 @@ import type { Inputs } from '../src/filter/inputs.ts'
 import { serviceUnavailable, StatusError } from '../src/kube/status.ts'
 
 /**
- * Shows the kubelet the pods of a host-network pool on the host's network, whatever the API says of them (OpenYurt 1.4, pkg/yurthub/filter/
- * hostnetworkpropagation). A kubelet makes a pod anew whose network changes under it: how a pod was first shown, in whatever mode, it stays.
+ * Shows the kubelet the pods of a host-network pool on the host's network, whatever the API says of
+ * them (OpenYurt 1.4, pkg/yurthub/filter/ hostnetworkpropagation). A kubelet makes a pod anew whose
+ * network changes under it: how a pod was first shown, in whatever mode, it stays.
  */
 export const hostnetworkpropagation = (
   verdicts: NetworkVerdicts,

@@ -3,8 +3,9 @@ import { showing, type FilterDefinition } from '../src/filter/filter.ts'
 const path = ['data', 'config.conf']
 
 /**
- * Leads kube-proxy to the hub: the kubeconfig in kubeadm's configuration of it names the API server, and without one it goes by the
- * variables that every pod has, which masterservice points at the hub.
+ * Leads kube-proxy to the hub: the kubeconfig in kubeadm's configuration of it names the API
+ * server, and without one it goes by the variables that every pod has, which masterservice points
+ * at the hub.
  */
 export const inclusterconfig: FilterDefinition<never> = {
   name: 'inclusterconfig',

@@ -10,12 +10,16 @@ import { nodeportisolation } from './nodeportisolation.ts'
 import { serviceenvupdater } from './serviceenvupdater.ts'
 import { servicetopology } from './servicetopology.ts'
 
-/** The filters of the hub, in the order in which they act: each sees what those before it made of an object. */
+/**
+ * The filters of the hub, in the order in which they act: each sees what those before it made of an
+ * object.
+ */
 export const builtInFilters: readonly FilterDefinition[] = [
   // First what withholds: nobody has to change an object that is not shown.
   discardcloudservice,
   nodeportisolation,
-  // Before forwardkubesvctraffic: the hub's own endpoint is on no node that topology knows, and must stay.
+  // Before forwardkubesvctraffic: the hub's own endpoint is on no node that topology knows, and
+  // must stay.
   servicetopology,
   forwardkubesvctraffic,
   masterservice,
@@ -23,7 +27,10 @@ export const builtInFilters: readonly FilterDefinition[] = [
   serviceenvupdater,
 ]
 
-/** These and, after them, the one that keeps verdicts: it changes nothing that they look at. `propagation` is its mode. */
+/**
+ * These and, after them, the one that keeps verdicts: it changes nothing that they look at.
+ * `propagation` is its mode.
+ */
 export const allFilters = (
   verdicts: NetworkVerdicts,
   propagation: Inputs['propagation'],

@@ -1,8 +1,8 @@
 import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
 
 /**
- * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each pod from the Service
- * default/kubernetes, and is shown one with the hub's address in it.
+ * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each
+ * pod from the Service default/kubernetes, and is shown one with the hub's address in it.
  */
 export const masterservice: FilterDefinition<'hubAddress'> = {
   name: 'masterservice',

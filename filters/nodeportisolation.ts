@@ -1,8 +1,9 @@
 import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
 
 /**
- * Keeps node ports open only in the pools that a service names: kube-proxy does not see a service of type NodePort or LoadBalancer whose
- * annotation `nodeport.openyurt.io/listen` leaves out this node's pool.
+ * Keeps node ports open only in the pools that a service names: kube-proxy does not see a service
+ * of type NodePort or LoadBalancer whose annotation `nodeport.openyurt.io/listen` leaves out this
+ * node's pool.
  */
 export const nodeportisolation: FilterDefinition<'pool'> = {
   name: 'nodeportisolation',
@@ -26,7 +27,10 @@ const listeningIn =
     return listens(listen, pool) ? 'leave' : 'withhold'
   }
 
-/** `name` listens, `-name` does not, the first that names the pool counts; `*` is for the pools that are not named. */
+/**
+ * `name` listens, `-name` does not, the first that names the pool counts; `*` is for the pools that
+ * are not named.
+ */
 function listens(listen: string, pool: string): boolean {
   const tokens = listen.split(',').map((token) => token.trim())
   const named = tokens.find((token) => token === pool || token === `-${pool}`)

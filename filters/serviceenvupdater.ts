@@ -8,8 +8,9 @@ import {
 import type { HubAddress } from '../src/filter/inputs.ts'
 
 /**
- * Leads pods to the hub that name the API server themselves: where a container sets KUBERNETES_SERVICE_HOST or _PORT, it gets the hub's.
- * Those that do not set them get what masterservice makes of the Service.
+ * Leads pods to the hub that name the API server themselves: where a container sets
+ * KUBERNETES_SERVICE_HOST or _PORT, it gets the hub's. Those that do not set them get what
+ * masterservice makes of the Service.
  */
 export const serviceenvupdater: FilterDefinition<'hubAddress'> = {
   name: 'serviceenvupdater',

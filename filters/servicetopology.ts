@@ -10,8 +10,9 @@ import {
 const components = ['kube-proxy', 'coredns', 'nginx-ingress-controller']
 
 /**
- * Keeps traffic near: of a service with the annotation `openyurt.io/topologyKeys` only endpoints on this node or on nodes of its pool are
- * shown. What is left of an object is shown even where it is nothing, and hints stay as they are.
+ * Keeps traffic near: of a service with the annotation `openyurt.io/topologyKeys` only endpoints on
+ * this node or on nodes of its pool are shown. What is left of an object is shown even where it is
+ * nothing, and hints stay as they are.
  */
 export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topologies'> = {
   name: 'servicetopology',
@@ -43,7 +44,10 @@ export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topol
   },
 }
 
-/** `nodesOf`: the nodes whose endpoints of a service, by `namespace/name`, are to be shown; `undefined`: of all. */
+/**
+ * `nodesOf`: the nodes whose endpoints of a service, by `namespace/name`, are to be shown;
+ * `undefined`: of all.
+ */
 const near =
   (nodesOf: (service: string) => ReadonlySet<string> | undefined): Filter =>
   (object) => {

@@ -38,7 +38,10 @@ import type { AnswerLine } from './pipeline/trace.ts'
 import { listenOps } from './server/ops.ts'
 import type { TellNeeded } from './store/needed.ts'
 
-/** A running hub. Disposing it lets requests under way finish for the configured grace period, then cuts them. */
+/**
+ * A running hub. Disposing it lets requests under way finish for the configured grace period, then
+ * cuts them.
+ */
 export interface Hub extends AsyncDisposable {
   /** Where the plain proxy listens. */
   readonly proxyPort: number
@@ -51,15 +54,20 @@ export interface Hub extends AsyncDisposable {
   /** `undefined` before the first verdict. */
   readonly online: () => boolean | undefined
   /**
-   * Takes over all settings that can change while the hub runs, without ending a watch. Without what else was read, the files of filters are
-   * looked at as when one changes: what they hold comes by itself, or is refused by itself.
+   * Takes over all settings that can change while the hub runs, without ending a watch. Without
+   * what else was read, the files of filters are looked at as when one changes: what they hold
+   * comes by itself, or is refused by itself.
    */
   reconfigure(live: LiveConfig, read?: ReadAnew): void
-  /** Shows in metrics and readiness that the configuration has become unusable, and that the last good one stays in force. */
+  /**
+   * Shows in metrics and readiness that the configuration has become unusable, and that the last
+   * good one stays in force.
+   */
   keepConfig(mistakes: readonly string[]): void
   /**
-   * Begins to stop, and resolves when another process can serve in its place: no request is answered here any more, and the store is
-   * closed. Tunnels and logs under way go on until the hub is disposed of, and then for the rest of the grace period.
+   * Begins to stop, and resolves when another process can serve in its place: no request is
+   * answered here any more, and the store is closed. Tunnels and logs under way go on until the hub
+   * is disposed of, and then for the rest of the grace period.
    */
   release(): Promise<void>
   /** Resolves when the hub has been disposed of. */
@@ -77,8 +85,8 @@ export interface ReadAnew {
 export interface HubOptions {
   readonly log: Logger
   /**
-   * Resolves when the process before this one has closed the store; absent: there is none. Called only when everything that can fail
-   * without the store has succeeded.
+   * Resolves when the process before this one has closed the store; absent: there is none. Called
+   * only when everything that can fail without the store has succeeded.
    */
   readonly turn?: () => Promise<void>
   /** Called when the hub goes offline or online. */
@@ -88,15 +96,17 @@ export interface HubOptions {
 }
 
 /**
- * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store, listens. Resolves when requests are served,
- * which does not wait for the cloud. Rejects with the first failure, and leaves nothing open then.
+ * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store,
+ * listens. Resolves when requests are served, which does not wait for the cloud. Rejects with the
+ * first failure, and leaves nothing open then.
  */
 export async function startHub(
   config: HubConfig,
   { log, turn, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
-  // These parts exist once on a node: `release` disposes of them before the next process makes its own.
+  // These parts exist once on a node: `release` disposes of them before the next process makes its
+  // own.
   await using unshared = new AsyncDisposableStack()
   let inForce: LiveConfig = config
   const live = (): LiveConfig => inForce
@@ -210,7 +220,8 @@ export async function startHub(
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))
   learn = learnOf({ filters, inputs, hubAddress })
-  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to judge.
+  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
+  // judge.
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
   }

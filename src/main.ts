@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 
-// Before anything else is loaded: as long as nobody listens for it, Node opens its debugger on SIGUSR1, to every program of the host.
-// With --disable-sigusr1 it does not from the first moment on.
+// Before anything else is loaded: as long as nobody listens for it, Node opens its debugger on
+// SIGUSR1, to every program of the host. With --disable-sigusr1 it does not from the first moment
+// on.
 process.on('SIGUSR1', () => undefined)
 
 const { runCli } = await import('./cli/cli.ts')
@@ -9,5 +10,6 @@ const code = await runCli(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 })
-// Set, not forced: what was written to a pipe still gets through. What a command leaves open keeps the process alive on purpose.
+// Set, not forced: what was written to a pipe still gets through. What a command leaves open keeps
+// the process alive on purpose.
 process.exitCode = code

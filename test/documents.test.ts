@@ -44,7 +44,10 @@ void t.test('ARCHITECTURE.md names no file or folder that is not there', async (
   for (const [, path = ''] of named) t.ok(existsSync(path), path)
 })
 
-/** Commands in the code blocks of a document, one a line, without what a shell does with their output. */
+/**
+ * Commands in the code blocks of a document, one a line, without what a shell does with their
+ * output.
+ */
 const commandsIn = (document: string): string[] =>
   [...read(document).matchAll(/^```\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) =>
     block

@@ -86,3 +86,15 @@ void t.test('names that say nothing are refused, words that contain them are not
   }
   t.strictSame(broken('src/store/utility-power.ts', ''), [])
 })
+
+void t.test('a comment goes no further than code does', async (t) => {
+  const wide = 'x'.repeat(100)
+  for (const source of [`// ${wide}`, `/** ${wide} */`, ` * ${wide}`, `const a = 1 // ${wide}`])
+    t.match(broken('src/kube/a.ts', source), [/^src\/kube\/a\.ts:1: a comment beyond 100 columns/])
+  for (const source of [
+    `const a = '${wide}'`,
+    `const a = 'http://${wide}'`,
+    `// ${'x'.repeat(97)}`,
+  ])
+    t.strictSame(broken('src/kube/a.ts', source), [])
+})

@@ -1,11 +1,15 @@
 /**
- * What may import what. `npm run check` runs this file; ARCHITECTURE.md draws the same floors. A folder imports from floors below its own
- * and from itself: never from a neighbour on its floor, never from above. Types count as imports.
+ * What may import what. `npm run check` runs this file; ARCHITECTURE.md draws the same floors. A
+ * folder imports from floors below its own and from itself: never from a neighbour on its floor,
+ * never from above. Types count as imports.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 
-/** The folders of src/, and its single files, from the ground up. A file beside a folder of its name is that folder's front. */
+/**
+ * The folders of src/, and its single files, from the ground up. A file beside a folder of its name
+ * is that folder's front.
+ */
 export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['kube', 'certificates'],
@@ -40,9 +44,27 @@ export interface SourceFile {
   readonly source: string
 }
 
-/** A sentence for each thing in `files` that breaks the floors; none if all is well. */
+/**
+ * A sentence for each thing in `files` that breaks the floors, is named for nothing or is commented
+ * too wide; none if all is well.
+ */
 export function brokenFloors(files: readonly SourceFile[]): string[] {
-  return files.flatMap((file) => [...badNames(file.path), ...badImports(file)])
+  return files.flatMap((file) => [
+    ...badNames(file.path),
+    ...badImports(file),
+    ...longComments(file),
+  ])
+}
+
+const columns = 100
+
+/** prettier breaks code at so many columns, and leaves comments as they are. */
+function longComments({ path, source }: SourceFile): string[] {
+  return source
+    .split('\n')
+    .map((line, at) => ({ line, number: at + 1 }))
+    .filter(({ line }) => line.length > columns && /^\s*(?:\/?\*|\/\/)|\s\/\/ /.test(line))
+    .map(({ number }) => `${path}:${number}: a comment beyond ${columns} columns; wrap it`)
 }
 
 function badNames(path: string): string[] {
@@ -73,8 +95,8 @@ const specifiersIn = (source: string): string[] =>
   )
 
 /**
- * What stands on a floor: `src/kube`, `src/main.ts`, `src/hub` for `src/hub.ts` too, `filters`; `undefined` for tests and benches, which
- * see everything.
+ * What stands on a floor: `src/kube`, `src/main.ts`, `src/hub` for `src/hub.ts` too, `filters`;
+ * `undefined` for tests and benches, which see everything.
  */
 function unitOf(path: string): string | undefined {
   const [top, second = ''] = path.split('/')

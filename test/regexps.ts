@@ -1,6 +1,7 @@
 /**
- * A rule of `npm run check` (oxlint loads it as a plugin): an expression takes time in proportion to what it is given. One that tries again
- * from each place of a text that never matches takes the square of its length, and a head of 64 KiB then stops the process for seconds.
+ * A rule of `npm run check` (oxlint loads it as a plugin): an expression takes time in proportion
+ * to what it is given. One that tries again from each place of a text that never matches takes the
+ * square of its length, and a head of 64 KiB then stops the process for seconds.
  */
 import { analyse } from 'scslre'
 

@@ -100,7 +100,10 @@ const ruleRows = (): string[][] =>
 /** What Markdown would take for something else. */
 const cell = (text: string): string => text.replaceAll(/[*|<]/g, String.raw`\$&`)
 
-/** Where in a document's lines the rows of the first table under the heading stand: from one line to before another. */
+/**
+ * Where in a document's lines the rows of the first table under the heading stand: from one line to
+ * before another.
+ */
 export function rowLines(lines: readonly string[], heading: string): [from: number, to: number] {
   const under = lines.indexOf(heading)
   const head = lines.findIndex((line, i) => i > under && line.startsWith('|'))

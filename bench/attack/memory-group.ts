@@ -3,7 +3,10 @@ import { join } from 'node:path'
 
 const root = '/sys/fs/cgroup'
 
-/** A control group that bounds the memory of the processes in it, on cgroup v2 or v1. Only root can make one. */
+/**
+ * A control group that bounds the memory of the processes in it, on cgroup v2 or v1. Only root can
+ * make one.
+ */
 export class MemoryGroup implements Disposable {
   readonly #folder: string
   readonly #isV2 = existsSync(join(root, 'cgroup.controllers'))

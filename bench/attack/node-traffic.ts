@@ -21,7 +21,9 @@ export interface Served {
 /** How long a component waits before it gives a request up. */
 const patienceMs = 10_000
 
-/** How long a connection is kept for the next request: not as long as the load's own reader waits. */
+/**
+ * How long a connection is kept for the next request: not as long as the load's own reader waits.
+ */
 const keptMs = 10_000
 
 interface Kept {
@@ -39,9 +41,9 @@ function usedLast(kept: Kept[]): Connection | undefined {
 }
 
 /**
- * Sends `requests` in turn, `perSecond` a second whether answers come or not, over kept connections to
- * the targets in turn, until `signal` aborts. A request is not repeated: a connection that is closed
- * under it is a failure.
+ * Sends `requests` in turn, `perSecond` a second whether answers come or not, over kept connections
+ * to the targets in turn, until `signal` aborts. A request is not repeated: a connection that is
+ * closed under it is a failure.
  */
 export async function nodeTraffic(
   targets: readonly Target[],

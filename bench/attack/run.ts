@@ -1,5 +1,5 @@
-// npm run attack -- MINUTES: every attack on the hub at once, by another user of the node, while the
-// node goes on. bench/README.md says more.
+// npm run attack -- MINUTES: every attack on the hub at once, by another user of the node, while
+// the node goes on. bench/README.md says more.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -81,7 +81,10 @@ async function startHub(
   }
 }
 
-/** Makes what the node reads and writes, and two service accounts for the attacker; returns their tokens. */
+/**
+ * Makes what the node reads and writes, and two service accounts for the attacker; returns their
+ * tokens.
+ */
 async function prepare({ admin }: Upstream): Promise<Pick<Victim, 'powerless' | 'lister'>> {
   await seed(admin)
   const { create, close } = creator(admin)
@@ -130,7 +133,10 @@ const requests: readonly NodeRequest[] = [
 
 const requestsPerSecond = 20
 
-/** Asks for livez twice a second, each time on a connection of its own, as a kubelet's probe does; answers how long each answer took. */
+/**
+ * Asks for livez twice a second, each time on a connection of its own, as a kubelet's probe does;
+ * answers how long each answer took.
+ */
 async function probes(opsPort: number, signal: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!signal.aborted) {

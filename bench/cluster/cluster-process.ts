@@ -63,7 +63,10 @@ export class ClusterProcess implements AsyncDisposable {
     return new ClusterProcess(child, port)
   }
 
-  /** Waits until all nodes are known, so many were written since the last phase and nothing waits; then what that took. */
+  /**
+   * Waits until all nodes are known, so many were written since the last phase and nothing waits;
+   * then what that took.
+   */
   async settled(nodeWrites: number, nodes: number): Promise<Figures> {
     const { seconds, now } = await until(
       'the controller to settle',

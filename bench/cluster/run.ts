@@ -1,4 +1,5 @@
-// npm run bench -- cluster: what nodehub cluster does in a large cluster: how many writes and requests, how long, in how much memory.
+// npm run bench -- cluster: what nodehub cluster does in a large cluster: how many writes and
+// requests, how long, in how much memory.
 import { parseArgs } from 'node:util'
 import { noControlPlane, startControlPlane, administrator } from '../../test/kit/control-plane.ts'
 import { Lifetime } from '../lifetime.ts'
@@ -12,7 +13,10 @@ Starts a real control plane with so many nodes in so many pools (5000 in 200), t
 with a limit of so many requests a second (200): its first start, a change of every pool, a restart.
 `
 
-/** Runs the benchmark; 1 where a node was written more than once for a change, or a restart wrote anything. */
+/**
+ * Runs the benchmark; 1 where a node was written more than once for a change, or a restart wrote
+ * anything.
+ */
 export async function benchCluster(
   argv: readonly string[],
   say: (line: string) => void,

@@ -15,7 +15,10 @@ export interface Arm {
   readonly admitsToHostNetwork: boolean
   /** What the owner of a pod writes. */
   readonly written: (pod: JsonObject) => JsonObject
-  /** What becomes of it at admission, defaults included: for the model alone, a real API server asks real webhooks. */
+  /**
+   * What becomes of it at admission, defaults included: for the model alone, a real API server asks
+   * real webhooks.
+   */
   readonly admitted: (pod: JsonObject) => JsonObject
 }
 
@@ -23,7 +26,9 @@ const asItIs = (pod: JsonObject): JsonObject => pod
 
 const onHostNetwork = (pod: JsonObject): JsonObject => withAt(pod, ['spec', 'hostNetwork'], true)
 
-/** The API server's own: with hostNetwork each declared port is one of the node (SetDefaults_Pod). */
+/**
+ * The API server's own: with hostNetwork each declared port is one of the node (SetDefaults_Pod).
+ */
 const withHostPorts = (pod: JsonObject): JsonObject =>
   withAt(
     pod,

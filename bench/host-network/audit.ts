@@ -5,7 +5,10 @@ import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import { administrator } from '../../test/kit/control-plane.ts'
 import { countsOf } from './outcome.ts'
 
-/** Writes in the namespace of the pods alone: leases and the status of nodes are written whatever becomes of pods. */
+/**
+ * Writes in the namespace of the pods alone: leases and the status of nodes are written whatever
+ * becomes of pods.
+ */
 const policy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -43,8 +46,9 @@ export class Audit {
   }
 
   /**
-   * How often what was asked for by whom since then, refused or not: `kubelet patch pods/status`. What the bench itself asks for is left out, what the
-   * API server tells of itself, and what is told of `nodes`: such events stand among those of pods.
+   * How often what was asked for by whom since then, refused or not: `kubelet patch pods/status`.
+   * What the bench itself asks for is left out, what the API server tells of itself, and what is
+   * told of `nodes`: such events stand among those of pods.
    */
   since(mark: number, nodes: readonly string[]): Readonly<Record<string, number>> {
     const lines = readFileSync(this.#path).subarray(mark).toString().split('\n')

@@ -10,7 +10,10 @@ interface ModelNode {
   readonly hostNetwork: boolean
 }
 
-/** A pod on its way: from the scheduler to the kubelet, which may refuse it, to a container that has its port or not. */
+/**
+ * A pod on its way: from the scheduler to the kubelet, which may refuse it, to a container that has
+ * its port or not.
+ */
 interface ModelPod {
   readonly program: Program
   /** As the API has it. */
@@ -20,8 +23,9 @@ interface ModelPod {
 }
 
 /**
- * What becomes of a workload's pods on `count` nodes under an arm, once all has settled: as the scheduler's filters (NodeAffinity, NodePorts), the
- * kubelet's admission (NodePorts again, on what it is shown), the sandbox and the kernel's bind decide.
+ * What becomes of a workload's pods on `count` nodes under an arm, once all has settled: as the
+ * scheduler's filters (NodeAffinity, NodePorts), the kubelet's admission (NodePorts again, on what
+ * it is shown), the sandbox and the kernel's bind decide.
  */
 export function modelled(arm: Arm, workload: Workload, count = 2): Result {
   const nodes = Array.from({ length: count }, (_, number) => ({
@@ -52,7 +56,9 @@ export function modelled(arm: Arm, workload: Workload, count = 2): Result {
   )
 }
 
-/** The pod that is deleted: one that serves beside another, else one that serves, else the first. */
+/**
+ * The pod that is deleted: one that serves beside another, else one that serves, else the first.
+ */
 function endingOf(pods: readonly ModelPod[]): ModelPod | undefined {
   const serving = pods.filter(({ outcome }) => outcome === 'Serving')
   const crowded = serving.find((pod) =>
@@ -123,7 +129,10 @@ const hostPortsOf = (pod: JsonObject): readonly Json[] =>
 const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>
   a.some((port) => b.includes(port))
 
-/** As far as the arms use it: the pool as selector, NotIn on the label of host-network pools, and the node's name among fields. */
+/**
+ * As far as the arms use it: the pool as selector, NotIn on the label of host-network pools, and
+ * the node's name among fields.
+ */
 function affinityHolds(pod: JsonObject, node: ModelNode): boolean {
   const selected = textAt(pod, 'spec', 'nodeSelector', nodePoolLabel)
   if (selected !== '' && !(node.hostNetwork && selected === pool)) return false

@@ -41,7 +41,10 @@ function namespaceOf(id: number): string | undefined {
   }
 }
 
-/** A node that registers itself, in the pool where it is to have the host's network: its other label is admission's to give. */
+/**
+ * A node that registers itself, in the pool where it is to have the host's network: its other label
+ * is admission's to give.
+ */
 export async function startNode(
   t: Scope,
   plane: ControlPlane,

@@ -1,6 +1,7 @@
 /**
- * What becomes of a pod, by what happens: it answers with its own name on its port; it runs and does not; its container ends again and
- * again; its kubelet refuses it; it is scheduled and its sandbox gets no network; it is not scheduled.
+ * What becomes of a pod, by what happens: it answers with its own name on its port; it runs and
+ * does not; its container ends again and again; its kubelet refuses it; it is scheduled and its
+ * sandbox gets no network; it is not scheduled.
  */
 export const outcomes = [
   'Serving',
@@ -21,7 +22,9 @@ export interface Fate {
   readonly misrepresented: boolean
 }
 
-/** As much of a pod as anybody who reads the API has: its phase, and the network that it asks for. */
+/**
+ * As much of a pod as anybody who reads the API has: its phase, and the network that it asks for.
+ */
 export type Said = `${'Pending' | 'Running' | 'Failed'} on ${Network}`
 
 type Network = 'the pod network' | "the host's network"

@@ -4,7 +4,10 @@ import { resultOf, type Row } from './table.ts'
 
 const [cellWidth, cellHeight, left, top] = [118, 42, 350, 64]
 
-/** An SVG: a square for each pod, by what became of it; a line a workload, a column an arm; under it how it was made. */
+/**
+ * An SVG: a square for each pod, by what became of it; a line a workload, a column an arm; under it
+ * how it was made.
+ */
 export function pictureOf(rows: readonly Row[], caption: string): string {
   const arms = [...new Set(rows.map(({ arm }) => arm))]
   const workloads = [...new Set(rows.map(({ workload }) => workload))]

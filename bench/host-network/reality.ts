@@ -47,8 +47,9 @@ export class Reality {
   }
 
   /**
-   * Creates a workload's pods as the arm has them, and looks at them until they have stayed as they are for some seconds. Where that is not as
-   * `expected`, it looks on for `seconds`: what is still to come may come late. Where it is, for `atLeastMs` in all: what is told and written again and
+   * Creates a workload's pods as the arm has them, and looks at them until they have stayed as they
+   * are for some seconds. Where that is not as `expected`, it looks on for `seconds`: what is still
+   * to come may come late. Where it is, for `atLeastMs` in all: what is told and written again and
    * again can be compared then. Then removes them.
    */
   async observe(
@@ -247,7 +248,9 @@ function timesTold(list: readonly Json[]): Record<string, number> {
   return told
 }
 
-/** Two nodes, each in a network of its own, as an arm has them; named so that no two arms share one. */
+/**
+ * Two nodes, each in a network of its own, as an arm has them; named so that no two arms share one.
+ */
 export async function startReality(t: Scope, real: RealPlane, kind: NodeKind): Promise<Reality> {
   const { admin } = real.plane
   const names = [0, 1].map(

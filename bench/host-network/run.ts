@@ -1,4 +1,5 @@
-// npm run bench -- host-network: what becomes of pods on a host-network pool under each approach. docs/host-network.md has the result.
+// npm run bench -- host-network: what becomes of pods on a host-network pool under each approach.
+// docs/host-network.md has the result.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { noNodeNetwork } from '../../test/kit/cluster/node-network.ts'

@@ -10,7 +10,10 @@ export interface Change {
   readonly state: State
 }
 
-/** What was seen of pods over time; a time is when it was seen, some tens of milliseconds after it was so. */
+/**
+ * What was seen of pods over time; a time is when it was seen, some tens of milliseconds after it
+ * was so.
+ */
 export class Series {
   readonly changes: Change[] = []
   readonly #states = new Map<string, State>()

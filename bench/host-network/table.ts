@@ -51,7 +51,10 @@ const columns = [
   'API writes',
 ]
 
-/** For each row what came of it, what the API says against it, and what it cost; the last five where it was seen. */
+/**
+ * For each row what came of it, what the API says against it, and what it cost; the last five where
+ * it was seen.
+ */
 export const detailsOf = (rows: readonly Row[]): string[][] =>
   rows.map((row) => {
     const { said, misrepresented } = resultOf(row)

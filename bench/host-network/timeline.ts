@@ -6,8 +6,8 @@ import type { Row } from './table.ts'
 const [barWidth, cellWidth, cellHeight, left, top] = [128, 144, 48, 350, 64]
 
 /**
- * An SVG of what was seen over time: a bar for each pod, from its creation until it was deleted or no longer looked at; a line a workload, a
- * column an arm, all to one scale.
+ * An SVG of what was seen over time: a bar for each pod, from its creation until it was deleted or
+ * no longer looked at; a line a workload, a column an arm, all to one scale.
  */
 export function timelineOf(rows: readonly Row[], caption: string): string {
   const arms = [...new Set(rows.map(({ arm }) => arm))]

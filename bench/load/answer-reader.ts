@@ -12,8 +12,9 @@ const lineEnd = Buffer.from('\r\n')
 const nothing = Buffer.alloc(0)
 
 /**
- * Reads answers of HTTP/1.1 off one connection, no more of them than a load generator needs: the status, where the body begins, that it
- * ended. A body must be framed by Content-Length or chunks: one that ends with the connection cannot be told from a cut one.
+ * Reads answers of HTTP/1.1 off one connection, no more of them than a load generator needs: the
+ * status, where the body begins, that it ended. A body must be framed by Content-Length or chunks:
+ * one that ends with the connection cannot be told from a cut one.
  */
 export class AnswerReader {
   readonly #sink: AnswerSink
@@ -42,7 +43,10 @@ export class AnswerReader {
     }
   }
 
-  /** Reads as far as one state goes and answers what is left; `undefined` if more bytes are needed to do anything. */
+  /**
+   * Reads as far as one state goes and answers what is left; `undefined` if more bytes are needed
+   * to do anything.
+   */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
       case 'head':

@@ -7,7 +7,10 @@ import { OpenWatches } from './open-watches.ts'
 import { findStamp } from './stamp.ts'
 import type { Target } from './target.ts'
 
-/** Opens one watch for each of `paths`, each on a connection of its own, as a client of HTTP/1.1 has to. */
+/**
+ * Opens one watch for each of `paths`, each on a connection of its own, as a client of HTTP/1.1 has
+ * to.
+ */
 export interface CrowdJob {
   readonly target: Target
   readonly paths: readonly string[]
@@ -61,7 +64,10 @@ class Crowd {
 
 let present: Crowd | undefined
 
-/** Resolves when each watch has its head; they stay until `crowdSeen` has told of them or the next are opened. */
+/**
+ * Resolves when each watch has its head; they stay until `crowdSeen` has told of them or the next
+ * are opened.
+ */
 export async function crowd(job: CrowdJob): Promise<void> {
   present?.leave()
   present = new Crowd()

@@ -9,7 +9,10 @@ import { fetchOnce } from './read-load.ts'
 import { findStamp } from './stamp.ts'
 import type { Target } from './target.ts'
 
-/** Opens `count` watches of one collection, each on a connection of its own, all from the version of one list. */
+/**
+ * Opens `count` watches of one collection, each on a connection of its own, all from the version of
+ * one list.
+ */
 export interface FanOutJob {
   readonly target: Target
   /** The collection, with a `?`. */
@@ -83,7 +86,10 @@ class FanOut {
 
 let present: FanOut | undefined
 
-/** Resolves when each watch has its head; they stay until `fanOutSeen` has told of them or the next are opened. */
+/**
+ * Resolves when each watch has its head; they stay until `fanOutSeen` has told of them or the next
+ * are opened.
+ */
 export async function fanOut(job: FanOutJob): Promise<void> {
   present?.leave()
   present = new FanOut(job.count)

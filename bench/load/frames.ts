@@ -1,4 +1,7 @@
-/** Cuts the body of a watch into events: lines in JSON; in protobuf each after its length in four bytes, big end first. */
+/**
+ * Cuts the body of a watch into events: lines in JSON; in protobuf each after its length in four
+ * bytes, big end first.
+ */
 export class Frames {
   readonly #protobuf: boolean
   readonly #onFrame: (frame: Buffer) => void

@@ -22,7 +22,10 @@ function readJson(body: Uint8Array): ListFacts {
   }
 }
 
-/** `k8s\0` and runtime.Unknown, whose field 2 is the list: field 1 its ListMeta, with the version in field 2, field 2 each item. */
+/**
+ * `k8s\0` and runtime.Unknown, whose field 2 is the list: field 1 its ListMeta, with the version in
+ * field 2, field 2 each item.
+ */
 function readProtobuf(body: Buffer): ListFacts {
   if (body.toString('latin1', 0, 4) !== 'k8s\0') throw new Error('not an object in protobuf')
   const unknown = fieldsOf(body.subarray(4))

@@ -2,7 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { JobMessage, JobName, JobOf, ResultMessage, ResultOf } from './jobs.ts'
 
-/** A process of its own for the load, so that neither measuring nor a proxy shares a loop with it. One job at a time. */
+/**
+ * A process of its own for the load, so that neither measuring nor a proxy shares a loop with it.
+ * One job at a time.
+ */
 export class LoadProcess implements AsyncDisposable {
   readonly #child: ChildProcess
 

@@ -1,4 +1,5 @@
-// A process that makes load and nothing else: told over the channel to its parent what to do, it answers with what it saw.
+// A process that makes load and nothing else: told over the channel to its parent what to do, it
+// answers with what it saw.
 import { type JobMessage, jobs, type ResultMessage } from './jobs.ts'
 
 process.on('message', ({ name, job }: JobMessage) => {

@@ -12,7 +12,9 @@ export class OpenWatches {
   readonly failures = new Failures()
   #left = false
 
-  /** Opens one for each request, told to `onBody` with its place; resolves when each has its head. */
+  /**
+   * Opens one for each request, told to `onBody` with its place; resolves when each has its head.
+   */
   async open(
     target: Target,
     requests: readonly string[],

@@ -4,7 +4,10 @@ import { Failures, startShare } from './failures.ts'
 import { readList } from './list-body.ts'
 import type { Target } from './target.ts'
 
-/** Asks for `paths`, one after the other and over again, on each of `connections` at a time, for `seconds`. */
+/**
+ * Asks for `paths`, one after the other and over again, on each of `connections` at a time, for
+ * `seconds`.
+ */
 export interface ReadJob {
   readonly target: Target
   readonly headers: Readonly<Record<string, string>>
@@ -17,7 +20,10 @@ export interface ReadJob {
   readonly seconds: number
 }
 
-/** By how many bytes a list differs that is asked for again and again: its own version may grow by digits. */
+/**
+ * By how many bytes a list differs that is asked for again and again: its own version may grow by
+ * digits.
+ */
 export const listSlack = 4
 
 export interface ReadResult {

@@ -1,6 +1,7 @@
 /**
- * A stamp is the value of an annotation: which write it was, and when it was sent by the clock that all processes of a machine share.
- * The same bytes stand in an event in JSON and in protobuf, and nowhere else in it: managed fields name keys, not values.
+ * A stamp is the value of an annotation: which write it was, and when it was sent by the clock that
+ * all processes of a machine share. The same bytes stand in an event in JSON and in protobuf, and
+ * nowhere else in it: managed fields name keys, not values.
  */
 export const stampAnnotation = 'bench.nodehub/sent'
 

@@ -12,7 +12,10 @@ export interface Target {
   readonly key?: string
 }
 
-/** Opens a socket that speaks HTTP/1.1 to `target`: with TLS exactly if its URL says so. Resolves once connected. */
+/**
+ * Opens a socket that speaks HTTP/1.1 to `target`: with TLS exactly if its URL says so. Resolves
+ * once connected.
+ */
 export function open({ url, ca, certificate, key }: Target): Promise<Duplex> {
   const { hostname: host, port, protocol } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>()

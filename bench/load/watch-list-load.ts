@@ -7,8 +7,9 @@ import { fetchOnce } from './read-load.ts'
 import type { Target } from './target.ts'
 
 /**
- * WatchLists of one collection, one at a time and over again for `seconds`, each left when its initial events are complete; or, where
- * there are no objects to come, watches that go on from its version, each left when it has begun.
+ * WatchLists of one collection, one at a time and over again for `seconds`, each left when its
+ * initial events are complete; or, where there are no objects to come, watches that go on from its
+ * version, each left when it has begun.
  */
 export interface WatchListJob {
   readonly target: Target

@@ -54,8 +54,9 @@ class Watch {
   broken: string | undefined
 
   /**
-   * Resolves when the head of the watch has come, or after a while without: some proxies keep it until the first event. Nothing is
-   * missed meanwhile, since a watch begins at the version of a list.
+   * Resolves when the head of the watch has come, or after a while without: some proxies keep it
+   * until the first event. Nothing is missed meanwhile, since a watch begins at the version of a
+   * list.
    */
   static async open(target: Target, { path, headers }: WatchJob): Promise<Watch> {
     const version = await listVersion(target, path, headers)
@@ -159,7 +160,10 @@ function closeWatches(): void {
 
 const milliseconds = (nanoseconds: bigint): number => Number(nanoseconds) / 1e6
 
-/** Lists the collection, as what is going to watch it does, and answers the version to watch it from. */
+/**
+ * Lists the collection, as what is going to watch it does, and answers the version to watch it
+ * from.
+ */
 async function listVersion(
   target: Target,
   path: string,

@@ -4,7 +4,10 @@ import { Failures } from './failures.ts'
 import { stampAnnotation, stampText } from './stamp.ts'
 import type { Target } from './target.ts'
 
-/** Stamps objects with merge patches at a steady rate; slower only while all connections wait for the API server. */
+/**
+ * Stamps objects with merge patches at a steady rate; slower only while all connections wait for
+ * the API server.
+ */
 export interface WriteJob {
   readonly target: Target
   /** Of the objects, taken in turn. */

@@ -1,6 +1,9 @@
 import { forgetPeak, usageOf } from './process-usage.ts'
 
-/** What a process took for something that was done meanwhile. Nothing is known where there is no process. */
+/**
+ * What a process took for something that was done meanwhile. Nothing is known where there is no
+ * process.
+ */
 export interface Cost {
   readonly cpuSeconds?: number
   /** The most that was resident meanwhile. */

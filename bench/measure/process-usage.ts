@@ -18,10 +18,16 @@ export interface ProcessStat {
   readonly childTicks: number
 }
 
-/** USER_HZ: what the kernel shows to programs, whatever it counts in itself (`man 5 proc`, `man 7 time`). */
+/**
+ * USER_HZ: what the kernel shows to programs, whatever it counts in itself (`man 5 proc`, `man 7
+ * time`).
+ */
 const ticksPerSecond = 100
 
-/** Reads the words of `/proc/PID/stat` (`man 5 proc_pid_stat`); the name in brackets may hold blanks and brackets itself. */
+/**
+ * Reads the words of `/proc/PID/stat` (`man 5 proc_pid_stat`); the name in brackets may hold blanks
+ * and brackets itself.
+ */
 export function parseStat(text: string): ProcessStat {
   const end = text.lastIndexOf(')')
   const after = text.slice(end + 2).split(' ')
@@ -37,7 +43,10 @@ export function parseStat(text: string): ProcessStat {
   return stat
 }
 
-/** Reads VmRSS and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is ending) holds nothing. */
+/**
+ * Reads VmRSS and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is ending) holds
+ * nothing.
+ */
 export function parseMemory(text: string): { residentBytes: number; peakBytes: number } {
   const kilobytes = (name: string): number =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0)
@@ -59,7 +68,10 @@ export function usageOf(root: number): Usage {
   }
 }
 
-/** Makes `peakBytes` of a process count from now on, where the kernel lets us (`man 5 proc_pid_clear_refs`). */
+/**
+ * Makes `peakBytes` of a process count from now on, where the kernel lets us (`man 5
+ * proc_pid_clear_refs`).
+ */
 export function forgetPeak(id: number): void {
   try {
     writeFileSync(`/proc/${id}/clear_refs`, '5')

@@ -1,7 +1,8 @@
 /**
- * Calls `measure` for each of `peers` in each of `rounds`, one at a time. Each round begins with another peer, so that none always comes
- * after the same one, and what changes on the machine in the course of a run meets all of them. Answers the samples of each peer in the
- * order of the rounds.
+ * Calls `measure` for each of `peers` in each of `rounds`, one at a time. Each round begins with
+ * another peer, so that none always comes after the same one, and what changes on the machine in
+ * the course of a run meets all of them. Answers the samples of each peer in the order of the
+ * rounds.
  */
 export async function interleave<Peer, Sample>(
   peers: readonly Peer[],

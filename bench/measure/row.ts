@@ -10,12 +10,17 @@ export interface Metric {
   readonly against?: 'direct' | 'haproxy'
 }
 
-/** What one round of one peer gave, by the metrics' keys; absent where the peer has no such figure. */
+/**
+ * What one round of one peer gave, by the metrics' keys; absent where the peer has no such figure.
+ */
 export interface Sample {
   readonly figures: Readonly<Record<string, number | undefined>>
   /** What went wrong, each counted. */
   readonly failures: Readonly<Record<string, number>>
-  /** The share of one core that the load took itself. From nine tenths on it may be what limits the figures. */
+  /**
+   * The share of one core that the load took itself. From nine tenths on it may be what limits the
+   * figures.
+   */
   readonly loadShare: number
 }
 

@@ -5,7 +5,10 @@ export interface Spread {
   readonly max: number
 }
 
-/** The smallest of `values` that at least `share` (0 to 1) of them do not exceed: the nearest rank. NaN for none. */
+/**
+ * The smallest of `values` that at least `share` (0 to 1) of them do not exceed: the nearest rank.
+ * NaN for none.
+ */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = ascending(values)
   const rank = Math.ceil(share * sorted.length)
@@ -29,8 +32,9 @@ export function spread(values: readonly number[]): Spread | undefined {
 }
 
 /**
- * The spread of what `values` are to `bases`, round by round: what slows a whole round down cancels out, which it would not if two
- * medians were divided. Rounds in which either is missing, or the base is nothing, are left out.
+ * The spread of what `values` are to `bases`, round by round: what slows a whole round down cancels
+ * out, which it would not if two medians were divided. Rounds in which either is missing, or the
+ * base is nothing, are left out.
  */
 export function ratios(
   values: readonly (number | undefined)[],

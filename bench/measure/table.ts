@@ -1,7 +1,10 @@
 import type { Figure, Metric, PeerResult, RowResult } from './row.ts'
 import type { Spread } from './statistics.ts'
 
-/** A row as text: a line a peer, of each figure the median, (least-most), and the ratio to the peer its column names. */
+/**
+ * A row as text: a line a peer, of each figure the median, (least-most), and the ratio to the peer
+ * its column names.
+ */
 export function tableOf({ name, title, metrics, peers }: RowResult): string {
   const head = ['', ...metrics.map(headOf)]
   const lines = peers.map(({ peer, figures }) => [

@@ -1,6 +1,8 @@
 import type { Peer } from './peer.ts'
 
-/** The API server itself, with the node's client certificate: what every other peer stands before. */
+/**
+ * The API server itself, with the node's client certificate: what every other peer stands before.
+ */
 export const direct: Peer = {
   name: 'direct',
   missing: () => undefined,

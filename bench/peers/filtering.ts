@@ -9,7 +9,10 @@ export interface FilteringHub extends AsyncDisposable {
   readonly peer: RunningPeer
 }
 
-/** Starts hubs of a node in a host-network pool, each with a cache of its own, so that the first look at an object is the first. */
+/**
+ * Starts hubs of a node in a host-network pool, each with a cache of its own, so that the first
+ * look at an object is the first.
+ */
 export function filteringHubs(
   upstream: Upstream,
   workspace: Workspace,

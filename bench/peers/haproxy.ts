@@ -6,7 +6,10 @@ import { freePort } from '../../test/kit/free-port.ts'
 import { accepts } from './accepts.ts'
 import type { Peer } from './peer.ts'
 
-/** In TCP mode, one thread: the client's TLS passes through, so this is the least that a proxy in user space can cost. */
+/**
+ * In TCP mode, one thread: the client's TLS passes through, so this is the least that a proxy in
+ * user space can cost.
+ */
 export const haproxy: Peer = {
   name: 'haproxy',
   missing() {

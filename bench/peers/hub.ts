@@ -16,7 +16,10 @@ export const hub: Peer = {
   start: (upstream, workspace) => startHub(upstream, workspace, 'hub'),
 }
 
-/** One that keeps what it has in the folder `name`, with `env` beside the environment that it has anyway, and `flags` after its own. */
+/**
+ * One that keeps what it has in the folder `name`, with `env` beside the environment that it has
+ * anyway, and `flags` after its own.
+ */
 export async function startHub(
   { node, kubeconfig }: Upstream,
   workspace: Workspace,

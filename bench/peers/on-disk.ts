@@ -5,7 +5,10 @@ import type { Setting } from '../scenarios/scenario.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { startHub } from './hub.ts'
 
-/** How a hub is started whose disk is watched, once and when it is first asked for; or why there is none. */
+/**
+ * How a hub is started whose disk is watched, once and when it is first asked for; or why there is
+ * none.
+ */
 export function onDisk(
   upstream: Upstream,
   workspace: Workspace,

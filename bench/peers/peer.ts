@@ -2,7 +2,9 @@ import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import type { Target } from '../load/target.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
-/** Something that stands between a node and the API server, or nothing, measured like all others. */
+/**
+ * Something that stands between a node and the API server, or nothing, measured like all others.
+ */
 export interface Peer {
   readonly name: string
   /** Why it cannot take part here; `undefined` if it can. */
@@ -22,7 +24,9 @@ export interface RunningPeer {
   readonly processId?: number
   /** Ends its process before the run is over. */
   readonly stop?: () => Promise<void>
-  /** Resolves once it knows that the API server is gone. Absent where it has no answers of its own. */
+  /**
+   * Resolves once it knows that the API server is gone. Absent where it has no answers of its own.
+   */
   readonly whenOffline?: () => Promise<void>
   /** Resolves once it knows that the API server is back. */
   readonly whenOnline?: () => Promise<void>

@@ -6,7 +6,10 @@ import { podCount, podNamespace, podPaths } from '../upstream/seed.ts'
 import { json, recorded } from './callers.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What a node dense with pods comes to: about two watches for each Secret and ConfigMap its pods mount. */
+/**
+ * What a node dense with pods comes to: about two watches for each Secret and ConfigMap its pods
+ * mount.
+ */
 const watchCount = 600
 
 const perSecond = 100
@@ -19,7 +22,10 @@ const metrics: readonly Metric[] = [
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
-/** One pod each, as a kubelet watches what its pods mount; beyond the number of pods again from the first. */
+/**
+ * One pod each, as a kubelet watches what its pods mount; beyond the number of pods again from the
+ * first.
+ */
 const paths: readonly string[] = Array.from({ length: watchCount }, (_, at) => {
   const selector = encodeURIComponent(
     `metadata.name=seed-${at % podCount},spec.nodeName=${nodeName}`,

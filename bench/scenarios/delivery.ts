@@ -7,7 +7,10 @@ import type { Setting } from './scenario.ts'
 /** How many events a second rows of watches have. */
 export const perSecond = 100
 
-/** What a watch told later than another one that it is compared with, and its delay beside its own row's base. */
+/**
+ * What a watch told later than another one that it is compared with, and its delay beside its own
+ * row's base.
+ */
 export const deliveryMetrics = (against?: Metric['against']): readonly Metric[] => [
   { key: 'addedP50', title: 'added p50 ms', digits: 2 },
   { key: 'addedP99', title: 'added p99 ms', digits: 2 },
@@ -17,7 +20,10 @@ export const deliveryMetrics = (against?: Metric['against']): readonly Metric[] 
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
-/** Patches these in turn at a steady rate, and measures how a watch of a peer's tells of it beside another. */
+/**
+ * Patches these in turn at a steady rate, and measures how a watch of a peer's tells of it beside
+ * another.
+ */
 export class Delivery {
   readonly #paths: readonly string[]
   /** Before what counts, to let everything be compiled. */

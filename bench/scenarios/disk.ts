@@ -15,7 +15,10 @@ const isHub = ({ name }: RunningPeer): boolean => name === 'hub'
 
 let next = 0
 
-/** Events go through a watch as a kubelet's, for as long as a measurement lasts; `meanwhile` runs beside, once it is open. */
+/**
+ * Events go through a watch as a kubelet's, for as long as a measurement lasts; `meanwhile` runs
+ * beside, once it is open.
+ */
 async function events<Result>(
   peer: RunningPeer,
   { load, writer, direct, admin, seconds }: Setting,
@@ -82,7 +85,10 @@ const slowMetrics: readonly Metric[] = [
 
 const node = [`/api/v1/nodes/${nodeName}`]
 
-/** GETs of what is recorded and does not change, while lists and events are recorded: on this disk, and with syncs of 50 ms. */
+/**
+ * GETs of what is recorded and does not change, while lists and events are recorded: on this disk,
+ * and with syncs of 50 ms.
+ */
 export const slowDisk: Scenario = {
   name: 'slow-disk',
   title: 'GET the node while lists and events are recorded, without and with 50 ms a sync',
@@ -133,7 +139,10 @@ export const slowDisk: Scenario = {
   },
 }
 
-/** Whose pods have changed since: each list is replaced, and waits for the disk. Twice a second, as what is asked is not what a list takes. */
+/**
+ * Whose pods have changed since: each list is replaced, and waits for the disk. Twice a second, as
+ * what is asked is not what a list takes.
+ */
 async function listAgainAndAgain({ target }: RunningPeer, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const answer = await fetch(target.url + podsOfNode, { headers })

@@ -16,7 +16,10 @@ const metrics: readonly Metric[] = [
 /** Stamps are counted over all rows of this kind, so that none is taken for another's. */
 let next = 0
 
-/** Many watches of all services, which a hub shares among them; each event goes to every one of them. */
+/**
+ * Many watches of all services, which a hub shares among them; each event goes to every one of
+ * them.
+ */
 function fanOut(
   row: Pick<Scenario, 'name' | 'title'>,
   { watchers, perSecond }: { watchers: number; perSecond: number },

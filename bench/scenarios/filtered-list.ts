@@ -88,7 +88,10 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
     },
   }
 
-  /** Lets everything be compiled, and the filter learn what it needs: until then it shows what there is. */
+  /**
+   * Lets everything be compiled, and the filter learn what it needs: until then it shows what there
+   * is.
+   */
   async function warm(peer: RunningPeer, setting: Setting): Promise<void> {
     const until = performance.now() + patienceMs
     for (;;) {
@@ -123,7 +126,10 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
     return await listBesideOthers(setting, { path, headers, bytes }, others)
   }
 
-  /** What it takes to decode the same list, change the same objects and encode it again, in a process that does nothing else. */
+  /**
+   * What it takes to decode the same list, change the same objects and encode it again, in a
+   * process that does nothing else.
+   */
   async function editedBy(
     { target }: RunningPeer,
     { load }: Setting,

@@ -9,8 +9,9 @@ const patched = 100
 const warmUpEvents = 100
 
 /**
- * Two watches of the same endpointslices at one hub, one of them through servicetopology, while the slices are patched. What is added is
- * told event by event: by how much the filtered one came later than the other.
+ * Two watches of the same endpointslices at one hub, one of them through servicetopology, while the
+ * slices are patched. What is added is told event by event: by how much the filtered one came later
+ * than the other.
  */
 function filteredWatches(encoding: 'json' | 'protobuf', mediaType: string): Scenario {
   const path = filteredPath('endpointslices', count)

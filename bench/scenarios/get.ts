@@ -16,7 +16,10 @@ const metrics: readonly Metric[] = [
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
-/** GETs of all pods in turn. Each answer has to be as long as the one that the API server gave before. */
+/**
+ * GETs of all pods in turn. Each answer has to be as long as the one that the API server gave
+ * before.
+ */
 function gets(
   row: Pick<Scenario, 'name' | 'title' | 'needs'>,
   caller: Readonly<Record<string, string>>,

@@ -23,7 +23,10 @@ const path = `${podsOfNode}&limit=500&resourceVersion=0`
 /** Other digits in the version are other bytes in all of a compressed list. */
 const compressedSlack = 512
 
-/** Lists of all pods of the node, one at a time. Each has to be as long as one whose items were counted. */
+/**
+ * Lists of all pods of the node, one at a time. Each has to be as long as one whose items were
+ * counted.
+ */
 function lists(
   row: Pick<Scenario, 'name' | 'title' | 'needs'>,
   mediaType: string,

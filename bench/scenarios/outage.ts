@@ -20,7 +20,10 @@ const listPath = `${podsOfNode}&resourceVersion=0`
 /** How many times one asks once the peer knows that the API server is gone; the slowest counts. */
 const offlineAnswers = 20
 
-/** What clients see from the moment in which the API server goes until it is back, of what was recorded before. */
+/**
+ * What clients see from the moment in which the API server goes until it is back, of what was
+ * recorded before.
+ */
 function outageRow(
   row: Pick<Scenario, 'name' | 'title'>,
   lose: (outage: Outage) => Promise<void>,

@@ -11,7 +11,10 @@ interface ApiObject {
   endpoints?: { nodeName?: string }[]
 }
 
-/** What a filter does that decodes everything, edits the objects and encodes everything again; the list it comes to. */
+/**
+ * What a filter does that decodes everything, edits the objects and encodes everything again; the
+ * list it comes to.
+ */
 export function parseEditStringify(kind: FilteredKind, body: Buffer, inJson: boolean): Buffer {
   if (inJson) return Buffer.from(JSON.stringify(edited(kind, JSON.parse(body.toString()) as List)))
   const { gvk, object } = fromProtobuf(body)

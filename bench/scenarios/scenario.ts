@@ -17,9 +17,15 @@ export interface Setting {
   readonly admin: Target
   /** For rows that need an outage, which is over when they are done. */
   readonly outage?: Outage
-  /** For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to put between the two. */
+  /**
+   * For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to
+   * put between the two.
+   */
   readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: Disk }>
-  /** For rows about filters: a hub that has seen nothing yet, started for whoever asks; absent where none can be. */
+  /**
+   * For rows about filters: a hub that has seen nothing yet, started for whoever asks; absent where
+   * none can be.
+   */
   readonly filteringHub?: () => Promise<FilteringHub>
   /** How long one measurement lasts. */
   readonly seconds: number
@@ -31,14 +37,17 @@ export interface Scenario {
   readonly name: string
   readonly title: string
   /**
-   * `online`: the API server is there. `outage`: it can be taken away and given back. `offline`: it is gone; peers that have no answers
-   * of their own are measured before it goes, for comparison.
+   * `online`: the API server is there. `outage`: it can be taken away and given back. `offline`: it
+   * is gone; peers that have no answers of their own are measured before it goes, for comparison.
    */
   readonly needs: 'online' | 'outage' | 'offline'
   readonly metrics: readonly Metric[]
   /** Which peers it can be measured of; absent: all. */
   takes?(peer: RunningPeer): boolean
-  /** Brings a peer to where it is to be measured, while the API server is there: warm, and with everything recorded that is asked for later. */
+  /**
+   * Brings a peer to where it is to be measured, while the API server is there: warm, and with
+   * everything recorded that is asked for later.
+   */
   prime(peer: RunningPeer, setting: Setting): Promise<void>
   /** One measurement. */
   measure(peer: RunningPeer, setting: Setting): Promise<Sample>

@@ -16,7 +16,10 @@ const metrics: readonly Metric[] = [
 
 const headers = { ...recorded, Accept: json }
 
-/** The same requests on the plain listener and, as the node by its certificate, on the TLS listener of one process. */
+/**
+ * The same requests on the plain listener and, as the node by its certificate, on the TLS listener
+ * of one process.
+ */
 function onBoth(
   row: Pick<Scenario, 'name' | 'title'>,
   paths: readonly string[],

@@ -6,9 +6,10 @@ import type { Scenario } from './scenario.ts'
 const warmUpEvents = 50
 
 /**
- * One watch of the node's pods, which are patched at a steady rate directly at the API server. What is added is told event by event
- * against a second watch, of the API server itself: the same event, so that what a write takes there does not count. For the peer
- * `direct` that is one watch against another: how exact the figures can be.
+ * One watch of the node's pods, which are patched at a steady rate directly at the API server. What
+ * is added is told event by event against a second watch, of the API server itself: the same event,
+ * so that what a write takes there does not count. For the peer `direct` that is one watch against
+ * another: how exact the figures can be.
  */
 function watches(row: Pick<Scenario, 'name' | 'title'>, mediaType: string): Scenario {
   const delivery = new Delivery(podPaths, warmUpEvents)

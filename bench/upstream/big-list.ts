@@ -3,7 +3,10 @@ import { creator } from './seed.ts'
 
 const namespace = 'big'
 
-/** Of a quarter of a megabyte each, which is as much as annotations may hold (apimachinery pkg/api/validation/objectmeta.go). */
+/**
+ * Of a quarter of a megabyte each, which is as much as annotations may hold (apimachinery
+ * pkg/api/validation/objectmeta.go).
+ */
 export const bigListCount = 200
 
 /** Services, since a node may list all of them. */

@@ -5,7 +5,10 @@ import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
 import { nodeName, type Upstream } from './upstream.ts'
 
-/** The API server in memory, in a process of its own. Its figures say what a proxy costs, not what an API server takes. */
+/**
+ * The API server in memory, in a process of its own. Its figures say what a proxy costs, not what
+ * an API server takes.
+ */
 export async function sandboxUpstream(scope: Scope): Promise<Upstream> {
   const workspace = openWorkspace(scope)
   const said = workspace.file(saidFile)
@@ -27,7 +30,10 @@ const saidFile = 'sandbox.json'
 
 type Facts = Pick<Upstream, 'node' | 'admin' | 'kubeconfig' | 'adminKubeconfig'>
 
-/** Starts it and writes down, for who started this process, how it is reached. Files lie in `folder`. */
+/**
+ * Starts it and writes down, for who started this process, how it is reached. Files lie in
+ * `folder`.
+ */
 async function serve(folder: string): Promise<void> {
   const sandbox = await startSandbox()
   const write = (name: string, text: string): string => {

@@ -49,7 +49,10 @@ export function creator(target: Target): {
   return { create, close: () => client.close() }
 }
 
-/** Of about 8 KB in JSON, with many variables, as real pods have them: each also makes a managed field. */
+/**
+ * Of about 8 KB in JSON, with many variables, as real pods have them: each also makes a managed
+ * field.
+ */
 export const pod = (name: string, at: number, nodeName: string): object => ({
   metadata: {
     name,

@@ -18,7 +18,10 @@ export interface Upstream {
   readonly outage?: Outage
 }
 
-/** Two ways in which an API server goes, and how it comes back. Each resolves when that has happened. */
+/**
+ * Two ways in which an API server goes, and how it comes back. Each resolves when that has
+ * happened.
+ */
 export interface Outage {
   /** It takes connections and answers none. */
   freeze(): Promise<void>

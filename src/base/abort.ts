@@ -8,8 +8,9 @@ export interface Signal {
 }
 
 /**
- * An AbortController and its signal in one, for what every request has. Node's own makes an event of each abort and a record of each
- * listener: with two of them a short request paid more for its end than for its answer.
+ * An AbortController and its signal in one, for what every request has. Node's own makes an event
+ * of each abort and a record of each listener: with two of them a short request paid more for its
+ * end than for its answer.
  */
 export class LightAbort implements Signal {
   readonly #acts: ((() => void) | undefined)[] = []
@@ -28,7 +29,10 @@ export class LightAbort implements Signal {
     return this.#reason
   }
 
-  /** The first time counts. An act that fails keeps no other from being done, and is an uncaught exception, as with an event. */
+  /**
+   * The first time counts. An act that fails keeps no other from being done, and is an uncaught
+   * exception, as with an event.
+   */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true
@@ -65,8 +69,8 @@ export class LightAbort implements Signal {
 const once = { once: true }
 
 /**
- * Aborts `child` when `parent` aborts, until disposed. `AbortSignal.any` would leave a record on a parent that lives on
- * (nodejs/node#54614); this leaves nothing once let go of.
+ * Aborts `child` when `parent` aborts, until disposed. `AbortSignal.any` would leave a record on a
+ * parent that lives on (nodejs/node#54614); this leaves nothing once let go of.
  */
 export const follow = (parent: Signal, child: Pick<AbortController, 'abort'>): Disposable =>
   onAbort(parent, () => child.abort(parent.reason))

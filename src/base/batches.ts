@@ -1,6 +1,7 @@
 /**
- * What `change` makes of each batch, which may be nothing; iterated once. Whoever leaves early lets go of the rest, also of what was never
- * begun: that a generator would not pass on. Where `change` throws the rest is let go of, too.
+ * What `change` makes of each batch, which may be nothing; iterated once. Whoever leaves early lets
+ * go of the rest, also of what was never begun: that a generator would not pass on. Where `change`
+ * throws the rest is let go of, too.
  */
 export function mapBatches<From, To>(
   batches: Iterable<readonly From[]>,

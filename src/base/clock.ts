@@ -5,7 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 export const now = (): number => Date.now()
 
 /**
- * The latest of `times` that has come: what lies ahead was told by a clock that was set back since. Where all lie ahead, the latest of them.
+ * The latest of `times` that has come: what lies ahead was told by a clock that was set back since.
+ * Where all lie ahead, the latest of them.
  */
 export function latest(...times: readonly number[]): number {
   const [only] = times
@@ -29,8 +30,9 @@ export function after(ms: number, act: () => void): Disposable {
 const parts = 4
 
 /**
- * Calls `act` once this process has been awake for `ms`, for whoever judges others by their silence: a time in which it had no turn itself
- * (starved, stopped, the machine asleep) counts as a quarter of `ms` at most. Disposing cancels it. Keeps no process alive by itself.
+ * Calls `act` once this process has been awake for `ms`, for whoever judges others by their
+ * silence: a time in which it had no turn itself (starved, stopped, the machine asleep) counts as a
+ * quarter of `ms` at most. Disposing cancels it. Keeps no process alive by itself.
  */
 export function afterAwake(ms: number, act: () => void): Disposable {
   let left = parts
@@ -57,21 +59,32 @@ export function every(ms: number, act: () => void): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** Resolves after `ms`, or at once when `signal` aborts (it does not reject: callers look at their signal). */
+/**
+ * Resolves after `ms`, or at once when `signal` aborts (it does not reject: callers look at their
+ * signal).
+ */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
 }
 
-/** Resolves after `ms`; unlike `sleep` it keeps the process alive: for a command that has nothing else to wait for. */
+/**
+ * Resolves after `ms`; unlike `sleep` it keeps the process alive: for a command that has nothing
+ * else to wait for.
+ */
 export const pause = (ms: number): Promise<void> => wait(ms)
 
 /** Resolves when everything that waits for the loop has had its turn. */
 export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once. */
+/**
+ * A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once.
+ */
 export const jitter = (low: number, high: number): number => low + Math.random() * (high - low)
 
-/** Keeps the process alive until disposed, as no timer here does by itself: for a command that waits for something far away. */
+/**
+ * Keeps the process alive until disposed, as no timer here does by itself: for a command that waits
+ * for something far away.
+ */
 export function staying(): Disposable {
   const timer = setInterval(() => undefined, 60_000)
   return { [Symbol.dispose]: () => clearInterval(timer) }

@@ -1,9 +1,11 @@
 import { chmodSync, lstatSync } from 'node:fs'
 
 /**
- * Sees to it that the file or folder is open as `mode` says and no further. Throws where it is a link: the hub never makes one, and what it
- * leads to may be another's. What is so already is left alone, so that a disk that takes no writes is none the worse; one that is read-only
- * as a whole keeps what it has. By its path, as closing a database that was opened for this would let go of this process's locks on it.
+ * Sees to it that the file or folder is open as `mode` says and no further. Throws where it is a
+ * link: the hub never makes one, and what it leads to may be another's. What is so already is left
+ * alone, so that a disk that takes no writes is none the worse; one that is read-only as a whole
+ * keeps what it has. By its path, as closing a database that was opened for this would let go of
+ * this process's locks on it.
  */
 export function closeToOthers(path: string, mode: number): void {
   const stat = lstatSync(path)

@@ -3,13 +3,17 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.ts'
 
-/** A file that was not there, and no other: a link of its name is neither followed nor written through. */
+/**
+ * A file that was not there, and no other: a link of its name is neither followed nor written
+ * through.
+ */
 const anew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /**
- * Writes a file whole or not at all, open to nobody else from its first byte, and on the disk when this resolves. Where a link has its name,
- * the file takes the link's place. Folders that are missing are made, closed to others too. No two may write one file at a time: `KeptFile`
- * sees to it.
+ * Writes a file whole or not at all, open to nobody else from its first byte, and on the disk when
+ * this resolves. Where a link has its name, the file takes the link's place. Folders that are
+ * missing are made, closed to others too. No two may write one file at a time: `KeptFile` sees to
+ * it.
  */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
   const folder = dirname(file)
@@ -25,7 +29,10 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
   await handle.sync()
 }
 
-/** The same, on the disk when this returns: for what the process cannot begin without, as nobody is answered meanwhile. */
+/**
+ * The same, on the disk when this returns: for what the process cannot begin without, as nobody is
+ * answered meanwhile.
+ */
 export function writeDurablySync(file: string, content: string | Uint8Array): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content
   const folder = dirname(file)
@@ -39,7 +46,10 @@ export function writeDurablySync(file: string, content: string | Uint8Array): vo
   synced(folder, constants.O_RDONLY, () => undefined)
 }
 
-/** What a write that was broken off left there is removed. Its folder is there, unless somebody has removed it. */
+/**
+ * What a write that was broken off left there is removed. Its folder is there, unless somebody has
+ * removed it.
+ */
 async function begun(path: string): Promise<FileHandle> {
   await rm(path, { force: true })
   try {

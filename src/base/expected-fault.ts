@@ -1,9 +1,13 @@
-/** What a disk, a network or an operator brings about, as far as a code of the system or of SQLite tells: no mistake of the program. */
+/**
+ * What a disk, a network or an operator brings about, as far as a code of the system or of SQLite
+ * tells: no mistake of the program.
+ */
 const ofTheWorldInSqlite = new Set([5, 7, 8, 10, 11, 13, 14, 26])
 
 /**
- * Whether `error` and all its causes are faults that the hub foresees: its own errors, which have a code, and what the system, TLS or
- * SQLite says. Their message is all there is to tell. Anything else is a mistake in a program, of which the stack is wanted.
+ * Whether `error` and all its causes are faults that the hub foresees: its own errors, which have a
+ * code, and what the system, TLS or SQLite says. Their message is all there is to tell. Anything
+ * else is a mistake in a program, of which the stack is wanted.
  */
 export function isExpectedFault(error: unknown): boolean {
   if (error === undefined || error === null) return true
@@ -30,7 +34,10 @@ function isForeseen(error: Error): boolean {
 
 const mistakes = [TypeError, RangeError, ReferenceError, SyntaxError] as const
 
-/** Whether it can only be a mistake in a program: what the language itself throws, and failed assertions. */
+/**
+ * Whether it can only be a mistake in a program: what the language itself throws, and failed
+ * assertions.
+ */
 export const isMistake = (error: unknown): boolean =>
   mistakes.some((kind) => error instanceof kind) ||
   (error as { readonly code?: unknown } | undefined)?.code === 'ERR_ASSERTION'

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 
 /**
- * Changes when any of the files does, or comes or goes. By inode too: certificates are rotated by renaming a link, and a mounted
- * ConfigMap by exchanging the folder that its files are links into.
+ * Changes when any of the files does, or comes or goes. By inode too: certificates are rotated by
+ * renaming a link, and a mounted ConfigMap by exchanging the folder that its files are links into.
  */
 export const stampOf = (files: readonly string[]): string => files.map(stampOfOne).join('|')
 
@@ -15,7 +15,9 @@ function stampOfOne(file: string): string {
   }
 }
 
-/** Tells from now on whether the file that stands at `path` is still the one that stands there now. */
+/**
+ * Tells from now on whether the file that stands at `path` is still the one that stands there now.
+ */
 export function stillThere(path: string): () => boolean {
   const found = identityOf(path)
   return () => identityOf(path) === found

@@ -1,9 +1,10 @@
 import { turn } from './clock.ts'
 
 /**
- * Reads something costly for many at once: each is given a read that began no earlier than it asked, and those who ask while one is
- * under way share the one after it. That begins in the next turn: so do those share it who ask because of what the one before has found,
- * and wait for no third one while others keep asking.
+ * Reads something costly for many at once: each is given a read that began no earlier than it
+ * asked, and those who ask while one is under way share the one after it. That begins in the next
+ * turn: so do those share it who ask because of what the one before has found, and wait for no
+ * third one while others keep asking.
  */
 export class FreshRead<T> {
   readonly #read: () => Promise<T>

@@ -2,9 +2,10 @@ import { writeDurably } from './durable-file.ts'
 import { ownFile } from './own-file.ts'
 
 /**
- * A file with the newest state of something, written while the process goes on. One write is under way at a time, and at most one more
- * waits, for however many asked for it. Disposing waits for what was asked for; what is asked for later is not written, as the file may
- * be another process's by then.
+ * A file with the newest state of something, written while the process goes on. One write is under
+ * way at a time, and at most one more waits, for however many asked for it. Disposing waits for
+ * what was asked for; what is asked for later is not written, as the file may be another process's
+ * by then.
  */
 export class KeptFile implements AsyncDisposable {
   readonly #file: string
@@ -21,7 +22,10 @@ export class KeptFile implements AsyncDisposable {
     this.#content = content
   }
 
-  /** Resolves when the state of now, or a later one, is on the disk. Rejects where it could not be written. */
+  /**
+   * Resolves when the state of now, or a later one, is on the disk. Rejects where it could not be
+   * written.
+   */
   write(): Promise<void> {
     if (this.#closed) return Promise.resolve()
     if (this.#next) return this.#next
@@ -40,7 +44,10 @@ export class KeptFile implements AsyncDisposable {
   }
 }
 
-/** The entries of a list that was kept in JSON; what is none of them is left out. A file that cannot be read is as good as none. */
+/**
+ * The entries of a list that was kept in JSON; what is none of them is left out. A file that cannot
+ * be read is as good as none.
+ */
 export function keptEntries<T>(file: string, isEntry: (entry: unknown) => entry is T): T[] {
   try {
     const entries = JSON.parse(String(ownFile(file))) as unknown[]

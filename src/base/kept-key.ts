@@ -6,8 +6,9 @@ import { Secret } from './secret.ts'
 const keyBytes = 32
 
 /**
- * A random key that stays the same: read from `file`, or made there, closed to others from the first byte and on the disk before it is
- * used, in a folder that is settled. A file of another length is replaced: what was keyed with it is lost, which is better than a weak key.
+ * A random key that stays the same: read from `file`, or made there, closed to others from the
+ * first byte and on the disk before it is used, in a folder that is settled. A file of another
+ * length is replaced: what was keyed with it is lost, which is better than a weak key.
  */
 export const keptKey = (file: string): Buffer => kept(file, randomBytes(keyBytes))
 

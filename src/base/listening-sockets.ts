@@ -33,7 +33,9 @@ export function listeningSockets(): readonly ListeningSocket[] {
   )
 }
 
-/** The sockets that keep another one from listening at `place`; the one at the very address first. */
+/**
+ * The sockets that keep another one from listening at `place`; the one at the very address first.
+ */
 export function socketsAt(
   place: ListenAddress,
   among = listeningSockets(),
@@ -45,8 +47,9 @@ export function socketsAt(
 }
 
 /**
- * The process with the lowest number that has a socket open, one of the socket's own user if there is any; `undefined` where none is seen:
- * it may be another user's while this process is not root's, or outside the container.
+ * The process with the lowest number that has a socket open, one of the socket's own user if there
+ * is any; `undefined` where none is seen: it may be another user's while this process is not
+ * root's, or outside the container.
  */
 function holderOf({ uid, inode }: ListeningSocket): SocketHolder | undefined {
   // Its user's processes first: to look through all of a busy node takes long.

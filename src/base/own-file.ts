@@ -2,8 +2,9 @@ import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync } f
 import { unlessReadOnly } from './closed-file.ts'
 
 /**
- * What a file of the hub's own holds; `undefined` where there is none. `secret`: it is closed to others if it is not. Throws where it cannot
- * be read, and where a link or anything else but a file has its name: the hub never makes one, and what it leads to may be another's.
+ * What a file of the hub's own holds; `undefined` where there is none. `secret`: it is closed to
+ * others if it is not. Throws where it cannot be read, and where a link or anything else but a file
+ * has its name: the hub never makes one, and what it leads to may be another's.
  */
 export function ownFile(path: string, secret?: 'secret'): Buffer | undefined {
   const handle = opened(path)

@@ -1,7 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** From the package's own package.json, which stands above the sources and above what was built of them. */
+/**
+ * From the package's own package.json, which stands above the sources and above what was built of
+ * them.
+ */
 export function ownVersion(): string {
   let folder = import.meta.dirname
   while (!existsSync(join(folder, 'package.json'))) {

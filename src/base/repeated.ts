@@ -7,7 +7,10 @@ interface Repeating<T> {
   readonly over: Disposable
 }
 
-/** What happens again and again is told at once, and then no more than once in a time, with how often it has happened meanwhile. */
+/**
+ * What happens again and again is told at once, and then no more than once in a time, with how
+ * often it has happened meanwhile.
+ */
 export class Repeated<T> implements Disposable {
   readonly #tell: (latest: T, times: number) => void
   readonly #ms: number

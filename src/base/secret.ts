@@ -2,7 +2,9 @@ import { inspect } from 'node:util'
 
 const redacted = '[redacted]'
 
-/** A value that no log, error message or inspection shows; whoever needs it says so with `reveal`. */
+/**
+ * A value that no log, error message or inspection shows; whoever needs it says so with `reveal`.
+ */
 export class Secret<T> {
   readonly #value: T
   constructor(value: T) {

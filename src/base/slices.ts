@@ -13,7 +13,10 @@ export class Slices {
     return this.#tookMs + elapsed() - this.#began
   }
 
-  /** To be awaited after each step. At the end of a slice it resolves once all that waits has had its turn. */
+  /**
+   * To be awaited after each step. At the end of a slice it resolves once all that waits has had
+   * its turn.
+   */
   async pause(): Promise<void> {
     const slice = elapsed() - this.#began
     if (slice < sliceMs) return

@@ -31,9 +31,10 @@ const chunkBytes = 64 << 10
 const [newline, colon] = [0x0a, 0x3a]
 
 /**
- * For each of `ends` (local, a space, remote) the first line of a table that is an established socket's with them. `read` puts more of the
- * table into a buffer, from a place on, and returns how much, 0 at the end; it is called until all are found. Goes by the local port and
- * makes nothing of the other lines: any user can have tens of thousands of them there.
+ * For each of `ends` (local, a space, remote) the first line of a table that is an established
+ * socket's with them. `read` puts more of the table into a buffer, from a place on, and returns how
+ * much, 0 at the end; it is called until all are found. Goes by the local port and makes nothing of
+ * the other lines: any user can have tens of thousands of them there.
  */
 export function establishedWith(
   ends: Iterable<string>,
@@ -65,7 +66,10 @@ export function establishedWith(
   return found
 }
 
-/** Where the port of the local end begins in a line that begins at `start`: behind the slot and the address. */
+/**
+ * Where the port of the local end begins in a line that begins at `start`: behind the slot and the
+ * address.
+ */
 const localPortAt = (chunk: Buffer, start: number): number =>
   chunk.indexOf(colon, chunk.indexOf(colon, start) + 1) + 1
 
@@ -81,7 +85,10 @@ function hexadecimal(bytes: Uint8Array, at: number): number {
   return number
 }
 
-/** The inode of a socket of this process by its file descriptor; `undefined` for any other file, or where proc(5) is not there. */
+/**
+ * The inode of a socket of this process by its file descriptor; `undefined` for any other file, or
+ * where proc(5) is not there.
+ */
 export function inodeOf(fd: number): string | undefined {
   try {
     return inodeIn(readlinkSync(`/proc/self/fd/${fd}`))
@@ -90,5 +97,8 @@ export function inodeOf(fd: number): string | undefined {
   }
 }
 
-/** The inode of a socket by what the link of its file descriptor says; `undefined` for any other file. */
+/**
+ * The inode of a socket by what the link of its file descriptor says; `undefined` for any other
+ * file.
+ */
 export const inodeIn = (link: string): string | undefined => /^socket:\[(\d+)\]$/.exec(link)?.[1]

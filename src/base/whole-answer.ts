@@ -11,8 +11,8 @@ interface WholeAnswer {
 const usualMost = 64 * 1024 * 1024
 
 /**
- * The answer to a request that has a connection of its own, as text. Rejects where there is none within `patienceMs`, or it is longer
- * than it may be: with a message for people.
+ * The answer to a request that has a connection of its own, as text. Rejects where there is none
+ * within `patienceMs`, or it is longer than it may be: with a message for people.
  */
 export function wholeAnswer(
   asking: ClientRequest,

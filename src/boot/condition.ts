@@ -23,7 +23,9 @@ export interface Condition extends Said {
 /** More names would be cut off by whoever shows a condition. */
 const mostNames = 5
 
-/** The verdict in the words of a condition. It tells no times, which would change it all the time. */
+/**
+ * The verdict in the words of a condition. It tells no times, which would change it all the time.
+ */
 export function said({ ready, node, pods }: BootVerdict): Said {
   if (ready) {
     const message = `the node and its pods (${pods.length}) would come back without a link`
@@ -75,10 +77,15 @@ function find(node: Cursor): Condition | undefined {
   return undefined
 }
 
-/** How long an unchanged condition goes without a heartbeat, as that of a kubelet whose status does not change. */
+/**
+ * How long an unchanged condition goes without a heartbeat, as that of a kubelet whose status does
+ * not change.
+ */
 const heartbeatMs = 5 * 60_000
 
-/** The condition to be written now; `undefined`: what the node has is still true, and young enough. */
+/**
+ * The condition to be written now; `undefined`: what the node has is still true, and young enough.
+ */
 export function nextCondition(
   saying: Said,
   before: Condition | undefined,
@@ -95,8 +102,8 @@ export function nextCondition(
 }
 
 /**
- * A strategic merge patch of a node's status: conditions are merged by their type, so that those of the kubelet stay as they are, and it
- * leaves this one as it is when it patches its own.
+ * A strategic merge patch of a node's status: conditions are merged by their type, so that those of
+ * the kubelet stay as they are, and it leaves this one as it is when it patches its own.
  */
 export const conditionPatch = (condition: Condition): JsonObject => ({
   status: {

@@ -15,7 +15,10 @@ export interface Known {
   readonly encoding: Encoding
   readonly gvk: GVK
   readonly object: ApiObject
-  /** When the cloud last confirmed it, to some minutes, in milliseconds since the epoch; 0 where that is not known. */
+  /**
+   * When the cloud last confirmed it, to some minutes, in milliseconds since the epoch; 0 where
+   * that is not known.
+   */
   readonly confirmedAt: number
 }
 
@@ -67,13 +70,17 @@ export const podsOf = (nodeName: string): Place => ({
 /** Discovery that is not aggregated has one for each group and version. */
 const mostDocuments = 64
 
-/** For how long a list in JSON must have outlived the one in protobuf before the kubelet is taken to have changed over to JSON. */
+/**
+ * For how long a list in JSON must have outlived the one in protobuf before the kubelet is taken to
+ * have changed over to JSON.
+ */
 const changedOverMs = 10 * 60_000
 
 /**
- * What the store holds for the node. A kubelet takes protobuf unless it was told otherwise, and JSON in any case; which one it is shows in
- * what it was given when it asked for its pods, and whoever else looks at them as the node for a moment changes nothing about that.
- * `mayShare` says of which resources it may be answered from what all callers share.
+ * What the store holds for the node. A kubelet takes protobuf unless it was told otherwise, and
+ * JSON in any case; which one it is shows in what it was given when it asked for its pods, and
+ * whoever else looks at them as the node for a moment changes nothing about that. `mayShare` says
+ * of which resources it may be answered from what all callers share.
  */
 export function knowledgeIn(
   store: ObjectStore,

@@ -17,7 +17,10 @@ export interface Needs {
 }
 
 export interface NeededObject extends ObjectReference {
-  /** 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody knows. */
+  /**
+   * 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody
+   * knows.
+   */
   readonly found: Known | 'absent' | undefined
   /** When the cloud last confirmed it, where that is known from the store. */
   readonly confirmedAt?: number
@@ -26,8 +29,8 @@ export interface NeededObject extends ObjectReference {
 }
 
 /**
- * The references of a pod, and what they lead to as far as that is known: the volume to which a claim is bound, its attachment to the
- * node, its secrets, the tokens that its driver wants.
+ * The references of a pod, and what they lead to as far as that is known: the volume to which a
+ * claim is bound, its attachment to the node, its secrets, the tokens that its driver wants.
  */
 export function needsOf(
   { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,
@@ -93,7 +96,10 @@ const withFound = (reference: ObjectReference, found: NeededObject['found']): Ne
   ...(typeof found === 'object' && { confirmedAt: found.confirmedAt }),
 })
 
-/** Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is what it will ask for again. */
+/**
+ * Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is
+ * what it will ask for again.
+ */
 function olderClaim(reference: ObjectReference, knowledge: Knowledge): NeededObject | undefined {
   if (reference.gvr !== resources.resourceClaims) return undefined
   for (const version of resources.olderClaimVersions) {
@@ -155,17 +161,26 @@ function leadsTo(
   return { needed: [...secrets, look(attachment, knowledge)], driver }
 }
 
-/** Whether volumes of a driver are attached before they are mounted: always, unless the driver has said that its are not. */
+/**
+ * Whether volumes of a driver are attached before they are mounted: always, unless the driver has
+ * said that its are not.
+ */
 const isAttached = (driver: string, knowledge: Knowledge): boolean =>
   read(knowledge.object(resources.csiDrivers, '', driver), (found) =>
     found.value(['spec', 'attachRequired']),
   ) !== false
 
-/** The name that attach controller and kubelet give an attachment (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName). */
+/**
+ * The name that attach controller and kubelet give an attachment (k/k
+ * pkg/volume/csi/csi_attacher.go, getAttachmentName).
+ */
 export const attachmentName = (volumeHandle: string, driver: string, nodeName: string): string =>
   `csi-${createHash('sha256').update(`${volumeHandle}${driver}${nodeName}`).digest('hex')}`
 
-/** The tokens of the pod that a driver wants handed to it (k/k pkg/volume/csi/csi_plugin.go, podServiceAccountTokenAttrs). */
+/**
+ * The tokens of the pod that a driver wants handed to it (k/k pkg/volume/csi/csi_plugin.go,
+ * podServiceAccountTokenAttrs).
+ */
 function tokensFor(
   driver: string,
   knowledge: Knowledge,

@@ -7,8 +7,9 @@ import { at, listAt, textAt } from '../kube/json-at.ts'
 import * as resources from '../kube/resources.ts'
 
 /**
- * What it means for a pod that an object is not there. `required`: the pod does not start. `optional`: it starts if the cloud has said
- * that there is no such object, and not while nobody knows. `if-asked`: only some kubelets ask, and those that do not need no answer.
+ * What it means for a pod that an object is not there. `required`: the pod does not start.
+ * `optional`: it starts if the cloud has said that there is no such object, and not while nobody
+ * knows. `if-asked`: only some kubelets ask, and those that do not need no answer.
  */
 export type Need = 'required' | 'optional' | 'if-asked'
 
@@ -20,20 +21,27 @@ export interface ObjectReference {
   /** Empty for whatever there is of it (`listed`): what of that counts is the kubelet's to say. */
   readonly name: string
   /**
-   * How the kubelet asks: `list`, a list and watch of its own for the one object, which is what it does by default for what containers
-   * use; `get`, by name; `listed`, in a list of all of them, which it keeps anyway.
+   * How the kubelet asks: `list`, a list and watch of its own for the one object, which is what it
+   * does by default for what containers use; `get`, by name; `listed`, in a list of all of them,
+   * which it keeps anyway.
    */
   readonly by: 'list' | 'get' | 'listed'
   readonly need: Need
 }
 
-/** A token that a kubelet asks for in the name of a pod, as its TokenRequest says it (k/k pkg/volume/projected/projected.go). */
+/**
+ * A token that a kubelet asks for in the name of a pod, as its TokenRequest says it (k/k
+ * pkg/volume/projected/projected.go).
+ */
 export interface TokenReference {
   readonly namespace: string
   readonly serviceAccount: string
   /** Empty: those of the API server. */
   readonly audiences: readonly string[]
-  /** Absent: the API server's default, an hour. What admission adds to each pod asks for 3607, which it prolongs to a year. */
+  /**
+   * Absent: the API server's default, an hour. What admission adds to each pod asks for 3607, which
+   * it prolongs to a year.
+   */
   readonly expirationSeconds: number | undefined
 }
 
@@ -41,9 +49,15 @@ export interface PodReferences {
   readonly serviceAccount: string
   readonly objects: readonly ObjectReference[]
   readonly tokens: readonly TokenReference[]
-  /** Drivers whose volumes the pod itself describes; those of claims are found in the volumes they are bound to. */
+  /**
+   * Drivers whose volumes the pod itself describes; those of claims are found in the volumes they
+   * are bound to.
+   */
   readonly inlineDrivers: readonly string[]
-  /** Who signs certificates for the pod: a kubelet keeps them in memory, and has them issued anew when it starts (k/k pkg/kubelet/podcertificate). */
+  /**
+   * Who signs certificates for the pod: a kubelet keeps them in memory, and has them issued anew
+   * when it starts (k/k pkg/kubelet/podcertificate).
+   */
   readonly signers: readonly string[]
 }
 
@@ -59,8 +73,9 @@ export function whyNotForBoot(pod: Cursor): 'mirror' | 'ended' | undefined {
 }
 
 /**
- * All that a pod refers to by name, each once. The claims' volumes, and what those lead to, are not in the pod. What it says is decoded for
- * that: by path, all that stands before a variable would be gone through again for each of them. Throws a `MalformedBody`.
+ * All that a pod refers to by name, each once. The claims' volumes, and what those lead to, are not
+ * in the pod. What it says is decoded for that: by path, all that stands before a variable would be
+ * gone through again for each of them. Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const spec = decoded(pod, ['spec'])
@@ -70,7 +85,8 @@ export function referencesOf(pod: Cursor): PodReferences {
   }
   for (const volume of listAt(spec, 'volumes')) found.volume(volume)
   for (const secret of listAt(spec, 'imagePullSecrets')) {
-    // A kubelet goes on without, where the image is there; since 1.35 it wants to see that the pod may still use it.
+    // A kubelet goes on without, where the image is there; since 1.35 it wants to see that the pod
+    // may still use it.
     found.watched(resources.secrets, textAt(secret, 'name'), 'optional')
   }
   const made = decoded(pod, ['status', 'resourceClaimStatuses'])
@@ -100,7 +116,10 @@ function decoded(pod: Cursor, path: Path): Json | undefined {
   }
 }
 
-/** The secret of a volume that a kubelet mounts itself: read by name, in the pod's namespace (k/k pkg/volume/util, GetSecretForPod). */
+/**
+ * The secret of a volume that a kubelet mounts itself: read by name, in the pod's namespace (k/k
+ * pkg/volume/util, GetSecretForPod).
+ */
 const secretsOfMounts: readonly (readonly string[])[] = [
   ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map(
     (source) => [source, 'secretRef', 'name'] as const,
@@ -216,7 +235,10 @@ class Found {
     this.#named(resources.claims, name, 'required')
   }
 
-  /** Of devices: by its name, or by the one that was made for the pod from a template, which its status tells in `made`. */
+  /**
+   * Of devices: by its name, or by the one that was made for the pod from a template, which its
+   * status tells in `made`.
+   */
   resourceClaim(claim: Json, made: Json | undefined): void {
     const own = textAt(claim, 'name')
     const status = listAt(made).find((each) => textAt(each, 'name') === own)

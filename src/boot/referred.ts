@@ -6,8 +6,9 @@ import { needsOf, type NeededObject } from './needs.ts'
 import { referencesOf, whyNotForBoot } from './references.ts'
 
 /**
- * What the pods that start again with the node refer to, and what that leads to. `undefined` where the pods were never listed, or one of
- * them cannot be understood: then nobody knows what is not referred to.
+ * What the pods that start again with the node refer to, and what that leads to. `undefined` where
+ * the pods were never listed, or one of them cannot be understood: then nobody knows what is not
+ * referred to.
  */
 export function referredTo(
   knowledge: Knowledge,

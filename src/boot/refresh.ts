@@ -19,7 +19,10 @@ export interface Question {
   readonly accept: string
 }
 
-/** What came of a question. `confirmed`: what the cloud said is in the store, an empty list included. */
+/**
+ * What came of a question. `confirmed`: what the cloud said is in the store, an empty list
+ * included.
+ */
 export type Outcome = Asked['outcome']
 
 export interface RefreshParts {
@@ -38,13 +41,18 @@ export interface RefreshParts {
   readonly onFailure: (cause: unknown) => void
 }
 
-/** A collection that was confirmed so recently has a watch: its bookmarks come about once a minute. */
+/**
+ * A collection that was confirmed so recently has a watch: its bookmarks come about once a minute.
+ */
 const watchedMs = 150_000
 
 /** Pods rarely come alone. */
 const settleMs = 500
 
-/** Where pods change all the time, going through them may take this part of it: nearly every change is of a status, and refers to nothing new. */
+/**
+ * Where pods change all the time, going through them may take this part of it: nearly every change
+ * is of a status, and refers to nothing new.
+ */
 const lookingPart = 0.02
 
 const atOnce = 2
@@ -54,12 +62,18 @@ const lastRetryMs = 60 * 60_000
 /** More than any node has pods for; what is beyond waits until others are confirmed. */
 const mostQuestions = 5_000
 
-/** Documents change with the API server's release and with definitions of custom resources, and are larger than most objects. */
+/**
+ * Documents change with the API server's release and with definitions of custom resources, and are
+ * larger than most objects.
+ */
 const documentsEvery = 12
 
 /** What is known of one question. */
 interface Standing extends Asked {
-  /** When this was noted: what was noted later than now tells times of a clock that was set back since. */
+  /**
+   * When this was noted: what was noted later than now tells times of a clock that was set back
+   * since.
+   */
   readonly notedAt: number
   readonly dueAt: number
   readonly askedAt: number
@@ -68,9 +82,10 @@ interface Standing extends Asked {
 }
 
 /**
- * Keeps fresh what a kubelet reads once, or by name: claims, volumes, attachments, its CSINode, and what it has no watch open for. Asks
- * gently: few at a time, each after a time of its own, never while offline, and only for what a pod of the node refers to or the kubelet
- * has asked for itself. What is not known at all is asked for as soon as a pod refers to it.
+ * Keeps fresh what a kubelet reads once, or by name: claims, volumes, attachments, its CSINode, and
+ * what it has no watch open for. Asks gently: few at a time, each after a time of its own, never
+ * while offline, and only for what a pod of the node refers to or the kubelet has asked for itself.
+ * What is not known at all is asked for as soon as a pod refers to it.
  */
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
@@ -89,13 +104,19 @@ export class Refresher implements Disposable {
     this.#parts = parts
   }
 
-  /** What asking for an object came to last; `undefined` where it was not asked for since the hub started. */
+  /**
+   * What asking for an object came to last; `undefined` where it was not asked for since the hub
+   * started.
+   */
   asked(of: ObjectReference): Asked | undefined {
     const found = this.#standings.get(keyOf(of))
     return found && found.askedAt > 0 ? found : undefined
   }
 
-  /** Something was written to the store: perhaps a pod has come. Cheap, and may be called as often as that happens. */
+  /**
+   * Something was written to the store: perhaps a pod has come. Cheap, and may be called as often
+   * as that happens.
+   */
   stir(): void {
     // Once something else may have had the processor.
     const wait = Math.max(settleMs, Math.min(...this.#tookMs) / lookingPart)
@@ -104,7 +125,10 @@ export class Refresher implements Disposable {
     this.#in(jitter(wait / 2, wait))
   }
 
-  /** The cloud is back: what has become due meanwhile is asked for over a while, since every other node does the same. */
+  /**
+   * The cloud is back: what has become due meanwhile is asked for over a while, since every other
+   * node does the same.
+   */
   cameOnline(): void {
     const spread = this.#parts.everyMs() / 10
     const present = now()
@@ -135,7 +159,8 @@ export class Refresher implements Disposable {
     if (this.#running || !this.#mayAsk()) return
     this.#running = true
     try {
-      // A claim tells of a volume, a volume of its attachment and secrets: three steps, and one to see that there is no more.
+      // A claim tells of a volume, a volume of its attachment and secrets: three steps, and one to
+      // see that there is no more.
       for (let step = 0; step < 4; step++) {
         this.#seen = this.#parts.podsVersion()
         const due = await this.#due()
@@ -225,7 +250,10 @@ export class Refresher implements Disposable {
     return standing
   }
 
-  /** When it is to be asked for again: as noted when it was asked for last, but sooner or later by what the store says by now. */
+  /**
+   * When it is to be asked for again: as noted when it was asked for last, but sooner or later by
+   * what the store says by now.
+   */
   #dueAt(wanted: Wanted, standing: Standing): number {
     const everyMs = this.#parts.everyMs()
     const { dueAt, askedAt, failures } = standing
@@ -252,7 +280,10 @@ interface Wanted {
   readonly known: boolean
   /** Nothing is about to happen to it. */
   readonly settled: boolean
-  /** When the cloud last confirmed it, as the store knows, in milliseconds since the epoch; 0: never, or nobody knows. */
+  /**
+   * When the cloud last confirmed it, as the store knows, in milliseconds since the epoch; 0:
+   * never, or nobody knows.
+   */
   readonly confirmedAt: number
   /** Somebody else keeps it fresh until then. */
   readonly leftUntil: number
@@ -263,8 +294,9 @@ interface Wanted {
 }
 
 /**
- * Whether the cloud has told it and there is more to come: it is in motion, or it is not in the store, which did not keep it or cannot read
- * it any more. So is what was not asked for yet and is not there.
+ * Whether the cloud has told it and there is more to come: it is in motion, or it is not in the
+ * store, which did not keep it or cannot read it any more. So is what was not asked for yet and is
+ * not there.
  */
 const isUnfinished = ({ known, settled }: Wanted, { outcome }: Standing): boolean =>
   outcome === 'confirmed' && !(known && settled)
@@ -298,14 +330,18 @@ function asWanted(needed: NeededObject, accept: string): Wanted {
     known: found !== undefined,
     settled: isSettled(needed),
     confirmedAt,
-    // Whoever watches it has it fresher than any question would, and a list would only take the watch's history away.
+    // Whoever watches it has it fresher than any question would, and a list would only take the
+    // watch's history away.
     leftUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
     every: 1,
     of: needed,
   }
 }
 
-/** What `kubectl` and others ask before they ask anything; descriptions of all kinds (OpenAPI) are too large for a thin link. */
+/**
+ * What `kubectl` and others ask before they ask anything; descriptions of all kinds (OpenAPI) are
+ * too large for a thin link.
+ */
 const isSmall = ({ url }: AskedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
 
 const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted => ({
@@ -319,8 +355,8 @@ const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted =
 })
 
 /**
- * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it took to find, others' turns not counted.
- * Stops early where it is over.
+ * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it
+ * took to find, others' turns not counted. Stops early where it is over.
  */
 async function wantedOf(
   knowledge: Knowledge,
@@ -357,7 +393,9 @@ async function wantedOf(
   return { wanted, tookMs: slices.tookMs }
 }
 
-/** Nothing for a pod that does not start again, or that cannot be understood: the verdict says so. */
+/**
+ * Nothing for a pod that does not start again, or that cannot be understood: the verdict says so.
+ */
 function neededBy(
   object: ApiObject,
   { encoding, gvk }: KnownCollection,
@@ -382,6 +420,8 @@ const csiNodeOf = (nodeName: string): ObjectReference => ({
   need: 'required',
 })
 
-/** A list that the kubelet keeps of all there are, asked for again only where it has asked itself. */
+/**
+ * A list that the kubelet keeps of all there are, asked for again only where it has asked itself.
+ */
 const whole = (gvr: ObjectReference['gvr'], knowledge: Knowledge): NeededObject =>
   look({ gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' }, knowledge)

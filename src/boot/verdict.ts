@@ -16,8 +16,9 @@ import { referencesOf, text, whyNotForBoot, type ObjectReference } from './refer
 import type { TokenReference } from './references.ts'
 
 /**
- * Why something would not be there after a power cut. `missing`: nobody has been told of it; `absent`: the cloud says that there is none;
- * `damaged`: it is stored and cannot be read; `forbidden`: the cloud refuses to tell; `expired`: of a token; `unbound`: a claim without a
+ * Why something would not be there after a power cut. `missing`: nobody has been told of it;
+ * `absent`: the cloud says that there is none; `damaged`: it is stored and cannot be read;
+ * `forbidden`: the cloud refuses to tell; `expired`: of a token; `unbound`: a claim without a
  * volume; `unattached`: a volume that is not attached to the node.
  */
 export const reasons = [
@@ -100,9 +101,9 @@ export interface Facts {
 }
 
 /**
- * Judges by what is stored what a kubelet would find that starts now, with the cloud gone (k/k pkg/kubelet: node, pods, services, drivers
- * and runtime classes before any pod; then, for each pod, all that it refers to). Pods are judged in slices,
- * each by what is stored by then.
+ * Judges by what is stored what a kubelet would find that starts now, with the cloud gone (k/k
+ * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
+ * pod, all that it refers to). Pods are judged in slices, each by what is stored by then.
  */
 export async function bootVerdict(facts: Facts): Promise<BootVerdict> {
   const slices = new Slices()
@@ -143,7 +144,10 @@ export const unjudged = (name: string, now: number): BootVerdict => ({
   pods: [],
 })
 
-/** What a kubelet waits for before it looks at any pod (k/k pkg/kubelet/kubelet.go), each with why it does. */
+/**
+ * What a kubelet waits for before it looks at any pod (k/k pkg/kubelet/kubelet.go), each with why
+ * it does.
+ */
 const lists = (nodeName: string): readonly { places: readonly Place[]; without: string }[] => [
   {
     places: [{ gvr: resources.nodes, fieldSelector: `metadata.name=${nodeName}` }],
@@ -275,7 +279,9 @@ function oldIn(needed: NeededObject, { asked, oldBefore }: Facts): Old[] {
   return [{ resource: qualifiedResource(gvr), namespace, name, confirmedAt: time(confirmedAt) }]
 }
 
-/** Until when a token lasts that the cloud has given the kubelet for a pod, or why there is none. */
+/**
+ * Until when a token lasts that the cloud has given the kubelet for a pod, or why there is none.
+ */
 function judgedToken(
   { namespace, serviceAccount, audiences, expirationSeconds }: TokenReference,
   pod: ApiObject,

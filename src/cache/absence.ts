@@ -8,8 +8,8 @@ import type { Encoding } from '../kube/media-type.ts'
 import type { Status } from '../kube/status.ts'
 
 /**
- * Whether the body of a 404 says that the object of this name does not exist. A server answers 404 as well while it does not know the
- * resource (yet), which says nothing of its objects.
+ * Whether the body of a 404 says that the object of this name does not exist. A server answers 404
+ * as well while it does not know the resource (yet), which says nothing of its objects.
  */
 export function saysAbsent(encoding: Encoding, body: Uint8Array, name: string): boolean {
   const status = readAnswer(encoding, asBuffer(body))

@@ -3,15 +3,22 @@ import { brokenBy, Chunks, sourceOf } from '../exchange/chunks.ts'
 import type { BytesReply } from '../exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../exchange/unpacked.ts'
 
-/** How much is kept back at the end: the eight bytes of gzip's trailer (RFC 1952 section 2.3.1) and the end of the last block. */
+/**
+ * How much is kept back at the end: the eight bytes of gzip's trailer (RFC 1952 section 2.3.1) and
+ * the end of the last block.
+ */
 const withheldBytes = 64
 
 /**
- * An answer as it arrives: read for what it says, compressed or not, while its own bytes are kept for whoever passes them on. They are
- * kept until `letGo`, so that an answer that turns out to be nothing to record can be replayed.
+ * An answer as it arrives: read for what it says, compressed or not, while its own bytes are kept
+ * for whoever passes them on. They are kept until `letGo`, so that an answer that turns out to be
+ * nothing to record can be replayed.
  */
 export class Arriving {
-  /** What the body says, inflated where it came compressed. Throws a `BrokenStream` where it breaks off. */
+  /**
+   * What the body says, inflated where it came compressed. Throws a `BrokenStream` where it breaks
+   * off.
+   */
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly isPacked: boolean
   readonly #reply: BytesReply
@@ -55,7 +62,10 @@ export class Arriving {
     return parts
   }
 
-  /** All that the body says; `undefined` where that is more than `most` bytes, from when on it can only be replayed. */
+  /**
+   * All that the body says; `undefined` where that is more than `most` bytes, from when on it can
+   * only be replayed.
+   */
   async whole(most: number): Promise<Buffer | undefined> {
     const present = this.isPacked ? undefined : this.#arrived.takeWhole()
     if (present) {
@@ -90,7 +100,10 @@ export class Arriving {
     return { ...this.#reply, source: sourceOf(replayed(this.seen(), this.#raw)) }
   }
 
-  /** The bytes as they came, each once, until `letGo`: all but the last few, without which nobody takes a compressed body for whole. */
+  /**
+   * The bytes as they came, each once, until `letGo`: all but the last few, without which nobody
+   * takes a compressed body for whole.
+   */
   taken(): readonly Uint8Array[] {
     const bytes = joined(this.seen())
     const end = Math.max(0, bytes.byteLength - withheldBytes)

@@ -14,7 +14,10 @@ import { pathOf } from '../kube/resources.ts'
 
 /** A collection that the hub itself wants to know. */
 export interface Followed {
-  /** In the API versions it is asked for in, most wanted first: where one is not served, the next one is tried. */
+  /**
+   * In the API versions it is asked for in, most wanted first: where one is not served, the next
+   * one is tried.
+   */
   readonly versions: readonly [GVR, ...GVR[]]
   readonly namespace?: string
   readonly labelSelector?: string
@@ -47,9 +50,15 @@ export interface FollowedParts<T> {
   readonly ask: Handler<Exchange>
   /** Aborts when the hub goes offline or online. */
   readonly linkChanged: () => AbortSignal
-  /** What is wanted of an object; `undefined`: nothing. Throws where it cannot be read, which is told as a failure. */
+  /**
+   * What is wanted of an object; `undefined`: nothing. Throws where it cannot be read, which is
+   * told as a failure.
+   */
   readonly read: (object: FollowedObject) => T | undefined
-  /** All that is wanted of the collection, by `namespace/name` or the name of what is cluster-scoped: first, and when it has changed. */
+  /**
+   * All that is wanted of the collection, by `namespace/name` or the name of what is
+   * cluster-scoped: first, and when it has changed.
+   */
   readonly onValues: (values: ReadonlyMap<string, T>) => void
   readonly onStanding: (standing: Standing) => void
   readonly onFailed: (cause: unknown) => void
@@ -60,8 +69,9 @@ const firstPauseMs = 500
 const longestPauseMs = 30_000
 
 /**
- * What is refused is asked for again when somebody may have granted it, or installed it: ever more rarely, since every node of the cluster does
- * so; at once where somebody says so (`again`), or the link was gone.
+ * What is refused is asked for again when somebody may have granted it, or installed it: ever more
+ * rarely, since every node of the cluster does so; at once where somebody says so (`again`), or the
+ * link was gone.
  */
 const firstRefusedMs = 60_000
 const longestRefusedMs = 15 * 60_000
@@ -86,9 +96,11 @@ class Refused extends Error {
 }
 
 /**
- * Follows a collection in the hub's own name, for as long as it lives: lists it and watches it from there on, through the hub's own way to
- * the cloud and its cache, so that offline it is told what the cache knows. A watch that was told something and ended is gone on with from
- * its version; in any other case the collection is listed, which also finds out a cluster that was restored from a backup.
+ * Follows a collection in the hub's own name, for as long as it lives: lists it and watches it from
+ * there on, through the hub's own way to the cloud and its cache, so that offline it is told what
+ * the cache knows. A watch that was told something and ended is gone on with from its version; in
+ * any other case the collection is listed, which also finds out a cluster that was restored from a
+ * backup.
  */
 export class FollowedCollection<T> implements AsyncDisposable {
   readonly #parts: FollowedParts<T>

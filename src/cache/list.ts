@@ -28,8 +28,9 @@ interface RecordedListParts {
 }
 
 /**
- * A list on its way to the client, staged batch by batch before it is passed on. Its close is given out only when it is committed
- * whole. A list in pages is committed with its last page, or not at all.
+ * A list on its way to the client, staged batch by batch before it is passed on. Its close is given
+ * out only when it is committed whole. A list in pages is committed with its last page, or not at
+ * all.
  */
 export class RecordedList implements ListStream {
   readonly gvk: GVK
@@ -51,8 +52,8 @@ export class RecordedList implements ListStream {
   }
 
   /**
-   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while it is staged, and its last bytes when the
-   * list is committed.
+   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while
+   * it is staged, and its last bytes when the list is committed.
    */
   async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
     this.#passedOn = true
@@ -92,7 +93,10 @@ export class RecordedList implements ListStream {
     }
   }
 
-  /** A further page continues the replacement that its predecessor began; without that it is not stored. */
+  /**
+   * A further page continues the replacement that its predecessor began; without that it is not
+   * stored.
+   */
   #begin(): Replacement | undefined {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
@@ -158,7 +162,10 @@ export class RecordedList implements ListStream {
   }
 }
 
-/** How many lists may wait for their next page, and for how long: a client that stops paging is not told apart from a slow one. */
+/**
+ * How many lists may wait for their next page, and for how long: a client that stops paging is not
+ * told apart from a slow one.
+ */
 export const waitingLists = 64
 export const waitingMs = 5 * 60_000
 
@@ -170,8 +177,8 @@ export interface Begun {
 }
 
 /**
- * What the pages so far of lists in pages have staged, by collection and the token that asks for the next: a token says where a list goes
- * on, not whose it is nor in which form.
+ * What the pages so far of lists in pages have staged, by collection and the token that asks for
+ * the next: a token says where a list goes on, not whose it is nor in which form.
  */
 export class Pages {
   readonly #waiting = new Map<

@@ -19,9 +19,10 @@ export const askedFor = (
 ): Asked => ({ kept: resourceVersion(kept), observed, mostRecent })
 
 /**
- * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now. An older one may come from a lagging
- * server, or may have come late: then it does not. But a consistent read cannot be older than what was stored before it was asked, unless
- * the cluster was restored from a backup: then it replaces, if nothing restored has been stored meanwhile.
+ * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now.
+ * An older one may come from a lagging server, or may have come late: then it does not. But a
+ * consistent read cannot be older than what was stored before it was asked, unless the cluster was
+ * restored from a backup: then it replaces, if nothing restored has been stored meanwhile.
  */
 export function isNews(version: string, asked: Asked, kept: string | undefined): boolean {
   const [given, known] = [resourceVersion(version), resourceVersion(kept)]

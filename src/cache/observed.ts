@@ -14,9 +14,9 @@ interface Observed {
 }
 
 /**
- * The newest resource version at which each identity was shown anything of a resource, by gets, lists and watches alike: while a newer
- * state of it can be had, it is not given an older one. What is recorded was committed before it was noted, so that after a restart
- * the store tells it.
+ * The newest resource version at which each identity was shown anything of a resource, by gets,
+ * lists and watches alike: while a newer state of it can be had, it is not given an older one. What
+ * is recorded was committed before it was noted, so that after a restart the store tells it.
  */
 export class ObservedVersions {
   readonly #store: Pick<ObjectStore, 'observedVersion'>
@@ -44,8 +44,8 @@ export class ObservedVersions {
   }
 
   /**
-   * The same for a consistent read, before which `of` was `before`. It cannot be older, unless the cluster was restored from a backup:
-   * then that is what counts from now on.
+   * The same for a consistent read, before which `of` was `before`. It cannot be older, unless the
+   * cluster was restored from a backup: then that is what counts from now on.
    */
   noteConsistent(of: Observed, version: string, before: ResourceVersion | undefined): void {
     const shown = resourceVersion(version)

@@ -9,15 +9,19 @@ import {
 } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
-/** What can be kept of an exchange: an object, a collection by list or watch, a document, or a token by the request for it. */
+/**
+ * What can be kept of an exchange: an object, a collection by list or watch, a document, or a token
+ * by the request for it.
+ */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
   | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
 
 /**
- * Writes whose answer is kept as if it had been read: a kubelet makes these objects once and asks for them when it starts again, when there
- * may be no link. Leases are renewed all the time, and are wanted only to be there.
+ * Writes whose answer is kept as if it had been read: a kubelet makes these objects once and asks
+ * for them when it starts again, when there may be no link. Leases are renewed all the time, and
+ * are wanted only to be there.
  */
 const writesKept = new Set([
   'create nodes',
@@ -26,15 +30,19 @@ const writesKept = new Set([
   'create leases.coordination.k8s.io',
 ])
 
-/** Resources that only the cloud may answer for: a stored certificate signing request is of no use to a kubelet that waits for its certificate. */
+/**
+ * Resources that only the cloud may answer for: a stored certificate signing request is of no use
+ * to a kubelet that waits for its certificate.
+ */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
 /** Without escapes, of which a caller could write many for the same path. */
 const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
 
 /**
- * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both selectors
- * together. An answer to more passes unrecorded; the API server's own names and paths are shorter.
+ * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both
+ * selectors together. An answer to more passes unrecorded; the API server's own names and paths are
+ * shorter.
  */
 export const longestPath = 512
 export const longestName = 512
@@ -65,7 +73,8 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return { kind: 'object', info }
     case 'list':
     case 'watch':
-      // A name in the path of a watch that has a field selector, too, is no part of a collection's key.
+      // A name in the path of a watch that has a field selector, too, is no part of a collection's
+      // key.
       if (info.name !== undefined) return undefined
       return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
     case 'create':
@@ -79,15 +88,18 @@ export function recordable(exchange: Exchange): Recordable | undefined {
 }
 
 /**
- * Indented answers are for people, and for some programs without being asked for (apiserver pkg/endpoints/handlers/negotiation): they
- * pass as they are.
+ * Indented answers are for people, and for some programs without being asked for (apiserver
+ * pkg/endpoints/handlers/negotiation): they pass as they are.
  */
 const isIndented = ({ info, headers }: Exchange): boolean =>
   info.query.has('pretty') ||
   /;\s*pretty/i.test(headers.get('accept') ?? '') ||
   /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
 
-/** Documents are asked for with these parameters, which are no part of their keys; others may change what is answered. */
+/**
+ * Documents are asked for with these parameters, which are no part of their keys; others may change
+ * what is answered.
+ */
 const documentParameters = new Set(['timeout', 'hash'])
 
 const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>

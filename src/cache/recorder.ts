@@ -26,10 +26,16 @@ import { TokenShelf } from './token-shelf.ts'
 import { tokenToKeep, type KeptToken } from './token.ts'
 import { RecordedWatch } from './watch.ts'
 
-/** What is to be recorded, with the versions at which collections it may replace were kept when it was asked for. */
+/**
+ * What is to be recorded, with the versions at which collections it may replace were kept when it
+ * was asked for.
+ */
 export type Wanted = Recordable & {
   readonly kept?: ReadonlyMap<FormKey, string | undefined>
-  /** The newest version at which the caller had been shown anything of a resource of which it wants a collection. */
+  /**
+   * The newest version at which the caller had been shown anything of a resource of which it wants
+   * a collection.
+   */
   readonly observed?: ResourceVersion | undefined
   /** The server was asked for the most recent, though the client did not insist on it. */
   readonly mostRecent?: true
@@ -37,7 +43,10 @@ export type Wanted = Recordable & {
 
 type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
 
-/** An answer broke off before anything of it was passed on: it may be asked for again, or given from elsewhere. */
+/**
+ * An answer broke off before anything of it was passed on: it may be asked for again, or given from
+ * elsewhere.
+ */
 export class BrokenAnswer extends Error {
   readonly code = 'BROKEN_ANSWER'
   constructor(cause: unknown) {
@@ -45,7 +54,10 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** For what fails while nothing of an answer was passed on: a `BrokenAnswer` where it could not be read to its end. */
+/**
+ * For what fails while nothing of an answer was passed on: a `BrokenAnswer` where it could not be
+ * read to its end.
+ */
 export function brokenAnswer(cause: unknown): never {
   const broken = [BrokenStream, MalformedBody, StoreFailure].some((kind) => cause instanceof kind)
   throw broken ? new BrokenAnswer(cause) : cause
@@ -58,11 +70,14 @@ export interface RecordingRules {
   comparesEvents(exchange: Exchange): boolean
 }
 
-/** A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5. */
+/**
+ * A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5.
+ */
 const wholeBodyBytes = 16 * 1024 * 1024
 
 /**
- * Stores answers before they are passed on. A recorded answer is returned as what it means (object, list, watch), any other as it came.
+ * Stores answers before they are passed on. A recorded answer is returned as what it means (object,
+ * list, watch), any other as it came.
  */
 export class Recorder {
   readonly #store: ObjectStore
@@ -91,7 +106,10 @@ export class Recorder {
     return { ...what, kept: new Map(kept), observed: this.observed(exchange) }
   }
 
-  /** The newest version at which the caller was shown anything of the resource that it asks for, through here. */
+  /**
+   * The newest version at which the caller was shown anything of the resource that it asks for,
+   * through here.
+   */
   observed({ identity, info }: Exchange): ResourceVersion | undefined {
     return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
   }
@@ -156,7 +174,9 @@ export class Recorder {
     return isNewer(known, object.resourceVersion)
   }
 
-  /** Forgets an object that does not exist any more, in every form. The answer itself is not stored. */
+  /**
+   * Forgets an object that does not exist any more, in every form. The answer itself is not stored.
+   */
   async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply
@@ -210,8 +230,8 @@ export class Recorder {
   }
 
   /**
-   * The whole body, and the answer with it as the client is given it; or, where it is longer than is kept, the reply as it would have
-   * been. Throws a `BrokenAnswer`.
+   * The whole body, and the answer with it as the client is given it; or, where it is longer than
+   * is kept, the reply as it would have been. Throws a `BrokenAnswer`.
    */
   async #whole(
     exchange: Exchange,

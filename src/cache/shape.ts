@@ -19,8 +19,9 @@ const isFrame = (start: Buffer): boolean =>
   start.byteLength >= 4 && start.byteLength >= 4 + start.readUInt32BE(0)
 
 /**
- * The shape of an answer, by its opening: a server that makes no tables or metadata answers with whole objects. In either encoding the kind
- * of a conversion stands at the very start of an answer, and of each event of a watch.
+ * The shape of an answer, by its opening: a server that makes no tables or metadata answers with
+ * whole objects. In either encoding the kind of a conversion stands at the very start of an answer,
+ * and of each event of a watch.
  */
 export function shapeOf(start: Buffer): Shape {
   const opening = start.subarray(0, openingBytes).toString('latin1')

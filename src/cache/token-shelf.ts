@@ -14,7 +14,10 @@ export const mostTokens = 1_024
 /** How often those of a caller are looked through for what is of no use any more, at most. */
 export const sweepMs = 10 * 60_000
 
-/** Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are kept than are of use. */
+/**
+ * Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are
+ * kept than are of use.
+ */
 export class TokenShelf {
   readonly #store: ObjectStore
   readonly #swept = new LRUCache<string, number>({ max: 256 })
@@ -34,7 +37,10 @@ export class TokenShelf {
     return this.#store.put(key, gvk, object)
   }
 
-  /** Forgets what is of no use, before the next write is committed. What cannot be forgotten is next time. */
+  /**
+   * Forgets what is of no use, before the next write is committed. What cannot be forgotten is next
+   * time.
+   */
   #sweep(audience: Audience, encoding: Encoding): void {
     const place = JSON.stringify(audience)
     if (elapsed() - (this.#swept.get(place) ?? -Infinity) < sweepMs) return

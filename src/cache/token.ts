@@ -17,8 +17,8 @@ export interface KeptToken {
 }
 
 /**
- * What is kept of the answer to a token request; `undefined` where request or answer is of another kind, and for callers who have proved
- * no identity. Throws `MalformedBody`.
+ * What is kept of the answer to a token request; `undefined` where request or answer is of another
+ * kind, and for callers who have proved no identity. Throws `MalformedBody`.
  */
 export function tokenToKeep(
   exchange: Exchange,

@@ -35,8 +35,9 @@ interface RecordedWatchParts {
 }
 
 /**
- * A watch whose events are committed before they are passed on, those that arrived together in one commit. Where the upstream's stream
- * breaks, the watch ends cleanly: clients then watch again from their last version.
+ * A watch whose events are committed before they are passed on, those that arrived together in one
+ * commit. Where the upstream's stream breaks, the watch ends cleanly: clients then watch again from
+ * their last version.
  */
 export class RecordedWatch {
   readonly events: AsyncGenerator<readonly WatchEvent[]>
@@ -82,7 +83,10 @@ export class RecordedWatch {
     }
   }
 
-  /** A client that wants a conversion may be given whole objects, as only the events show. A form that it did not ask for passes unrecorded. */
+  /**
+   * A client that wants a conversion may be given whole objects, as only the events show. A form
+   * that it did not ask for passes unrecorded.
+   */
   async #opening(): Promise<readonly Uint8Array[]> {
     const { arriving, forms } = this.#parts
     const { encoding } = this.#form
@@ -104,7 +108,8 @@ export class RecordedWatch {
       const { mostRecent, observed: before } = asked(this.#form)
       if (mostRecent) observed.noteConsistent(of, versionOf(end) ?? '', before)
     }
-    // Those after initial events are in the order of their versions; before the end of these nothing is known whole.
+    // Those after initial events are in the order of their versions; before the end of these
+    // nothing is known whole.
     observed.note(of, versionOf(events.at(-1)) ?? '')
     return events
   }
@@ -137,10 +142,10 @@ interface Continued {
 }
 
 /**
- * Begins the collection of a watch that goes on from a version with what another collection has: with
- * that of the watch's token, where the service account of it has become known since, as programs do
- * not list again then; or with a part of a wider one, where the caller was answered offline from
- * that, or the next answer offline would be older than what this watch has told.
+ * Begins the collection of a watch that goes on from a version with what another collection has:
+ * with that of the watch's token, where the service account of it has become known since, as
+ * programs do not list again then; or with a part of a wider one, where the caller was answered
+ * offline from that, or the next answer offline would be older than what this watch has told.
  */
 async function takenFromOther(
   key: CollectionKey,
@@ -166,7 +171,10 @@ function ofToken(
   return version === undefined ? undefined : { form, key: before, resourceVersion: version }
 }
 
-/** Records events; resolves to the same events, where `tellsPrevious` with what the store held before each. */
+/**
+ * Records events; resolves to the same events, where `tellsPrevious` with what the store held
+ * before each.
+ */
 interface Keeper extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
@@ -185,8 +193,9 @@ interface KeeperParts {
 }
 
 /**
- * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and one that names no version tells of no
- * deletions before it: both pass unrecorded. Of one that starts earlier the events that are stored already are skipped.
+ * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
+ * one that names no version tells of no deletions before it: both pass unrecorded. Of one that
+ * starts earlier the events that are stored already are skipped.
  */
 class Changes implements Keeper {
   readonly #parts: KeeperParts
@@ -242,7 +251,10 @@ function withPrevious(event: WatchEvent, previous: ApiObject | undefined): Watch
   return { ...event, previous }
 }
 
-/** A WatchList: its initial events replace the collection when their bookmark comes, and are not visible before. */
+/**
+ * A WatchList: its initial events replace the collection when their bookmark comes, and are not
+ * visible before.
+ */
 class InitialEvents implements Keeper {
   readonly #parts: KeeperParts
   readonly #gvk: () => GVK

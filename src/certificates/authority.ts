@@ -40,7 +40,10 @@ interface Validity {
   readonly to: number
 }
 
-/** RFC 5280 section 4.1.2.5: the last second there is stands for no end. From the first one a clock without a battery shows. */
+/**
+ * RFC 5280 section 4.1.2.5: the last second there is stands for no end. From the first one a clock
+ * without a battery shows.
+ */
 const always: Validity = { from: 0, to: Date.UTC(9999, 11, 31, 23, 59, 59) }
 
 const validFor = (lifetimeMs: number | undefined): Validity =>
@@ -70,7 +73,10 @@ export class CertificateAuthority {
   readonly #subject: Buffer
   readonly #keyId: Buffer
 
-  /** `from`: an authority there is already; else one is made, that has no end unless it is given a lifetime. */
+  /**
+   * `from`: an authority there is already; else one is made, that has no end unless it is given a
+   * lifetime.
+   */
   constructor(commonName: string, from?: IssuedCertificate, lifetimeMs?: number) {
     const pair = from ? undefined : generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = pair?.privateKey ?? createPrivateKey(from?.key ?? '')

@@ -5,13 +5,17 @@ import { settledFolder } from '../base/folder.ts'
 import { ownFile } from '../base/own-file.ts'
 import { CertificateAuthority } from './authority.ts'
 
-/** The name of a hub's own authority. Not its node's: names in certificates are shorter than a node's may be. */
+/**
+ * The name of a hub's own authority. Not its node's: names in certificates are shorter than a
+ * node's may be.
+ */
 const commonName = 'nodehub-ca'
 
 /**
- * The authority whose certificate and key are kept in `folder`; where there are none, or none that can be used, one is made, and `onMade`
- * is told. It ends only with its files: a node that was switched off for years, or starts with its clock at 1970, serves the same
- * clients. Throws where the folder cannot be read or written.
+ * The authority whose certificate and key are kept in `folder`; where there are none, or none that
+ * can be used, one is made, and `onMade` is told. It ends only with its files: a node that was
+ * switched off for years, or starts with its clock at 1970, serves the same clients. Throws where
+ * the folder cannot be read or written.
  */
 export function keptAuthority(folder: string, onMade: () => void): CertificateAuthority {
   settledFolder(folder, 0o700)

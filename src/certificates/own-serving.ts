@@ -4,16 +4,23 @@ import type { CertificateAuthority, IssuedCertificate } from './authority.ts'
 
 const dayMs = 24 * 3_600_000
 
-/** How long a serving certificate is good, and how much of that may pass before the next one takes its place. */
+/**
+ * How long a serving certificate is good, and how much of that may pass before the next one takes
+ * its place.
+ */
 const lifetimeMs = 30 * dayMs
 const renewedAfterMs = 20 * dayMs
 
-/** How often it is looked at; a clock that is set right after the start may make it one of the past, or of the future. */
+/**
+ * How often it is looked at; a clock that is set right after the start may make it one of the past,
+ * or of the future.
+ */
 const lookMs = 60_000
 
 /**
- * A serving certificate for `names` (addresses or DNS names) from `authority`, made anew long before it ends. Its key is never written
- * anywhere. `onRenewed` is told of each certificate after the first.
+ * A serving certificate for `names` (addresses or DNS names) from `authority`, made anew long
+ * before it ends. Its key is never written anywhere. `onRenewed` is told of each certificate after
+ * the first.
  */
 export class OwnServing implements Disposable {
   readonly #authority: CertificateAuthority

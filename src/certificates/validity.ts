@@ -1,6 +1,9 @@
 import type { X509Certificate } from 'node:crypto'
 
-/** When the certificate was not valid at `at`, in milliseconds since 1970, as a sentence goes on with it; `undefined`: it was. */
+/**
+ * When the certificate was not valid at `at`, in milliseconds since 1970, as a sentence goes on
+ * with it; `undefined`: it was.
+ */
 export function outsideValidity(certificate: X509Certificate, at: number): string | undefined {
   const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
   if (at > to) return `expired ${timeText(to)}`

@@ -11,7 +11,10 @@ import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
 
-/** Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for secrets. */
+/**
+ * Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for
+ * secrets.
+ */
 export const checkConfig: Command = {
   help: () => `Usage: nodehub check-config [FLAG...]
 
@@ -39,7 +42,10 @@ ${elsewhere}`,
   },
 }
 
-/** Where the hub could not listen now. No mistakes: most often the hub that runs here is what listens there. */
+/**
+ * Where the hub could not listen now. No mistakes: most often the hub that runs here is what
+ * listens there.
+ */
 async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
   const notes: string[] = []
   for (const place of listenerNames.flatMap((name) => placesOf(config, name))) {
@@ -57,8 +63,8 @@ async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
 }
 
 /**
- * Every setting on a line, those that nobody gave commented out: so the list stays true when a default changes. Flags that are only
- * accepted for yurthub's sake are named where they were given.
+ * Every setting on a line, those that nobody gave commented out: so the list stays true when a
+ * default changes. Flags that are only accepted for yurthub's sake are named where they were given.
  */
 function inForce(config: HubConfig, settings: readonly Setting[]): string {
   const found: Readonly<Record<string, string>> = {

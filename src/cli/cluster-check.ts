@@ -12,8 +12,8 @@ const isMeant = ({ only }: CheckConfig, { namespace, name }: Component): boolean
   only.length === 0 || only.includes(`${namespace}/${name}`)
 
 /**
- * Says which parts of the pod network would stand on host-network nodes, and what else is not as pools want it; changes what it is told
- * to. 1 where something is left to be done.
+ * Says which parts of the pod network would stand on host-network nodes, and what else is not as
+ * pools want it; changes what it is told to. 1 where something is left to be done.
  */
 export async function checkCluster(
   api: ApiServer,

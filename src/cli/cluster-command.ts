@@ -68,7 +68,10 @@ interface ClusterSurroundings {
   readonly exit: (code: ExitCode) => Promise<never>
 }
 
-/** What a graceful stop may take beyond the grace period itself; and by when a process that has not exited then is killed. */
+/**
+ * What a graceful stop may take beyond the grace period itself; and by when a process that has not
+ * exited then is killed.
+ */
 const closingMs = 4000
 const exitingMs = 3000
 

@@ -33,7 +33,10 @@ interface GivenFlags<F extends Flags> {
   readonly mistakes: readonly string[]
 }
 
-/** Reads what stands behind a command's name. Of a flag given again the last one counts, but lists grow. */
+/**
+ * Reads what stands behind a command's name. Of a flag given again the last one counts, but lists
+ * grow.
+ */
 export function readFlags<const F extends Flags>(flags: F, argv: readonly string[]): GivenFlags<F> {
   const { tokens } = parseArgs({
     args: [...argv],

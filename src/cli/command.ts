@@ -1,7 +1,10 @@
 /** How a command ends: 0, all is well; 1, it failed while running; 2, it was not understood. */
 export type ExitCode = 0 | 1 | 2
 
-/** Where a command writes. Results go to `out`; what is wrong, and what an operator should know besides, to `err`. */
+/**
+ * Where a command writes. Results go to `out`; what is wrong, and what an operator should know
+ * besides, to `err`.
+ */
 export interface Terminal {
   out(text: string): void
   err(text: string): void

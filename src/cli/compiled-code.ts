@@ -6,15 +6,16 @@ import { makeFolder } from '../base/folder.ts'
 import { whyUntrusted } from '../base/ownership.ts'
 
 /**
- * When what was compiled is written down, besides at an orderly end: what follows a power cut is to start quickly, too. By then most of what
- * a hub runs has been run.
+ * When what was compiled is written down, besides at an orderly end: what follows a power cut is to
+ * start quickly, too. By then most of what a hub runs has been run.
  */
 const writtenMs = 60_000
 
 /**
- * Takes what is loaded from now on as it was compiled when it was loaded before, which is kept in `folder`: a fifth of the work of a start.
- * Where it cannot be kept, or others could write there, all is compiled as ever. Node itself takes nothing that is damaged, or of another
- * release, of the hub or of its own.
+ * Takes what is loaded from now on as it was compiled when it was loaded before, which is kept in
+ * `folder`: a fifth of the work of a start. Where it cannot be kept, or others could write there,
+ * all is compiled as ever. Node itself takes nothing that is damaged, or of another release, of the
+ * hub or of its own.
  */
 export function keepCompiledCode(folder: string): void {
   if (!isOwn(folder)) return
@@ -25,7 +26,10 @@ export function keepCompiledCode(folder: string): void {
   after(writtenMs, flushCompileCache)
 }
 
-/** Whether it is there, perhaps just made, and no other user may put code in it, or it in another's place. */
+/**
+ * Whether it is there, perhaps just made, and no other user may put code in it, or it in another's
+ * place.
+ */
 function isOwn(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)

@@ -131,7 +131,10 @@ function seedWorkload(
   })
 }
 
-/** A node's kubelet and kube-proxy, as far as the API server sees them: what they list and watch, and the node's heartbeat. */
+/**
+ * A node's kubelet and kube-proxy, as far as the API server sees them: what they list and watch,
+ * and the node's heartbeat.
+ */
 export function simulateNode(server: string): AsyncDisposable {
   const parts = new AsyncDisposableStack()
   const kubelet = {

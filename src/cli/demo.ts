@@ -14,8 +14,9 @@ import { Ledger } from './demo-ledger.ts'
 import { createLog, standardError } from './log.ts'
 
 /**
- * Runs a cluster in memory, a hub before it and a node's programs behind it, prints what to try, and obeys the keyboard until it is told to
- * quit. Flags are those of `start`; a usual port that is taken is named, and a free one used in its place.
+ * Runs a cluster in memory, a hub before it and a node's programs behind it, prints what to try,
+ * and obeys the keyboard until it is told to quit. Flags are those of `start`; a usual port that is
+ * taken is named, and a free one used in its place.
  */
 export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const folder = mkdtempSync(join(tmpdir(), 'nodehub-demo-'))
@@ -120,8 +121,9 @@ const withFreePort: Readonly<Record<string, (config: HubConfig) => HubConfig>> =
 }
 
 /**
- * Starts the hub on the ports of the configuration, with a free one in the place of each usual port that is taken. `undefined` where it cannot
- * listen, as at a port that was given and is taken; that has been said.
+ * Starts the hub on the ports of the configuration, with a free one in the place of each usual port
+ * that is taken. `undefined` where it cannot listen, as at a port that was given and is taken; that
+ * has been said.
  */
 async function startOnFreePorts(
   { config, settings }: { readonly config: HubConfig; readonly settings: readonly Setting[] },

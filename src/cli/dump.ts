@@ -3,9 +3,11 @@ import type { Logger } from 'pino'
 import { writeDurablySync } from '../base/durable-file.ts'
 
 /**
- * On SIGQUIT the process writes what it is doing (stacks, memory, what it holds open) to `nodehub.<pid>.report.json` in `folder`, and goes
- * on; without the environment, which may hold secrets. On SIGUSR1, too, as yurthub does, where Node was started without `--disable-sigusr1`:
- * with it that signal never arrives, and without it Node's debugger is open to every program of the host until somebody listens for it.
+ * On SIGQUIT the process writes what it is doing (stacks, memory, what it holds open) to
+ * `nodehub.<pid>.report.json` in `folder`, and goes on; without the environment, which may hold
+ * secrets. On SIGUSR1, too, as yurthub does, where Node was started without `--disable-sigusr1`:
+ * with it that signal never arrives, and without it Node's debugger is open to every program of the
+ * host until somebody listens for it.
  */
 export function dumpOnSignal(folder: string, log: Logger): void {
   // Names of peers are not looked up: that may take minutes where there is no link.

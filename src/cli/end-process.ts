@@ -10,10 +10,11 @@ const lastLinesMs = 1000
 const inPool = /^(?:FSReq|GetAddrInfoReq|GetNameInfoReq)/
 
 /**
- * Ends the process, with its last lines written where their reader takes them, and with 1 where it does not. A process that exits waits
- * for its threads, and one of them may wait for ever: for the reader of its log, a disk, a name server. Where one may, the process goes
- * over to a program that does nothing but exit with the code: that ends all threads, and, other than SIGKILL, also the first process of
- * a container.
+ * Ends the process, with its last lines written where their reader takes them, and with 1 where it
+ * does not. A process that exits waits for its threads, and one of them may wait for ever: for the
+ * reader of its log, a disk, a name server. Where one may, the process goes over to a program that
+ * does nothing but exit with the code: that ends all threads, and, other than SIGKILL, also the
+ * first process of a container.
  */
 export async function endProcess(code: ExitCode, sink: StandardError): Promise<never> {
   const isWritten = await sink.written(lastLinesMs)
@@ -30,8 +31,8 @@ export async function endProcess(code: ExitCode, sink: StandardError): Promise<n
 }
 
 /**
- * Kills the process after `ms`, from a thread of its own, which needs no turn of the others. For what else ends a process waits for a
- * turn of its main thread.
+ * Kills the process after `ms`, from a thread of its own, which needs no turn of the others. For
+ * what else ends a process waits for a turn of its main thread.
  */
 export function killLater(ms: number): void {
   const killer = new URL(`./killer${extname(import.meta.url)}`, import.meta.url)

@@ -24,7 +24,10 @@ function entry(name: string, option: Option<unknown>): string {
   return `  --${name}${value}\n${wrapped(text, 86, '        ')}`
 }
 
-/** What an operator who gives the flag is told that it does not do: with any value, or with those words that it goes for. */
+/**
+ * What an operator who gives the flag is told that it does not do: with any value, or with those
+ * words that it goes for.
+ */
 export function notYet(option: Option<unknown>): string {
   const { type } = option
   const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []

@@ -85,7 +85,10 @@ const network = (report: HostNetworkReport): Shown => ({
 
 const inspections = ['boot', 'host-network'] as const
 
-/** What the words after `inspect` ask for, and all that is wrong with them: something is where that is `undefined`. */
+/**
+ * What the words after `inspect` ask for, and all that is wrong with them: something is where that
+ * is `undefined`.
+ */
 export function understood(argv: readonly string[]) {
   const { values, words, mistakes } = readFlags(inspectFlags, argv)
   const [word, ...more] = words

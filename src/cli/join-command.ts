@@ -286,7 +286,10 @@ function checkRunnable(files: NodeFiles, values: Values): void {
   }
 }
 
-/** Throws where the hub would become its own API server, or a yurthub would be its: each would wait for the other. */
+/**
+ * Throws where the hub would become its own API server, or a yurthub would be its: each would wait
+ * for the other.
+ */
 function refuseHubAsServer(values: Values, api: ApiServer, yurthub: Yurthub | undefined): void {
   const given = values['server-addr']
   const servers = given ?? [new URL(api.address)]

@@ -122,7 +122,10 @@ async function left(
   return 0
 }
 
-/** Without a record nothing is known of what stood where. Throws where the kubelet's flags say all the same that the node has joined. */
+/**
+ * Without a record nothing is known of what stood where. Throws where the kubelet's flags say all
+ * the same that the node has joined.
+ */
 function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   const [flags, kubeconfig] = [joinFlags['kubelet-flags'], joinFlags['hub-kubeconfig']].map(
     (flag) => flag.default,
@@ -134,14 +137,17 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   )
 }
 
-/** Why the hub is not to be taken away now, if there is a reason, and what is not known and is none. */
+/**
+ * Why the hub is not to be taken away now, if there is a reason, and what is not known and is none.
+ */
 async function propagatedBy(
   record: JoinRecord,
   files: NodeFiles,
   values: Values,
 ): Promise<{ readonly obstacle?: string; readonly notes: readonly string[] }> {
   const likely = mayPropagate(record, files, values['root-dir'])
-  // The filter acts on nodes of host-network pools alone; without it, pods of a hub before may be there.
+  // The filter acts on nodes of host-network pools alone; without it, pods of a hub before may be
+  // there.
   if (!likely && !record.hostNetwork) return { notes: [] }
   const pods = await askedForPods(record, files, values['node-name'])
   if ('unknown' in pods) {
@@ -175,8 +181,8 @@ async function askedForPods(
 }
 
 /**
- * Whether the hub has put pods on the host network, as the file says in which it keeps them, or is started with the legacy filter, or with
- * settings that are not in its manifest.
+ * Whether the hub has put pods on the host network, as the file says in which it keeps them, or is
+ * started with the legacy filter, or with settings that are not in its manifest.
  */
 const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): boolean =>
   files.read(`${rootDir}/host-network.json`) !== undefined ||

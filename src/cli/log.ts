@@ -16,8 +16,8 @@ const redacted = '[redacted]'
 const secretNames = ['authorization', 'token', 'key', 'password', 'cookie', 'secret', 'joinToken']
 
 /**
- * What must not be logged wherever it turns up: in a message, an error's text, a URL. Bearer tokens, JSON web tokens, tokens carried
- * as a WebSocket subprotocol, and private keys.
+ * What must not be logged wherever it turns up: in a message, an error's text, a URL. Bearer
+ * tokens, JSON web tokens, tokens carried as a WebSocket subprotocol, and private keys.
  */
 const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer)\s+[\w.~+/-]+=*/gi, `$1 ${redacted}`],
@@ -32,7 +32,10 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
 const scrubbed = (line: string): string =>
   secretShapes.reduce((text, [shape, instead]) => text.replace(shape, instead), line)
 
-/** A stack is for a mistake in a program; of a fault that the hub foresees the messages tell all there is to know. */
+/**
+ * A stack is for a mistake in a program; of a fault that the hub foresees the messages tell all
+ * there is to know.
+ */
 function serialized(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   if (!isExpectedFault(error)) return stdSerializers.errWithCause(error)
@@ -61,7 +64,10 @@ interface Line {
   readonly args: Parameters<LogFn>
 }
 
-/** What is the same fault again: by its message, its kind, and the resource it is about. `undefined`: no fault that was foreseen. */
+/**
+ * What is the same fault again: by its message, its kind, and the resource it is about.
+ * `undefined`: no fault that was foreseen.
+ */
 function keyOf([fields, message]: readonly unknown[]): string | undefined {
   if (typeof fields !== 'object' || fields === null || !('err' in fields)) return undefined
   if (!(fields.err instanceof Error) || !isExpectedFault(fields.err)) return undefined
@@ -70,9 +76,10 @@ function keyOf([fields, message]: readonly unknown[]): string | undefined {
 }
 
 /**
- * JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of them, and a stack only where the hub did
- * not foresee what failed. Errors and warnings of a fault that was foreseen are told at once, and then no more than once in `together`
- * milliseconds, with the latest and how many `times`.
+ * JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of
+ * them, and a stack only where the hub did not foresee what failed. Errors and warnings of a fault
+ * that was foreseen are told at once, and then no more than once in `together` milliseconds, with
+ * the latest and how many `times`.
  */
 export function createLog(level: LogLevel, sink: LogSink, together = togetherMs): Logger {
   const repeated = new Repeated<Line>(together, ({ log, method, args }, times) => {
@@ -109,8 +116,9 @@ export interface StandardError extends LogSink {
 }
 
 /**
- * Standard error, written to without waiting, so that a reader who has stopped reading does not stop the hub: past 4 MiB unread,
- * lines are dropped. A disk that takes no lines, or a reader that is gone, loses them and does no more harm.
+ * Standard error, written to without waiting, so that a reader who has stopped reading does not
+ * stop the hub: past 4 MiB unread, lines are dropped. A disk that takes no lines, or a reader that
+ * is gone, loses them and does no more harm.
  */
 export function standardError(): StandardError {
   const stream = destination({ fd: withoutBlocking(2), sync: false, maxLength: mostUnread })
@@ -122,7 +130,8 @@ export function standardError(): StandardError {
   }
   stream.on('drain', settled)
   stream.on('error', settled)
-  // pino would write what is left while the process exits, and wait for the reader: for ever, where it has stopped reading.
+  // pino would write what is left while the process exits, and wait for the reader: for ever, where
+  // it has stopped reading.
   stream.flushSync = () => undefined
   return {
     write(line) {
@@ -140,9 +149,10 @@ export function standardError(): StandardError {
 }
 
 /**
- * Another descriptor of the same pipe, on which a write fails rather than waits. On the one that the process was given it would hold a
- * thread until the reader reads, and making that one non-blocking would do so for all processes that share it. A socket cannot be
- * opened again, nor, by some users, a pipe: then the one that was given.
+ * Another descriptor of the same pipe, on which a write fails rather than waits. On the one that
+ * the process was given it would hold a thread until the reader reads, and making that one
+ * non-blocking would do so for all processes that share it. A socket cannot be opened again, nor,
+ * by some users, a pipe: then the one that was given.
  */
 function withoutBlocking(fd: number): number {
   try {

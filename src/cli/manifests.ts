@@ -306,10 +306,12 @@ function sharedBesides(text = ''): readonly GVR[] {
 }
 
 /**
- * A node's certificate may already read what the kubelet needs (ClusterRole system:node). Components without credentials of their own
- * ride on it through the hub, and a kube-proxy also reads EndpointSlices. What hubs share among the programs of a node they have to be
- * allowed to list and watch whole. Filters ask for the node's own NodePool by name and for its NodeBuckets by label: which those are
- * differs from node to node, so that no rule can name them. The hubs' ConfigMap is one, and is named.
+ * A node's certificate may already read what the kubelet needs (ClusterRole system:node).
+ * Components without credentials of their own ride on it through the hub, and a kube-proxy also
+ * reads EndpointSlices. What hubs share among the programs of a node they have to be allowed to
+ * list and watch whole. Filters ask for the node's own NodePool by name and for its NodeBuckets by
+ * label: which those are differs from node to node, so that no rule can name them. The hubs'
+ * ConfigMap is one, and is named.
  */
 const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
   {

@@ -5,7 +5,9 @@ import type { HandoverWord } from './successor.ts'
 
 /** The process that this one takes over from. */
 export interface Predecessor {
-  /** Says that this process is ready; resolves when the other has let go of everything, or is gone. */
+  /**
+   * Says that this process is ready; resolves when the other has let go of everything, or is gone.
+   */
   released(): Promise<void>
   /** Says that this process serves. */
   serving(): void

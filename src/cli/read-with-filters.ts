@@ -15,8 +15,8 @@ export interface ConfigWithFilters extends UsableConfig {
 }
 
 /**
- * Reads the configuration and the filters it names. Loading a module runs it: only for who is about to use them, or to say what would
- * happen.
+ * Reads the configuration and the filters it names. Loading a module runs it: only for who is about
+ * to use them, or to say what would happen.
  */
 export async function readWithFilters(
   sources: ConfigSources,
@@ -24,7 +24,8 @@ export async function readWithFilters(
   const result = readConfig(sources)
   const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
   if (files.length === 0) return 'mistakes' in result ? result : { ...result, filters: [] }
-  const { loadModules } = await import('../hub/filter-modules.ts') // what filters are made of is not needed without any
+  // What filters are made of is not needed without any.
+  const { loadModules } = await import('../hub/filter-modules.ts')
   const loaded = await loadModules(files)
   if ('mistakes' in loaded) {
     const wrong = loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)

@@ -53,7 +53,8 @@ ${elsewhere}`,
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))
     const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
-    // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still holds open.
+    // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still
+    // holds open.
     return exit(
       await superviseHub(result.config, {
         log,

@@ -11,25 +11,39 @@ export interface OpenSocket extends ListenerSocket {
 }
 
 /**
- * What two processes tell each other, over the channel that Node opens between a parent and its child: `ready`; `hold`, with a socket, which
- * comes back with `held`; `yours`; `serving`.
+ * What two processes tell each other, over the channel that Node opens between a parent and its
+ * child: `ready`; `hold`, with a socket, which comes back with `held`; `yours`; `serving`.
  */
 export type HandoverWord = 'ready' | 'hold' | 'held' | 'yours' | 'serving'
 
-/** How long the next process may take for each step: it reads modules and probes API servers, then opens the store. */
+/**
+ * How long the next process may take for each step: it reads modules and probes API servers, then
+ * opens the store.
+ */
 const patienceMs = 60_000
 
-/** How long it may take to give sockets back, which costs it nothing; an older version does not know of it. */
+/**
+ * How long it may take to give sockets back, which costs it nothing; an older version does not know
+ * of it.
+ */
 const givingBackMs = 5_000
 
-/** The process that is to take over. It shares the listening sockets from its first moment, so that nobody else can have their places. */
+/**
+ * The process that is to take over. It shares the listening sockets from its first moment, so that
+ * nobody else can have their places.
+ */
 export interface Successor {
   readonly pid: number | undefined
   /** Resolves when all is well with it but that this one is in its way; else to what is wrong. */
   ready(): Promise<string | undefined>
-  /** Tells it that nothing is in its way any more. True once it serves; false where it does not, and is gone. */
+  /**
+   * Tells it that nothing is in its way any more. True once it serves; false where it does not, and
+   * is gone.
+   */
   takeOver(): Promise<boolean>
-  /** Where it does not serve: the sockets it was to serve, which were nobody else's in the meantime. */
+  /**
+   * Where it does not serve: the sockets it was to serve, which were nobody else's in the meantime.
+   */
   readonly kept: SocketsByListener
   kill(): void
 }
@@ -48,7 +62,10 @@ export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
   return new ChildSuccessor(child, sockets)
 }
 
-/** This process's own options of Node, and that it opens no debugger: a signal may come before the next process can say what it does then. */
+/**
+ * This process's own options of Node, and that it opens no debugger: a signal may come before the
+ * next process can say what it does then.
+ */
 const optionsOfNext = (own: readonly string[]): string[] => [
   noDebugger,
   ...own.filter((option) => option !== noDebugger),
@@ -87,8 +104,9 @@ class ChildSuccessor implements Successor {
   }
 
   /**
-   * Has each socket sent to and fro, for a second descriptor of it: this process closes the first with its listeners, and the next one may
-   * die before it serves. Node makes no second descriptor by itself.
+   * Has each socket sent to and fro, for a second descriptor of it: this process closes the first
+   * with its listeners, and the next one may die before it serves. Node makes no second descriptor
+   * by itself.
    */
   async #keep(): Promise<string | undefined> {
     for (const { name, at, handle } of this.#sockets) {

@@ -21,7 +21,10 @@ export interface RunningHub extends AsyncDisposable {
   readonly closed: Promise<void>
   /** Where it listens. */
   readonly sockets: readonly OpenSocket[]
-  /** Resolves when another process can serve in its place; what lasts and needs nobody else goes on until it is disposed of. */
+  /**
+   * Resolves when another process can serve in its place; what lasts and needs nobody else goes on
+   * until it is disposed of.
+   */
   release(): Promise<void>
   /** Goes over to another configuration, in what can be changed while it runs. */
   reconfigure(live: LiveConfig, read: ReadAnew): void
@@ -31,7 +34,10 @@ export interface RunningHub extends AsyncDisposable {
 
 export interface StartOptions {
   readonly log: Logger
-  /** Resolves when no other process keeps its state where this hub is to; called when all else is known to be well. */
+  /**
+   * Resolves when no other process keeps its state where this hub is to; called when all else is
+   * known to be well.
+   */
   readonly turn?: () => Promise<void>
 }
 
@@ -55,19 +61,27 @@ export interface Supervision {
   readonly killLater: (ms: number) => void
   /** The process that this one takes over from, if any. */
   readonly predecessor?: Predecessor | undefined
-  /** Starts the process that is to take over from this one, with its sockets; or says why there can be none. */
+  /**
+   * Starts the process that is to take over from this one, with its sockets; or says why there can
+   * be none.
+   */
   readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
   /** Reads the configuration again when it changes. */
   readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigFollower
 }
 
-/** What a graceful stop may take beyond the grace period itself, to close the store and the like. */
+/**
+ * What a graceful stop may take beyond the grace period itself, to close the store and the like.
+ */
 const closingMs = 4000
 
 /** By when a process that was to exit by itself, and does not, is killed. */
 const exitingMs = 3000
 
-/** Starts the hub and waits until it has stopped: by itself, by a signal, or because the next process serves in its place. */
+/**
+ * Starts the hub and waits until it has stopped: by itself, by a signal, or because the next
+ * process serves in its place.
+ */
 export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
   const { log, startHub, predecessor } = supervision
   let config = first
@@ -141,7 +155,10 @@ class Wishes implements Disposable {
   #handOver = Promise.withResolvers<Wish>()
   #late: Disposable | undefined
 
-  /** `patienceMs`: how long the hub may take to stop. What takes longer is cut off, even a start that a signal finds under way. */
+  /**
+   * `patienceMs`: how long the hub may take to stop. What takes longer is cut off, even a start
+   * that a signal finds under way.
+   */
   constructor({ log, signals, exit, killLater }: Supervision, patienceMs: () => number) {
     const { promise, resolve } = Promise.withResolvers<string>()
     this.stop = promise
@@ -214,7 +231,9 @@ async function nextWish(hub: RunningHub, wishes: Wishes, log: Logger): Promise<W
   }
 }
 
-/** A process that is ready to take over; `undefined` where none is, and this one serves as before. */
+/**
+ * A process that is ready to take over; `undefined` where none is, and this one serves as before.
+ */
 async function prepared(
   hub: RunningHub,
   wishes: Wishes,

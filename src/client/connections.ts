@@ -19,8 +19,9 @@ class NoAnswerInTime extends Error {
 }
 
 /**
- * The hub's connections to its upstreams, in two sets: with the node's certificate, and without any, for callers who bring a token
- * of their own. An API server believes a certificate before it looks at a token, so the two must never meet on one connection.
+ * The hub's connections to its upstreams, in two sets: with the node's certificate, and without
+ * any, for callers who bring a token of their own. An API server believes a certificate before it
+ * looks at a token, so the two must never meet on one connection.
  */
 export class Connections implements AsyncDisposable {
   #node: CredentialSet
@@ -44,7 +45,10 @@ export class Connections implements AsyncDisposable {
     this.#caller = this.#build(withoutIdentity(credentials))
   }
 
-  /** Sends a request, and tells `handler` of its answer. One that is `long` goes over HTTP/2 where the server offers it. */
+  /**
+   * Sends a request, and tells `handler` of its answer. One that is `long` goes over HTTP/2 where
+   * the server offers it.
+   */
   dispatch(
     credential: Credential,
     origin: string,
@@ -59,7 +63,10 @@ export class Connections implements AsyncDisposable {
     return this.#node.credentials
   }
 
-  /** How many connections to an upstream are open; those that serve an upgrade or a probe are not among them. */
+  /**
+   * How many connections to an upstream are open; those that serve an upgrade or a probe are not
+   * among them.
+   */
   open(origin: string, protocol?: Protocol): number {
     return [this.#node, this.#caller, ...this.#retired].reduce(
       (sum, set) => sum + set.open(origin, protocol),
@@ -73,7 +80,10 @@ export class Connections implements AsyncDisposable {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /** A connection for one upgrade, which nothing else will use. Rejects where it is not made in time. */
+  /**
+   * A connection for one upgrade, which nothing else will use. Rejects where it is not made in
+   * time.
+   */
   connect(credential: Credential, origin: string): Promise<Socket> {
     const { protocol, hostname, port } = new URL(origin)
     const host = hostname.replace(/^\[|\]$/g, '')
@@ -109,15 +119,17 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Status of a GET over a connection made for it alone, with the node's credentials. Settles within `withinMs` of waking time, however
-   * little of an answer comes at a time; rejects where there is no head by then, with a message for people where TLS failed.
+   * Status of a GET over a connection made for it alone, with the node's credentials. Settles
+   * within `withinMs` of waking time, however little of an answer comes at a time; rejects where
+   * there is no head by then, with a message for people where TLS failed.
    */
   async ask(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const began = elapsed()
     const client = new undici.Client(origin, {
       ...plainOptions,
-      // For a socket that is left behind: the patience below is what counts, and this one counts all time.
+      // For a socket that is left behind: the patience below is what counts, and this one counts
+      // all time.
       connect: dialer(credentials, 'http/1.1', 2 * withinMs),
     })
     const authorization = this.authorization('node')
@@ -139,7 +151,10 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  /** Closes what connections there are to an upstream that failed or is no longer asked; what is under way on them breaks off, but for watches, which end. */
+  /**
+   * Closes what connections there are to an upstream that failed or is no longer asked; what is
+   * under way on them breaks off, but for watches, which end.
+   */
   drop(origin: string): void {
     for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
   }
@@ -171,7 +186,10 @@ const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Prom
     })
   })
 
-/** What a caller's connection needs to trust the upstream, and nothing that would speak for the node. */
+/**
+ * What a caller's connection needs to trust the upstream, and nothing that would speak for the
+ * node.
+ */
 const withoutIdentity = ({ ca, serverName }: Credentials): Credentials => ({
   ...(ca !== undefined && { ca }),
   ...(serverName !== undefined && { serverName }),

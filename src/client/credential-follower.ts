@@ -3,7 +3,10 @@ import { every } from '../base/clock.ts'
 import { stampOf } from '../base/file-stamp.ts'
 import { readCredentials, type CredentialFiles, type Credentials } from '../config/credentials.ts'
 
-/** Reads the credentials where the configuration says they are. Throws `UnusableCredentials` or `MalformedKubeconfig`. */
+/**
+ * Reads the credentials where the configuration says they are. Throws `UnusableCredentials` or
+ * `MalformedKubeconfig`.
+ */
 export const loadCredentials = (where: CredentialFiles): Credentials =>
   readCredentials(where, (path) => readFileSync(path, 'utf8'))
 
@@ -15,9 +18,10 @@ export interface CredentialFollower extends Disposable {
 }
 
 /**
- * Looks at the files every `intervalMs` and calls `onChange` with credentials that differ from those in force, `first` to begin with;
- * touching a file is no change. While files are unusable (a key already written, its certificate not yet) the last good credentials stay
- * in force and the files are read again at each look; `onUnusable` is called once for each change of such files.
+ * Looks at the files every `intervalMs` and calls `onChange` with credentials that differ from
+ * those in force, `first` to begin with; touching a file is no change. While files are unusable (a
+ * key already written, its certificate not yet) the last good credentials stay in force and the
+ * files are read again at each look; `onUnusable` is called once for each change of such files.
  */
 export function followCredentials(
   from: CredentialFiles,

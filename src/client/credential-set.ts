@@ -4,7 +4,10 @@ import type { Credentials } from '../config/credentials.ts'
 import { ServerConnections, type Protocol } from './server-connections.ts'
 import type { Pace } from './pace.ts'
 
-/** The connections that show one set of credentials. They share neither a connection nor a TLS session with any other set. */
+/**
+ * The connections that show one set of credentials. They share neither a connection nor a TLS
+ * session with any other set.
+ */
 export class CredentialSet {
   readonly credentials: Credentials
   readonly #servers = new Map<string, ServerConnections>()
@@ -28,8 +31,8 @@ export class CredentialSet {
   }
 
   /**
-   * No more requests; resolves when those under way have come to their end. Watches among them are ended when the certificate they
-   * were opened with has expired, after a day at the latest.
+   * No more requests; resolves when those under way have come to their end. Watches among them are
+   * ended when the certificate they were opened with has expired, after a day at the latest.
    */
   async retire(): Promise<void> {
     const left = Math.max(0, Math.min(expiryOf(this.credentials) - now(), dayMs))

@@ -4,7 +4,9 @@ import type { buildConnector } from 'undici'
 import type { Credentials } from '../config/credentials.ts'
 import { undici } from './undici.ts'
 
-/** TCP's own probes, below the time after which NATs forget an idle connection (a minute and up). */
+/**
+ * TCP's own probes, below the time after which NATs forget an idle connection (a minute and up).
+ */
 export const keepAliveProbeMs = 30_000
 
 /** How long making a connection may take. */
@@ -28,7 +30,8 @@ interface TlsOptions {
 export type Offer = 'http/1.1' | 'h2 or http/1.1'
 
 /**
- * Makes connections that show these credentials, and resumes TLS sessions among them alone. Each is probed by TCP while it is idle.
+ * Makes connections that show these credentials, and resumes TLS sessions among them alone. Each is
+ * probed by TCP while it is idle.
  */
 export function dialer(
   credentials: Credentials,

@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
 
 /**
- * A long-running request that the hub can end: its handler sees a clean end, as if the server had ended the answer. Before the answer has
- * begun, the request fails instead.
+ * A long-running request that the hub can end: its handler sees a clean end, as if the server had
+ * ended the answer. Before the answer has begun, the request fails instead.
  */
 export class EndableRequest implements Dispatcher.DispatchHandler {
   readonly #handler: Dispatcher.DispatchHandler

@@ -4,9 +4,15 @@ export interface Pace {
   readonly pingMs: number
   /** How long after a ping a session may be silent. */
   readonly pongMs: number
-  /** How old a connection gets before new requests go to another: one drawn from here, so that nodes do not all do it at once. */
+  /**
+   * How old a connection gets before new requests go to another: one drawn from here, so that nodes
+   * do not all do it at once.
+   */
   readonly ageMs: readonly [low: number, high: number]
-  /** How long an unused connection is kept: below the 90 s and more of API servers, so that the hub closes first. */
+  /**
+   * How long an unused connection is kept: below the 90 s and more of API servers, so that the hub
+   * closes first.
+   */
   readonly idleMs: number
   /** How long a server that did not offer HTTP/2 is not asked for it again. */
   readonly plainMs: number

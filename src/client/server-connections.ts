@@ -17,15 +17,16 @@ export type Request = Omit<Dispatcher.DispatchOptions, 'origin'> & { readonly lo
 export const plainOptions = {
   allowH2: false,
   pipelining: 1,
-  // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch may be silent for long.
+  // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch
+  // may be silent for long.
   headersTimeout: 0,
   bodyTimeout: 0,
   maxHeaderSize: 64 * 1024,
 } as const
 
 /**
- * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which short requests are faster, and HTTP/2
- * sessions for watches, of which a node has hundreds.
+ * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which
+ * short requests are faster, and HTTP/2 sessions for watches, of which a node has hundreds.
  */
 export class ServerConnections {
   readonly #pool: Pool
@@ -63,7 +64,10 @@ export class ServerConnections {
     else this.#pool.dispatch(request, watch)
   }
 
-  /** Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it if the pool does not. */
+  /**
+   * Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it
+   * if the pool does not.
+   */
   #offer(socket: TLSSocket): void {
     this.#spare = socket
     void turn().then(() => {
@@ -92,7 +96,9 @@ export class ServerConnections {
     for (const watch of this.#watches) watch.end(reason)
   }
 
-  /** No more requests; resolves when those under way, watches among them, have come to their end. */
+  /**
+   * No more requests; resolves when those under way, watches among them, have come to their end.
+   */
   async retire(): Promise<void> {
     await Promise.all([this.#sessions?.retire(), this.#pool.close()])
   }

@@ -6,22 +6,31 @@ import type { Pace } from './pace.ts'
 import type { Opener, Stream } from './stream.ts'
 import { SessionSilent } from './wire-error.ts'
 
-/** How many streams one connection takes at most, whatever the server allows: when it breaks, all of them are opened anew at once. */
+/**
+ * How many streams one connection takes at most, whatever the server allows: when it breaks, all of
+ * them are opened anew at once.
+ */
 const mostStreams = 250
 
-/** How many unread bytes one stream may have: enough for a long list over a slow link, little when hundreds of clients do not read. */
+/**
+ * How many unread bytes one stream may have: enough for a long list over a slow link, little when
+ * hundreds of clients do not read.
+ */
 const streamWindowBytes = 128 * 1024
 
 const sessionWindowBytes = 1024 * 1024
 
-/** How much node:http2 lets a session hold, in MB: more than all of its streams may leave unread. */
+/**
+ * How much node:http2 lets a session hold, in MB: more than all of its streams may leave unread.
+ */
 const sessionMemoryMb = 64
 
 /**
  * One HTTP/2 connection for watches.
  *
- *   open -> draining -> closed    no new streams once it is old, retired, or the server sent GOAWAY; closed with its last stream
- *   open | draining -> closed     where the connection breaks, or the server answers no ping
+ *   open -> draining -> closed    no new streams once it is old, retired, or the server sent
+ *   GOAWAY; closed with its last stream open | draining -> closed     where the connection breaks,
+ *   or the server answers no ping
  */
 export class Session implements Opener {
   readonly #origin: string
@@ -86,7 +95,10 @@ export class Session implements Opener {
     })
   }
 
-  /** How many more streams it takes. A tenth of what the server allows is left free: it may still count streams that have closed here. */
+  /**
+   * How many more streams it takes. A tenth of what the server allows is left free: it may still
+   * count streams that have closed here.
+   */
   get room(): number {
     if (this.#draining || this.#http.closed || this.#http.destroyed) return 0
     const allowed = this.#http.remoteSettings.maxConcurrentStreams ?? mostStreams
@@ -144,7 +156,10 @@ export class Session implements Opener {
     })
   }
 
-  /** Over a thin link the answer to a ping may be queued behind other bytes: as long as any come, the server is alive. */
+  /**
+   * Over a thin link the answer to a ping may be queued behind other bytes: as long as any come,
+   * the server is alive.
+   */
   #expect(): void {
     const heard = this.#socket.bytesRead
     const { pongMs } = this.#pace

@@ -17,10 +17,12 @@ export interface SessionsOptions {
 }
 
 /**
- * HTTP/2 sessions to one server, as many as its limit of streams asks for: a further one is opened before the limit is reached.
+ * HTTP/2 sessions to one server, as many as its limit of streams asks for: a further one is opened
+ * before the limit is reached.
  *
- * They are node:http2's own, not undici's. undici's pool fills a client up to a number of its own, whatever the server allows; it
- * repeats by itself what GOAWAY cut off; and it gives header fields as an object, which has lost their order and number.
+ * They are node:http2's own, not undici's. undici's pool fills a client up to a number of its own,
+ * whatever the server allows; it repeats by itself what GOAWAY cut off; and it gives header fields
+ * as an object, which has lost their order and number.
  */
 export class Sessions {
   readonly #options: SessionsOptions

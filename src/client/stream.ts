@@ -22,15 +22,19 @@ export interface Ways {
 export interface Opener {
   /** Opens a stream for a request without a body. */
   open(headers: string[]): ClientHttp2Stream
-  /** Whether the server provably did not process a stream that is over: its GOAWAY named an earlier one as the last. */
+  /**
+   * Whether the server provably did not process a stream that is over: its GOAWAY named an earlier
+   * one as the last.
+   */
   readonly beyondLast: (stream: ClientHttp2Stream) => boolean
 }
 
 /**
- * One request over HTTP/2. Its handler is called as undici calls it for HTTP/1.1, so that a caller need not know which of the two it was.
+ * One request over HTTP/2. Its handler is called as undici calls it for HTTP/1.1, so that a caller
+ * need not know which of the two it was.
  *
- *   waiting -> open -> over     no session has room yet; a stream is open; the handler was told the end
- *   open -> waiting             the first time that the server refuses the stream
+ *   waiting -> open -> over     no session has room yet; a stream is open; the handler was told the
+ *   end open -> waiting             the first time that the server refuses the stream
  */
 export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
@@ -97,7 +101,10 @@ export class Stream implements Dispatcher.DispatchController {
     this.#ways.plain(this.#request, this.#handler)
   }
 
-  /** Returns the stream to be counted until it closes; `undefined` where the request is no longer wanted. */
+  /**
+   * Returns the stream to be counted until it closes; `undefined` where the request is no longer
+   * wanted.
+   */
   start(session: Opener): ClientHttp2Stream | undefined {
     if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
     if (this.#over) return undefined
@@ -135,7 +142,10 @@ export class Stream implements Dispatcher.DispatchController {
     return stream
   }
 
-  /** `undefined` where the head is one that HTTP/2 cannot carry, such as a field said twice that may be said once. */
+  /**
+   * `undefined` where the head is one that HTTP/2 cannot carry, such as a field said twice that may
+   * be said once.
+   */
   #opened(session: Opener): ClientHttp2Stream | undefined {
     try {
       return session.open(pseudo(this.#origin, this.#request))
@@ -165,8 +175,8 @@ export class Stream implements Dispatcher.DispatchController {
 }
 
 /**
- * A request's head as HTTP/2 has it: lower-case names, no fields that concern a connection, and the authority from the upstream's address,
- * never from a Host field.
+ * A request's head as HTTP/2 has it: lower-case names, no fields that concern a connection, and the
+ * authority from the upstream's address, never from a Host field.
  */
 function pseudo({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
   const passed = endToEnd(new HeaderList(headers)).without(

@@ -39,8 +39,9 @@ interface OpenSslError {
 }
 
 /**
- * Why a connection to `origin` with these credentials failed, in words for people where TLS is why; else `cause` itself. Node gives away no
- * certificate that it refuses: it is looked at on a connection of its own, on which nothing is sent, and for `withinMs` at most.
+ * Why a connection to `origin` with these credentials failed, in words for people where TLS is why;
+ * else `cause` itself. Node gives away no certificate that it refuses: it is looked at on a
+ * connection of its own, on which nothing is sent, and for `withinMs` at most.
  */
 export async function explained(
   cause: unknown,
@@ -115,7 +116,9 @@ function issuerOf(certificate: X509Certificate): X509Certificate | undefined {
     : issuerCertificate
 }
 
-/** What the server shows; `undefined` where that cannot be seen in time. Nothing is believed of it. */
+/**
+ * What the server shows; `undefined` where that cannot be seen in time. Nothing is believed of it.
+ */
 function certificateOf(
   origin: string,
   { serverName }: Credentials,

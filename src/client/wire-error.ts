@@ -7,8 +7,8 @@ export class NotConnected extends Error {
 }
 
 /**
- * The server provably did nothing about the request: it refused the stream, or ended the session before it came to it (RFC 9113,
- * section 8.7).
+ * The server provably did nothing about the request: it refused the stream, or ended the session
+ * before it came to it (RFC 9113, section 8.7).
  */
 export class StreamRefused extends Error {
   readonly code = 'STREAM_REFUSED'

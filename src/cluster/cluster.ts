@@ -55,8 +55,9 @@ type Part =
   'controller' | 'election' | 'certificates' | 'configurations' | 'admission' | 'migration'
 
 /**
- * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is served. Rejects with `BesideYurtManager`, or
- * with the first failure, and leaves nothing open then.
+ * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is
+ * served. Rejects with `BesideYurtManager`, or with the first failure, and leaves nothing open
+ * then.
  */
 export async function startCluster(
   config: ClusterConfig,
@@ -189,7 +190,8 @@ export async function startCluster(
     const end = endOf(serving.pair().cert)
     if (end !== undefined) metrics.certificateEnd.set(end.getTime() / 1000)
   })
-  // Last, so that it goes first: what it leads ends, and the lease is free, while admission is still served.
+  // Last, so that it goes first: what it leads ends, and the lease is free, while admission is
+  // still served.
   parts.use(leadership)
 
   const running = parts.move()
@@ -250,7 +252,10 @@ async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig)
   return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
 }
 
-/** Said by each leader once: `kubectl apply` leaves out the policies that an API server does not know, and applies all else. */
+/**
+ * Said by each leader once: `kubectl apply` leaves out the policies that an API server does not
+ * know, and applies all else.
+ */
 async function sayMissedPolicies(
   api: ApiServer,
   {
@@ -276,7 +281,9 @@ async function sayMissedPolicies(
 /** How long the next try to rewrite pools waits. */
 const migrationWaitMs = 30_000
 
-/** Pools are rewritten before anything else is done; where that fails, all else is done meanwhile. */
+/**
+ * Pools are rewritten before anything else is done; where that fails, all else is done meanwhile.
+ */
 async function migrateFirst(
   api: ApiServer,
   term: Term,

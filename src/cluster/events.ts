@@ -23,8 +23,9 @@ export interface Said {
 const path = '/api/v1/namespaces/default/events'
 
 /**
- * Says something of an object in an Event. The same said again is counted on the Event that is there; `once` leaves it as it is, for
- * what holds on and is looked at again and again. Events keep nobody from anything: callers need not stop where this fails.
+ * Says something of an object in an Event. The same said again is counted on the Event that is
+ * there; `once` leaves it as it is, for what holds on and is looked at again and again. Events keep
+ * nobody from anything: callers need not stop where this fails.
  */
 export async function sayEvent(
   api: ApiServer,

@@ -23,15 +23,19 @@ export interface Term {
   /** Aborts when the process no longer leads, or is to stop. */
   readonly signal: AbortSignal
   /**
-   * Whether it still leads, by the clock: looked at before each write, since a process that was frozen finds its signal late. True no
-   * longer than `renewMs` after the beginning of the last successful renewal, so that nobody else leads yet.
+   * Whether it still leads, by the clock: looked at before each write, since a process that was
+   * frozen finds its signal late. True no longer than `renewMs` after the beginning of the last
+   * successful renewal, so that nobody else leads yet.
    */
   readonly holds: () => boolean
 }
 
 export interface LeadershipOptions extends ElectionOptions {
   readonly calls: TypedCalls
-  /** Called when this process leads; leads on until it settles or the term ends, and is awaited then. */
+  /**
+   * Called when this process leads; leads on until it settles or the term ends, and is awaited
+   * then.
+   */
   readonly lead: (term: Term) => Promise<void>
   readonly onFailure: (cause: unknown) => void
   readonly onChange?: (leads: boolean, holder: string) => void
@@ -44,7 +48,10 @@ class NoLongerLeads extends Error {
   }
 }
 
-/** What was last seen of the lease, and since when by our own clock: the clocks of others are never compared with ours. */
+/**
+ * What was last seen of the lease, and since when by our own clock: the clocks of others are never
+ * compared with ours.
+ */
 interface Seen {
   readonly record: string
   readonly holder: string
@@ -53,8 +60,9 @@ interface Seen {
 }
 
 /**
- * Leads when nobody else does: takes the lease when it is free or has not been renewed for its duration, renews it, and stops before
- * another may take it. Given up at the end, so that another need not wait.
+ * Leads when nobody else does: takes the lease when it is free or has not been renewed for its
+ * duration, renews it, and stops before another may take it. Given up at the end, so that another
+ * need not wait.
  *
  *   waiting -> leading   the lease was taken
  *   leading -> waiting   it could not be renewed in time, or another has it
@@ -64,7 +72,10 @@ export class Leadership implements AsyncDisposable {
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
   #seen: Seen | undefined
-  /** Both clocks at the beginning of the last successful renewal: one of them stands still while the machine sleeps. */
+  /**
+   * Both clocks at the beginning of the last successful renewal: one of them stands still while the
+   * machine sleeps.
+   */
   #renewed: { readonly elapsed: number; readonly time: number } | undefined
 
   constructor(options: LeadershipOptions) {

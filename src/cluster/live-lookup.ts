@@ -10,8 +10,9 @@ import type { ListWatch } from './api/list-watch.ts'
 import { poolsPath } from './pools.ts'
 
 /**
- * An API server waits for a webhook for five seconds, and a pod may take two questions, one after the other: what has not been found by then
- * is better unknown, as without an answer in time nothing at all is done about the pod.
+ * An API server waits for a webhook for five seconds, and a pod may take two questions, one after
+ * the other: what has not been found by then is better unknown, as without an answer in time
+ * nothing at all is done about the pod.
  */
 const patienceMs = 2_000
 
@@ -22,8 +23,9 @@ const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
 
 /**
- * What admission asks of the cluster. Pools are answered from what is followed, and asked for only where they are not there: one may have
- * been made a moment ago. Nodes are asked for, as only the replica that leads follows them.
+ * What admission asks of the cluster. Pools are answered from what is followed, and asked for only
+ * where they are not there: one may have been made a moment ago. Nodes are asked for, as only the
+ * replica that leads follows them.
  */
 export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
   const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {

@@ -5,11 +5,15 @@ import type { PoolTaint } from '../kube/node-pool.ts'
 export const previousAttributesAnnotation = 'nodepool.openyurt.io/previous-attributes'
 
 /**
- * What is remembered on a Node of its pool, as JSON. Labels, annotations and taints stand as yurt-manager writes them
- * (pkg/yurtmanager/controller/nodepool/nodepool_controller.go); it passes over the other members.
+ * What is remembered on a Node of its pool, as JSON. Labels, annotations and taints stand as
+ * yurt-manager writes them (pkg/yurtmanager/controller/nodepool/nodepool_controller.go); it passes
+ * over the other members.
  */
 export interface PreviousAttributes {
-  /** What the pool put on the node, with the value it had then. What was there before is not the pool's, even where it is the same. */
+  /**
+   * What the pool put on the node, with the value it had then. What was there before is not the
+   * pool's, even where it is the same.
+   */
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly PoolTaint[]
@@ -17,13 +21,19 @@ export interface PreviousAttributes {
   readonly nodePool?: string
   /** Whether that is a host-network pool: a node keeps its kind, also between two pools. */
   readonly hostNetwork?: boolean
-  /** Whether the node has carried the hostnetwork label in that pool: then it belongs there, whatever runs on the node. */
+  /**
+   * Whether the node has carried the hostnetwork label in that pool: then it belongs there,
+   * whatever runs on the node.
+   */
   readonly labelled?: boolean
 }
 
 const nothingRemembered: PreviousAttributes = { labels: {}, annotations: {}, taints: [] }
 
-/** What the annotation says; what is not understood counts as not remembered, so that nothing is removed for its sake. */
+/**
+ * What the annotation says; what is not understood counts as not remembered, so that nothing is
+ * removed for its sake.
+ */
 export function readPrevious(annotation: string | undefined): PreviousAttributes {
   const read = parsed(annotation)
   if (!isObject(read)) return nothingRemembered

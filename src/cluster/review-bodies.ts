@@ -4,7 +4,10 @@ import type { Incoming } from '../exchange/exchange.ts'
 import { wholeRequestBody } from '../exchange/request-body.ts'
 import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
 
-/** An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API server cuts no list to be converted. */
+/**
+ * An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API
+ * server cuts no list to be converted.
+ */
 export const largestBody = 8 * 1024 * 1024
 
 /** The least that a body counts, as it takes memory besides its bytes. */
@@ -13,14 +16,23 @@ export const leastBytes = 128 * 1024
 /** How many requests may wait for their turn; what is beyond is refused at once. */
 export const mostWaiting = 256
 
-/** Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does not blame its clients. */
+/**
+ * Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does
+ * not blame its clients.
+ */
 export const lookMs = 250
 
-/** For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API servers wait 5 s for admission. */
+/**
+ * For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API
+ * servers wait 5 s for admission.
+ */
 export const waitingLooks = 8
 export const silentLooks = 8
 
-/** For how many looks a body may be on its way where none waits (10 s), and after how many it makes room for one that does (1 s). */
+/**
+ * For how many looks a body may be on its way where none waits (10 s), and after how many it makes
+ * room for one that does (1 s).
+ */
 export const mostLooks = 40
 export const patientLooks = 4
 
@@ -50,10 +62,11 @@ interface Waiting {
 }
 
 /**
- * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was announced. Where there is no room, it waits a
- * little, and the address that holds least has the next turn. A body that is still on its way after a second then makes room, of the address
- * that holds most: bodies of API servers arrive at once. So clients that announce bodies and do not send them end with 429 or 504,
- * and keep out nobody at another address.
+ * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was
+ * announced. Where there is no room, it waits a little, and the address that holds least has the
+ * next turn. A body that is still on its way after a second then makes room, of the address that
+ * holds most: bodies of API servers arrive at once. So clients that announce bodies and do not send
+ * them end with 429 or 504, and keep out nobody at another address.
  */
 export class ReviewBodies implements Disposable {
   readonly #most: number
@@ -63,7 +76,10 @@ export class ReviewBodies implements Disposable {
   #bytes = 0
   #looking: Disposable | undefined
 
-  /** All bodies that are read or reviewed may have `most` bytes together, which is at least the largest body. */
+  /**
+   * All bodies that are read or reviewed may have `most` bytes together, which is at least the
+   * largest body.
+   */
   constructor(most: number, onShed: (why: Shed) => void) {
     this.#most = Math.max(most, largestBody)
     this.#onShed = onShed
@@ -102,7 +118,10 @@ export class ReviewBodies implements Disposable {
     return waiting
   }
 
-  /** Lets in who is next, as long as there is room: an address that holds less goes first, and one address in turn. */
+  /**
+   * Lets in who is next, as long as there is room: an address that holds less goes first, and one
+   * address in turn.
+   */
   #admit(): void {
     for (;;) {
       const next = this.#next()

@@ -49,30 +49,41 @@ export interface WebhookOptions extends AdmissionRules {
   readonly onRefused?: (why: Refused) => void
 }
 
-/** Why a review is refused: there is no room for its body, it does not arrive, or its client shows no certificate. */
+/**
+ * Why a review is refused: there is no room for its body, it does not arrive, or its client shows
+ * no certificate.
+ */
 export type Refused = Shed | 'unauthenticated'
 
 /** API servers ask over HTTP/1.1, on a connection for each review at a time. */
 export const mostConnections = 1_000
 
-/** What they may hold together, estimated for the worst; where no caller is proven half of it is what counts. */
+/**
+ * What they may hold together, estimated for the worst; where no caller is proven half of it is
+ * what counts.
+ */
 export const connectionsMemory = 256 * 1024 * 1024
 
 /**
- * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the Deployment has 512 MiB. Conversions are
- * counted apart: a certificate is never asked for them, and they are not to keep out what shows one.
+ * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the
+ * Deployment has 512 MiB. Conversions are counted apart: a certificate is never asked for them, and
+ * they are not to keep out what shows one.
  */
 export const admissionBytes = 12 * 1024 * 1024
 export const conversionBytes = 8 * 1024 * 1024
 
-/** The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by nobody. */
+/**
+ * The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by
+ * nobody.
+ */
 export const longestMs = 30_000
 
 const rotationMs = 1_000
 
 /**
- * Serves AdmissionReviews, ConversionReviews, `/healthz`, `/livez` and `/readyz` over TLS. Without `clientCa` every client that can connect
- * is answered: an answer says nothing that is not in the question or in the pools. Probes never need a certificate.
+ * Serves AdmissionReviews, ConversionReviews, `/healthz`, `/livez` and `/readyz` over TLS. Without
+ * `clientCa` every client that can connect is answered: an answer says nothing that is not in the
+ * question or in the pools. Probes never need a certificate.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<Listener> {
   const { address, port, onFailed = () => undefined, onRefused = () => undefined } = options
@@ -116,7 +127,10 @@ interface Answering extends WebhookOptions {
   readonly onRefused: (why: Refused) => void
 }
 
-/** Whatever goes wrong is an answer: a Status, which an API server logs before it goes by the webhook's policy. */
+/**
+ * Whatever goes wrong is an answer: a Status, which an API server logs before it goes by the
+ * webhook's policy.
+ */
 async function answer(incoming: Incoming, options: Answering): Promise<BodyReply> {
   try {
     return await within(longestMs, () => routed(incoming, options))
@@ -128,7 +142,10 @@ async function answer(incoming: Incoming, options: Answering): Promise<BodyReply
   }
 }
 
-/** Whether the client shows a certificate of `--client-ca`. Its connection is known by it from then on. */
+/**
+ * Whether the client shows a certificate of `--client-ca`. Its connection is known by it from then
+ * on.
+ */
 function isAuthenticated({ peer, onProven }: Incoming): boolean {
   const certificate = peer.tls?.certificate
   if (!certificate || !isValid(certificate)) return false

@@ -13,8 +13,9 @@ export type Migrated =
   | { readonly left: 'no definition' | 'up to date' | 'another version is stored' }
 
 /**
- * Rewrites every stored pool in the version that pools are stored in now, and then takes the older versions off the definition's list: as long
- * as they stand there, they cannot be taken out of it. A pool that somebody else writes meanwhile is rewritten by that.
+ * Rewrites every stored pool in the version that pools are stored in now, and then takes the older
+ * versions off the definition's list: as long as they stand there, they cannot be taken out of it.
+ * A pool that somebody else writes meanwhile is rewritten by that.
  */
 export async function migrateStorage(
   api: ApiServer,

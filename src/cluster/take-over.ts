@@ -49,7 +49,10 @@ export type Conflict =
       readonly conversion: JsonObject
     }
 
-/** What of a cluster's yurt-manager stands in the way; nothing where there is none, or where it leaves pools alone. */
+/**
+ * What of a cluster's yurt-manager stands in the way; nothing where there is none, or where it
+ * leaves pools alone.
+ */
 export async function conflictsIn(api: ApiServer): Promise<readonly Conflict[]> {
   const found: Conflict[] = []
   for (const path of configurations) {
@@ -92,7 +95,10 @@ async function controllersIn(api: ApiServer): Promise<Conflict[]> {
   })
 }
 
-/** Whether a webhook of yurt-manager's is about what nodehub's webhooks are about. Its other ones stay. */
+/**
+ * Whether a webhook of yurt-manager's is about what nodehub's webhooks are about. Its other ones
+ * stay.
+ */
 function isAboutPools(webhook: JsonObject): boolean {
   if (textAt(webhook, 'clientConfig', 'service', 'name') !== webhookService) return false
   // Its validation of pods is about other things than ours.
@@ -117,7 +123,10 @@ function templateOf(configuration: JsonObject): readonly JsonObject[] | undefine
   }
 }
 
-/** What `--controllers` leaves on (k8s.io/controller-manager: a name, `-name`, `*`; the first that fits counts). */
+/**
+ * What `--controllers` leaves on (k8s.io/controller-manager: a name, `-name`, `*`; the first that
+ * fits counts).
+ */
 function runsNodePools(args: readonly string[]): boolean {
   const listed = controllersOf(args)
   if (listed === undefined) return true
@@ -174,8 +183,9 @@ interface Original {
 }
 
 /**
- * Takes what is in the way: first recorded, then taken, each only as it was recorded. Repeatable, by several at once. The conversion is only
- * recorded: whoever applies nodehub's definition changes it. Resolves to what was taken.
+ * Takes what is in the way: first recorded, then taken, each only as it was recorded. Repeatable,
+ * by several at once. The conversion is only recorded: whoever applies nodehub's definition changes
+ * it. Resolves to what was taken.
  */
 export async function takeOver(api: ApiServer, namespace: string): Promise<readonly Conflict[]> {
   const taken: Conflict[] = []
@@ -306,9 +316,10 @@ async function record(
 }
 
 /**
- * Gives back all that was recorded, and takes nodehub's finalizer off the pools, which nobody else would. To be called when no replica runs
- * any more. Resolves to a line for each thing that was given back, and for each that was not, why. Where pools cannot be written it rejects,
- * with what stands in the way, before anything was given back.
+ * Gives back all that was recorded, and takes nodehub's finalizer off the pools, which nobody else
+ * would. To be called when no replica runs any more. Resolves to a line for each thing that was
+ * given back, and for each that was not, why. Where pools cannot be written it rejects, with what
+ * stands in the way, before anything was given back.
  */
 export async function giveBack(api: ApiServer, namespace: string): Promise<readonly string[]> {
   await tryFinalizers(api, namespace)
@@ -412,7 +423,10 @@ const takeFinalizer = (api: ApiServer, pool: Json, query = ''): Promise<JsonObje
     },
   })
 
-/** Writes of pools wait for nodehub's own webhooks, which nobody answers once no replica runs; and nobody could write pools later, either. */
+/**
+ * Writes of pools wait for nodehub's own webhooks, which nobody answers once no replica runs; and
+ * nobody could write pools later, either.
+ */
 async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
   const [pool] = await poolsWithFinalizer(api)
   if (pool === undefined) return

@@ -4,7 +4,10 @@ export interface WebhookTarget {
   readonly at:
     | { readonly namespace: string; readonly name: string; readonly port: number }
     | { readonly url: string }
-  /** PEM of the authorities behind the serving certificate; absent until `nodehub cluster` writes it. */
+  /**
+   * PEM of the authorities behind the serving certificate; absent until `nodehub cluster` writes
+   * it.
+   */
   readonly caBundle?: string
 }
 

@@ -4,9 +4,11 @@ import type { Element, Path, Scalar } from './element.ts'
 export type EditValue = Scalar | readonly EditValue[] | { readonly [key: string]: EditValue }
 
 /**
- * One change. Paths name fields by their JSON names, whatever the encoding; `*` means every element, be they none. `set` makes the
- * parents that are missing, and appends where the position is the length of the list. `remove` of what is not there changes nothing.
- * `each` judges the elements of the list at its path one by one, in one pass however many they are; what is left keeps its bytes.
+ * One change. Paths name fields by their JSON names, whatever the encoding; `*` means every
+ * element, be they none. `set` makes the parents that are missing, and appends where the position
+ * is the length of the list. `remove` of what is not there changes nothing. `each` judges the
+ * elements of the list at its path one by one, in one pass however many they are; what is left
+ * keeps its bytes.
  */
 export type Edit =
   | { readonly op: 'set'; readonly path: Path; readonly value: EditValue }

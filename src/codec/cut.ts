@@ -2,7 +2,10 @@ import type { GVK } from '../kube/gvk.ts'
 import type { ListBatch, ListEnd } from './list.ts'
 import type { WatchEvent } from './watch.ts'
 
-/** All that stands before the first object of a list, or, where there is none, before the end of the objects. */
+/**
+ * All that stands before the first object of a list, or, where there is none, before the end of the
+ * objects.
+ */
 export interface ListHead {
   readonly gvk: GVK
   readonly bytes: readonly Uint8Array[]
@@ -15,17 +18,21 @@ export interface Cut {
   readonly batch?: ListBatch
 }
 
-/** The end of a list, and the kind it says it has: a JSON list may say it after its items, when the head has long been cut. */
+/**
+ * The end of a list, and the kind it says it has: a JSON list may say it after its items, when the
+ * head has long been cut.
+ */
 export interface CutEnd extends ListEnd {
   readonly gvk: GVK
 }
 
 /**
- * Cuts the body of one list into its objects as it comes, in chunks split anywhere. Head, batches (in JSON with a comma between
- * two) and tail together are the body. Both methods throw `MalformedBody`; after that the cutter is of no use.
+ * Cuts the body of one list into its objects as it comes, in chunks split anywhere. Head, batches
+ * (in JSON with a comma between two) and tail together are the body. Both methods throw
+ * `MalformedBody`; after that the cutter is of no use.
  *
- * Where the kind stands after the items it is taken from the first of them (`Pump` makes a `PumpList`), and where that does not
- * say either, all waits for it, up to 16 MiB.
+ * Where the kind stands after the items it is taken from the first of them (`Pump` makes a
+ * `PumpList`), and where that does not say either, all waits for it, up to 16 MiB.
  */
 export interface ListCutter {
   push(chunk: Uint8Array): Cut
@@ -34,11 +41,15 @@ export interface ListCutter {
 }
 
 /**
- * Cuts the body of one watch into its events as it comes, in chunks split anywhere. An object's bytes are in the form its list holds it
- * in. Both methods throw `MalformedBody`; after that the cutter is of no use.
+ * Cuts the body of one watch into its events as it comes, in chunks split anywhere. An object's
+ * bytes are in the form its list holds it in. Both methods throw `MalformedBody`; after that the
+ * cutter is of no use.
  */
 export interface WatchCutter {
-  /** The kind of the latest object, a bookmark's too; before the first, and where there is none but an error, all empty. */
+  /**
+   * The kind of the latest object, a bookmark's too; before the first, and where there is none but
+   * an error, all empty.
+   */
   readonly gvk: GVK
   /** The events that became whole, each with its frame; in JSON with the newline behind it. */
   push(chunk: Uint8Array): WatchEvent[]

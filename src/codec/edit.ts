@@ -12,9 +12,11 @@ import { editProtobuf } from './protobuf/edit.ts'
 export type { Edit, EditValue, ElementChange } from './change.ts'
 
 /**
- * The object with the edits made one after the other, everything else in it as it was; the same instance where they change nothing. What
- * an object is known by (kind, namespace, name, uid, resource version) stays: an edit of it throws a `PathError`, as do paths and values
- * the kind has no place for. Of a PartialObjectMetadata or a Table only metadata is edited, other edits mean what it does not show.
+ * The object with the edits made one after the other, everything else in it as it was; the same
+ * instance where they change nothing. What an object is known by (kind, namespace, name, uid,
+ * resource version) stays: an edit of it throws a `PathError`, as do paths and values the kind has
+ * no place for. Of a PartialObjectMetadata or a Table only metadata is edited, other edits mean
+ * what it does not show.
  */
 export function applyEdits(
   encoding: Encoding,
@@ -31,7 +33,9 @@ export function applyEdits(
   return changed(object, bytes)
 }
 
-/** The object as if it had been written at another version: what a watch shows of one that is gone. */
+/**
+ * The object as if it had been written at another version: what a watch shows of one that is gone.
+ */
 export function atVersion(
   encoding: Encoding,
   gvk: GVK,

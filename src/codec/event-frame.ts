@@ -11,8 +11,9 @@ import { statusBody } from './render.ts'
 import type { ObjectEvent, WatchEvent } from './watch.ts'
 
 /**
- * The frame of an event, written anew: its own, where it has one, is left aside. `gvk` is that of the objects (Table's for a Table).
- * `extra` are the columns of a Table, which its first event has and no other.
+ * The frame of an event, written anew: its own, where it has one, is left aside. `gvk` is that of
+ * the objects (Table's for a Table). `extra` are the columns of a Table, which its first event has
+ * and no other.
  */
 export function eventFrame(
   encoding: Encoding,
@@ -46,7 +47,10 @@ export function watchFrame(
   return jsonFrame(type, withKind(gvk, bytes))
 }
 
-/** An object of the watched kind that has a resource version and, closing the initial events, their annotation. */
+/**
+ * An object of the watched kind that has a resource version and, closing the initial events, their
+ * annotation.
+ */
 export function bookmarkFrame(
   encoding: Encoding,
   shape: Shape,
@@ -76,7 +80,10 @@ export function errorFrame(encoding: Encoding, status: Status): Buffer {
   return jsonFrame('ERROR', [body.subarray(0, -1)])
 }
 
-/** What a row shows unless the client asks for whole objects (apiserver pkg/endpoints/handlers/response.go). */
+/**
+ * What a row shows unless the client asks for whole objects (apiserver
+ * pkg/endpoints/handlers/response.go).
+ */
 const rowKind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
 
 const anonymous = { namespace: '', name: '', uid: '' }

@@ -1,4 +1,7 @@
-/** Bytes that are not what their media type says, or that end too early, or that are larger than anything is allowed to be. */
+/**
+ * Bytes that are not what their media type says, or that end too early, or that are larger than
+ * anything is allowed to be.
+ */
 export class MalformedBody extends Error {
   readonly code = 'MALFORMED_BODY'
 }
@@ -6,5 +9,8 @@ export class MalformedBody extends Error {
 /** The largest object or frame: client-go reads no larger one (apimachinery pkg/util/framer). */
 export const largestObject = 16 * 1024 * 1024
 
-/** How deep JSON may nest: as deep as the decoder of the API server goes (sigs.k8s.io/json), so that what it stores can be read. */
+/**
+ * How deep JSON may nest: as deep as the decoder of the API server goes (sigs.k8s.io/json), so that
+ * what it stores can be read.
+ */
 export const deepestNesting = 10_000

@@ -7,21 +7,28 @@ import type { EditValue } from './change.ts'
 import { editJson } from './json/edit.ts'
 import { readMembers, withMember } from './protobuf/members.ts'
 
-/** A member of a member of an object, as `status.conditions`, and what it is to be; `undefined`: not there. */
+/**
+ * A member of a member of an object, as `status.conditions`, and what it is to be; `undefined`: not
+ * there.
+ */
 export interface MemberChange {
   readonly path: readonly [string, string]
   readonly value: Json | undefined
 }
 
-/** The whole object as JSON has it; in protobuf without fields that are not known here. Throws for bytes that are no such object. */
+/**
+ * The whole object as JSON has it; in protobuf without fields that are not known here. Throws for
+ * bytes that are no such object.
+ */
 export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject): JsonObject =>
   encoding === 'json'
     ? (JSON.parse(asBuffer(bytes).toString()) as JsonObject)
     : readMembers(gvk, asBuffer(bytes))
 
 /**
- * The object with these members written anew and everything else in the bytes it was in. In protobuf, members that are not known here
- * stay as they were, and a value that does not fit throws a `ProtobufError`.
+ * The object with these members written anew and everything else in the bytes it was in. In
+ * protobuf, members that are not known here stay as they were, and a value that does not fit throws
+ * a `ProtobufError`.
  */
 export function withMembers(
   encoding: Encoding,

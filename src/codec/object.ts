@@ -10,8 +10,9 @@ import { apiObject as apiObjectInProtobuf } from './protobuf/identity.ts'
 const newline = Buffer.from('\n')
 
 /**
- * The object in the whole body of an answer that holds one. Throws `MalformedBody`. Of a Table of one row the whole Table is the
- * object's bytes, since its columns and its row are worth nothing without each other.
+ * The object in the whole body of an answer that holds one. Throws `MalformedBody`. Of a Table of
+ * one row the whole Table is the object's bytes, since its columns and its row are worth nothing
+ * without each other.
  */
 export function readObject(
   encoding: Encoding,
@@ -35,8 +36,8 @@ export function readObject(
 }
 
 /**
- * The reverse of `readObject`: the body the API server sends for it. A row that a list of Tables holds becomes a Table of its own,
- * without the columns, which the row does not know.
+ * The reverse of `readObject`: the body the API server sends for it. A row that a list of Tables
+ * holds becomes a Table of its own, without the columns, which the row does not know.
  */
 export function objectBody(encoding: Encoding, shape: Shape, gvk: GVK, object: ApiObject): Buffer {
   const bytes = asBuffer(object.bytes)
@@ -45,7 +46,10 @@ export function objectBody(encoding: Encoding, shape: Shape, gvk: GVK, object: A
   return Buffer.concat([...whole, newline])
 }
 
-/** A row of a Table of many as `readObject` reads a Table of that object alone; `columns` are what the other Table says beside its rows. */
+/**
+ * A row of a Table of many as `readObject` reads a Table of that object alone; `columns` are what
+ * the other Table says beside its rows.
+ */
 export const tableOfRow = (gvk: GVK, row: ApiObject, columns: string): ApiObject => ({
   ...row,
   bytes: Buffer.concat(tableOf(gvk, row, columns)),

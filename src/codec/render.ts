@@ -11,7 +11,10 @@ import { bytesField, lengthHeader, varintLength } from './protobuf/wire.ts'
 const comma = Buffer.from(',')
 const jsonTail = Buffer.from(']}\n')
 
-/** A list up to its first object; `objects` are all it is going to hold, which protobuf has to say the length of first. */
+/**
+ * A list up to its first object; `objects` are all it is going to hold, which protobuf has to say
+ * the length of first.
+ */
 export function listHead(
   encoding: Encoding,
   shape: Shape,

@@ -21,21 +21,28 @@ export interface Selectors {
   readonly fieldSelector: string
 }
 
-/** Which objects of a collection a list or watch is about, told from their bytes as the API server tells it. */
+/**
+ * Which objects of a collection a list or watch is about, told from their bytes as the API server
+ * tells it.
+ */
 export interface Selection {
   /** Nothing is left out. */
   readonly everything: boolean
   /** `gvk` is that of the object, not of its list. */
   selects(gvk: GVK, encoding: Encoding, object: ApiObject): boolean
-  /** Whether namespace and name allow it, which never change: what they rule out was never selected and never will be. */
+  /**
+   * Whether namespace and name allow it, which never change: what they rule out was never selected
+   * and never will be.
+   */
   mayEverSelect(object: ApiObject): boolean
 }
 
 const ofIdentity = new Set(['metadata.name', 'metadata.namespace'])
 
 /**
- * `undefined`: it cannot be told here, because a field is asked for that is not known for the resource (a custom resource's definition may
- * name more than its name and namespace), or because objects in this form do not show it. Throws `MalformedSelector`.
+ * `undefined`: it cannot be told here, because a field is asked for that is not known for the
+ * resource (a custom resource's definition may name more than its name and namespace), or because
+ * objects in this form do not show it. Throws `MalformedSelector`.
  */
 export function selectionOf(
   gvr: GVR,
@@ -80,12 +87,14 @@ const valueOf = (field: SelectableField | undefined, cursor: Cursor): string | u
   field && selectableValue(field, (path) => cursor.value(path))
 
 /**
- * What a watch with this selection shows of an event of a wider one, as an API server has it (apiserver pkg/storage/cacher): what newly
- * matches is ADDED, what matches no longer DELETED, with what it was before at the version of the change. `undefined`: nothing. Bookmarks
- * and errors pass. The event and its frame stay the same where nothing changes.
+ * What a watch with this selection shows of an event of a wider one, as an API server has it
+ * (apiserver pkg/storage/cacher): what newly matches is ADDED, what matches no longer DELETED, with
+ * what it was before at the version of the change. `undefined`: nothing. Bookmarks and errors pass.
+ * The event and its frame stay the same where nothing changes.
  *
- * Where what was before is not known, the event's type tells: an ADDED was not there before; after a MODIFIED that does not match a
- * DELETED is due, which does no harm to whoever was never shown the object; a DELETED comes with the last state, which tells as well.
+ * Where what was before is not known, the event's type tells: an ADDED was not there before; after
+ * a MODIFIED that does not match a DELETED is due, which does no harm to whoever was never shown
+ * the object; a DELETED comes with the last state, which tells as well.
  */
 export function selectEvent(
   selection: Selection,

@@ -5,12 +5,14 @@ import { atVersion } from './edit.ts'
 import type { ObjectEvent } from './watch.ts'
 
 /**
- * What is shown of an event to someone who is shown of an object what `look` makes of it, if anything: newly shown is ADDED, no longer
- * shown is DELETED, with what was last shown of the object, at the version of the change. `undefined`: nothing. The event and its frame
- * stay the same where nothing changes.
+ * What is shown of an event to someone who is shown of an object what `look` makes of it, if
+ * anything: newly shown is ADDED, no longer shown is DELETED, with what was last shown of the
+ * object, at the version of the change. `undefined`: nothing. The event and its frame stay the same
+ * where nothing changes.
  *
- * Where what was before is not known, the event's type tells: an ADDED was not there before, so it need not be taken back; after any
- * other a DELETED is due, which does no harm to whoever was never shown the object.
+ * Where what was before is not known, the event's type tells: an ADDED was not there before, so it
+ * need not be taken back; after any other a DELETED is due, which does no harm to whoever was never
+ * shown the object.
  */
 export function shownEvent(
   gvk: GVK,
@@ -25,7 +27,8 @@ export function shownEvent(
     if (wasWithheld || (event.type === 'ADDED' && before === undefined)) return undefined
     if (shown) return unlessSame(event, 'DELETED', shown)
     const { resourceVersion } = event.object
-    // Whoever holds the object needs to see all of it go, ports and all, so that nothing of it is left behind.
+    // Whoever holds the object needs to see all of it go, ports and all, so that nothing of it is
+    // left behind.
     const last = before ? atVersion(encoding, gvk, before, resourceVersion) : event.object
     return unlessSame(event, 'DELETED', last)
   }

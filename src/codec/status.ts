@@ -1,7 +1,10 @@
 import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { Status, StatusCause, StatusDetails, StatusReason } from '../kube/status.ts'
 
-/** The Status in `value`, with the fields this product knows, in the API server's order. Whatever is no Status becomes a failure 500. */
+/**
+ * The Status in `value`, with the fields this product knows, in the API server's order. Whatever is
+ * no Status becomes a failure 500.
+ */
 export function statusOf(value: Json): Status {
   const from: JsonObject = isObject(value) ? value : {}
   const metadata = from['metadata']

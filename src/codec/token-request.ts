@@ -24,7 +24,9 @@ interface Read {
 const isTokenRequest = ({ group, kind }: GVK): boolean =>
   group === 'authentication.k8s.io' && kind === 'TokenRequest'
 
-/** What a TokenRequest asks for; `undefined` for an object of another kind. Throws `MalformedBody`. */
+/**
+ * What a TokenRequest asks for; `undefined` for an object of another kind. Throws `MalformedBody`.
+ */
 export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefined {
   if (!isTokenRequest(gvk)) return undefined
   const cursor = cursorOf(encoding, gvk, object)

@@ -3,7 +3,9 @@ import type { ApiObject } from '../kube/object.ts'
 import type { Cut, ListHead } from './cut.ts'
 import { largestObject, MalformedBody } from './malformed-body.ts'
 
-/** Keeps the first batches of a list back until its kind is known, and hands the head out with them. */
+/**
+ * Keeps the first batches of a list back until its kind is known, and hands the head out with them.
+ */
 export class WaitingList {
   readonly #between: Uint8Array | undefined
   #sent = false

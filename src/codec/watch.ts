@@ -1,7 +1,10 @@
 import type { ApiObject } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 
-/** One event of a watch. `frame`, where present, is the event as it came, whole and with its framing. */
+/**
+ * One event of a watch. `frame`, where present, is the event as it came, whole and with its
+ * framing.
+ */
 export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent
 
 export interface ObjectEvent {
@@ -27,7 +30,7 @@ export interface ErrorEvent {
 }
 
 /**
- * client-go takes a watch that ends within a second without an event for a failure, and lists again (tools/cache/reflector.go): no watch
- * is ended sooner, in milliseconds.
+ * client-go takes a watch that ends within a second without an event for a failure, and lists again
+ * (tools/cache/reflector.go): no watch is ended sooner, in milliseconds.
  */
 export const shortestWatchMs = 1_100

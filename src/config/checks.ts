@@ -6,8 +6,8 @@ import { ownServers } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
 /**
- * The mistakes that no single setting shows: settings that contradict each other, or are missing. `given` tells what was given, valid or not;
- * `addresses` are those of this host.
+ * The mistakes that no single setting shows: settings that contradict each other, or are missing.
+ * `given` tells what was given, valid or not; `addresses` are those of this host.
  */
 export function contradictions(
   values: Values,
@@ -41,7 +41,10 @@ function together(values: Values, a: OptionName, b: OptionName): string[] {
     : [`--${a} and --${b} must be given together`]
 }
 
-/** Filters that are to be left out and that there are none of. What filters modules bring shows when they are loaded. */
+/**
+ * Filters that are to be left out and that there are none of. What filters modules bring shows when
+ * they are loaded.
+ */
 function unknownFilters(values: Values): string[] {
   if (values['filter-module'].length > 0) return []
   const known: readonly string[] = [...filterNames, '*']

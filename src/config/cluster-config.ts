@@ -73,7 +73,10 @@ export type ClusterResult<Config> =
 /** Where the kubelet puts a pod's service account. */
 const account = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** Reads flags, environment and file of `nodehub cluster`. Either all of it is valid, or every mistake is named. */
+/**
+ * Reads flags, environment and file of `nodehub cluster`. Either all of it is valid, or every
+ * mistake is named.
+ */
 export const readClusterConfig = (sources: SettingSources): ClusterResult<ClusterConfig> =>
   read(sources, clusterOptions, (values, asking, mistakes) => {
     mistakes.push(...contradictions(values))

@@ -27,11 +27,17 @@ export interface ConfigNews<Read extends UsableConfig> {
 
 export interface ConfigListener<Read extends UsableConfig> {
   onRead(news: ConfigNews<Read>): void
-  /** All its mistakes, given once for each change of them. The last good configuration stays in force, whole. */
+  /**
+   * All its mistakes, given once for each change of them. The last good configuration stays in
+   * force, whole.
+   */
   onUnusable(mistakes: readonly string[]): void
 }
 
-/** How what the operator has changed is read: as at the start, with everything that the settings name. */
+/**
+ * How what the operator has changed is read: as at the start, with everything that the settings
+ * name.
+ */
 export interface Rereading<Read extends UsableConfig> {
   readonly sources: ConfigSources
   readonly read: (sources: ConfigSources) => Promise<Read | UnusableConfig>
@@ -39,9 +45,10 @@ export interface Rereading<Read extends UsableConfig> {
 }
 
 /**
- * Looks at the file of --config every `intervalMs` and reads the configuration again when it has changed; `first` is in force to begin with.
- * While it cannot be used, every file is looked at that was read for it: one of those may be what is wrong. Flags and environment do not
- * change, and still take precedence.
+ * Looks at the file of --config every `intervalMs` and reads the configuration again when it has
+ * changed; `first` is in force to begin with. While it cannot be used, every file is looked at that
+ * was read for it: one of those may be what is wrong. Flags and environment do not change, and
+ * still take precedence.
  */
 export function followConfig<Read extends UsableConfig>(
   first: UsableConfig,
@@ -56,7 +63,10 @@ export function followConfig<Read extends UsableConfig>(
   let told = started
   let unusable: string | undefined
   let followed = files
-  /** What was seen of each before it was read last. What `first` was read from may have changed since. */
+  /**
+   * What was seen of each before it was read last. What `first` was read from may have changed
+   * since.
+   */
   let stamps: ReadonlyMap<string, string> = new Map()
   let isFirst = true
   let isAsked = false

@@ -4,7 +4,10 @@ import { filterNames } from './filter-names.ts'
 export interface ClusterSettings {
   /** Components that a filter acts for besides those it is made for, by the filter's name. */
   readonly components: ReadonlyMap<string, ReadonlySet<string>>
-  /** Components whose answers are recorded besides those of `--cache-components`; `*` stands for all. */
+  /**
+   * Components whose answers are recorded besides those of `--cache-components`; `*` stands for
+   * all.
+   */
   readonly cacheAgents: ReadonlySet<string>
 }
 
@@ -34,10 +37,11 @@ const mostMistakes = 5
 const component = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
 /**
- * Reads the hubs' ConfigMap, which is yurthub's (pkg/yurthub/configuration/manager.go): under the name of a filter the components that it
- * acts for besides its own, under `cache_agents` those whose answers are recorded too, with commas between them. Either all that is known
- * of it can be used, or nothing is. `others` are filters besides the built-in ones; what other keys say is kept for a filter that may come
- * by that name, and never wrong.
+ * Reads the hubs' ConfigMap, which is yurthub's (pkg/yurthub/configuration/manager.go): under the
+ * name of a filter the components that it acts for besides its own, under `cache_agents` those
+ * whose answers are recorded too, with commas between them. Either all that is known of it can be
+ * used, or nothing is. `others` are filters besides the built-in ones; what other keys say is kept
+ * for a filter that may come by that name, and never wrong.
  */
 export function readConfigMap(
   { data, binaryData }: ConfigMapData,

@@ -55,8 +55,9 @@ export interface UnusableConfig {
 export type ConfigResult = UsableConfig | UnusableConfig
 
 /**
- * Reads the configuration from flags, environment, file and defaults, in this order of precedence. Either all of it is valid, or every
- * mistake is named. Only reads files: opens no socket and no store.
+ * Reads the configuration from flags, environment, file and defaults, in this order of precedence.
+ * Either all of it is valid, or every mistake is named. Only reads files: opens no socket and no
+ * store.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
   const { argv, env, readFile, hostname, addresses = [], passed = [] } = sources
@@ -98,7 +99,10 @@ function nodeNameOf(
   return text
 }
 
-/** A credential must be there: it is made before the hub is started. Whether it is a key shows when it is used. */
+/**
+ * A credential must be there: it is made before the hub is started. Whether it is a key shows when
+ * it is used.
+ */
 function storeKeyOf(
   { 'store-key-credential': credential, 'store-key-command': command }: Values,
   directory: string | undefined,
@@ -172,7 +176,10 @@ function unreadable(
   return mistakes
 }
 
-/** A hub without credentials is one by mistake, unless that is what was chosen; to a test's API server of plain HTTP none can be shown. */
+/**
+ * A hub without credentials is one by mistake, unless that is what was chosen; to a test's API
+ * server of plain HTTP none can be shown.
+ */
 function withoutCredentials(values: Values): readonly string[] {
   const isSecure = values['server-addr'].some(({ protocol }) => protocol === 'https:')
   return isSecure && values['bootstrap-mode'] !== 'anonymous' ? [needsCredentials] : []

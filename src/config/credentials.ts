@@ -2,7 +2,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Secret } from '../base/secret.ts'
 import { parseKubeconfig, type Part } from './kubeconfig.ts'
 
-/** Where the hub's own credentials are. They are read when they are used, and again when they change. */
+/**
+ * Where the hub's own credentials are. They are read when they are used, and again when they
+ * change.
+ */
 export type CredentialFiles =
   | { readonly kind: 'kubeconfig'; readonly file: string }
   | {
@@ -35,7 +38,10 @@ export interface Credentials {
   readonly files: readonly string[]
 }
 
-/** A file of the credentials cannot be read or is not what it should be. The message names the file, never its content. */
+/**
+ * A file of the credentials cannot be read or is not what it should be. The message names the file,
+ * never its content.
+ */
 class UnusableCredentials extends Error {
   readonly code = 'UNUSABLE_CREDENTIALS'
 }
@@ -44,8 +50,9 @@ class UnusableCredentials extends Error {
 export type ReadFile = (path: string) => string
 
 /**
- * Reads the files and checks that certificate and key belong together. Throws `UnusableCredentials` or `MalformedKubeconfig`; a rotation may
- * be under way then, and the caller should keep what it has and read again.
+ * Reads the files and checks that certificate and key belong together. Throws `UnusableCredentials`
+ * or `MalformedKubeconfig`; a rotation may be under way then, and the caller should keep what it
+ * has and read again.
  */
 export function readCredentials(where: CredentialFiles, readFile: ReadFile): Credentials {
   const files: string[] = []

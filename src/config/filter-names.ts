@@ -1,4 +1,7 @@
-/** The hub's own filters, by the names that flags and the ConfigMap know them by: yurthub's (cmd/yurthub/app/options/filters.go). */
+/**
+ * The hub's own filters, by the names that flags and the ConfigMap know them by: yurthub's
+ * (cmd/yurthub/app/options/filters.go).
+ */
 export const filterNames = [
   'masterservice',
   'discardcloudservice',
@@ -10,7 +13,10 @@ export const filterNames = [
   'hostnetworkpropagation',
 ] as const
 
-/** What is left out with `--working-mode=cloud`, as yurthub does: these are for nodes that may lose the cloud. */
+/**
+ * What is left out with `--working-mode=cloud`, as yurthub does: these are for nodes that may lose
+ * the cloud.
+ */
 export const leftOutInCloud: readonly (typeof filterNames)[number][] = [
   'discardcloudservice',
   'forwardkubesvctraffic',

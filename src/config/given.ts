@@ -2,7 +2,10 @@ import { parse } from 'yaml'
 import { variableOf, type OptionTable } from './option.ts'
 import { didYouMean } from './suggestion.ts'
 
-/** One setting as somebody gave it: its text, and where it stood as an operator would name it (`--serve-port`). */
+/**
+ * One setting as somebody gave it: its text, and where it stood as an operator would name it
+ * (`--serve-port`).
+ */
 export interface Given {
   readonly text: string
   readonly origin: string
@@ -16,8 +19,9 @@ export interface GivenBy {
 }
 
 /**
- * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's verbosity; underscores count as
- * dashes. Lists given again grow; of anything else the last one counts.
+ * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's
+ * verbosity; underscores count as dashes. Lists given again grow; of anything else the last one
+ * counts.
  */
 export function givenByFlags(argv: readonly string[], options: OptionTable): GivenBy {
   const settings = new Map<string, Given>()
@@ -50,12 +54,16 @@ export function givenByFlags(argv: readonly string[], options: OptionTable): Giv
 
 const prefix = variableOf('')
 
-/** The variables that Kubernetes sets in every container for a Service whose name begins with nodehub. */
+/**
+ * The variables that Kubernetes sets in every container for a Service whose name begins with
+ * nodehub.
+ */
 const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
 
 /**
- * Settings from the environment variables of the table; an empty one counts as absent. Other variables with the same prefix are no
- * mistakes, as an operator need not have set them; a note names them, except those that Kubernetes sets.
+ * Settings from the environment variables of the table; an empty one counts as absent. Other
+ * variables with the same prefix are no mistakes, as an operator need not have set them; a note
+ * names them, except those that Kubernetes sets.
  */
 export function givenByEnvironment(
   env: Readonly<Record<string, string | undefined>>,

@@ -23,10 +23,16 @@ export interface StartConfig {
     readonly address: string
     readonly port: number
     readonly securePort: number
-    /** Whether `port` was asked to serve; `undefined`: nobody has decided, and `plainProxy` is what is safe. */
+    /**
+     * Whether `port` was asked to serve; `undefined`: nobody has decided, and `plainProxy` is what
+     * is safe.
+     */
     readonly plain: boolean | undefined
   }
-  /** Listeners whose sockets were passed to this process listen there, whatever their addresses above. */
+  /**
+   * Listeners whose sockets were passed to this process listen there, whatever their addresses
+   * above.
+   */
   readonly sockets: SocketsByListener
   readonly rootDir: string
   readonly cachePath: string
@@ -43,7 +49,10 @@ export interface StartConfig {
     readonly hostNetworkNode: boolean
   }
   readonly tls: {
-    /** Files; absent: the hub vouches for itself, and those who vouch for the API servers for its clients. */
+    /**
+     * Files; absent: the hub vouches for itself, and those who vouch for the API servers for its
+     * clients.
+     */
     readonly clientCa: string | undefined
     readonly serving: { readonly certificate: string; readonly key: string } | undefined
   }
@@ -72,7 +81,10 @@ export interface LiveConfig {
   /** Names as `componentOf` makes them, or `*` for all. */
   readonly cacheComponents: ReadonlySet<string>
   readonly poolScopeResources: readonly GVR[]
-  /** Where filters learn of the node's pool and its nodes: the status of its NodePool, its NodeBuckets, or nowhere. */
+  /**
+   * Where filters learn of the node's pool and its nodes: the status of its NodePool, its
+   * NodeBuckets, or nowhere.
+   */
   readonly nodePools: 'status' | 'buckets' | 'off'
   readonly filters: {
     readonly enabled: boolean
@@ -93,7 +105,10 @@ export interface LiveConfig {
   readonly logLevel: LogLevel
 }
 
-/** What the port without TLS does: it serves, or refuses every caller. It is never left free for another program to take. */
+/**
+ * What the port without TLS does: it serves, or refuses every caller. It is never left free for
+ * another program to take.
+ */
 export type PlainProxy = 'served' | 'refusing'
 
 export type LogLevel = NonNullable<Values['log-level']>
@@ -148,7 +163,10 @@ export function startConfigOf(
   })
 }
 
-/** What the live settings make of a hub that was started with `start`; the two may come from different readings. */
+/**
+ * What the live settings make of a hub that was started with `start`; the two may come from
+ * different readings.
+ */
 export function liveConfigOf(
   values: LiveValues,
   credentials: CredentialFiles,
@@ -228,7 +246,10 @@ function frozen<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** What the plain port does: where pods could reach it without credentials, it serves only if that was asked for. */
+/**
+ * What the plain port does: where pods could reach it without credentials, it serves only if that
+ * was asked for.
+ */
 export function plainProxyOf(
   values: Pick<Values, 'plain-proxy' | 'host-network-node' | 'host-network-propagation'>,
 ): PlainProxy {

@@ -27,8 +27,8 @@ type Mapping = Readonly<Record<string, unknown>>
 const unsupported = ['exec', 'auth-provider', 'username', 'password', 'as'] as const
 
 /**
- * The current context (or the only one) of a kubeconfig in YAML or JSON. `path` is where it was read: relative paths in it start
- * there. Throws `MalformedKubeconfig`.
+ * The current context (or the only one) of a kubeconfig in YAML or JSON. `path` is where it was
+ * read: relative paths in it start there. Throws `MalformedKubeconfig`.
  */
 export function parseKubeconfig(content: string, path: string): Kubeconfig {
   const document = mapping(parsed(content), 'the kubeconfig')
@@ -60,7 +60,8 @@ function parsed(content: string): unknown {
   try {
     return parse(content)
   } catch (cause) {
-    // The parser's message quotes the line, which may be a token: its place and the parser's code do not.
+    // The parser's message quotes the line, which may be a token: its place and the parser's code
+    // do not.
     const { code, linePos } = cause as Partial<YAMLParseError>
     const [at] = linePos ?? []
     const where = at ? `: line ${at.line}, column ${at.col}` : ''

@@ -17,8 +17,9 @@ export interface ProcessIds {
 }
 
 /**
- * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, named by LISTEN_FDNAMES, for the process LISTEN_PID.
- * A hub cannot know its successor's pid beforehand and names itself in LISTEN_PPID instead. None where they are meant for another process.
+ * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, named by
+ * LISTEN_FDNAMES, for the process LISTEN_PID. A hub cannot know its successor's pid beforehand and
+ * names itself in LISTEN_PPID instead. None where they are meant for another process.
  */
 export function passedSockets(
   env: Environment,
@@ -53,8 +54,8 @@ export function passingOn(env: Environment, names: readonly string[], pid: numbe
 }
 
 /**
- * Why no other process may take over from this one; `undefined` where nothing is known against it. Whoever supervises this very process
- * would take its end for the end of the hub.
+ * Why no other process may take over from this one; `undefined` where nothing is known against it.
+ * Whoever supervises this very process would take its end for the end of the hub.
  */
 export function obstacleToSuccession(
   env: Environment,
@@ -70,7 +71,10 @@ export function obstacleToSuccession(
     : undefined
 }
 
-/** Tells where sockets of this process listen: Node itself tells only of those it has taken over. The kernel's table is read once. */
+/**
+ * Tells where sockets of this process listen: Node itself tells only of those it has taken over.
+ * The kernel's table is read once.
+ */
 function ownListeningSockets(): (fd: number) => PassedSocket['at'] {
   const sockets = new Map(listeningSockets().map((socket) => [socket.inode, socket]))
   return (fd) => {

@@ -17,7 +17,9 @@ export const groups = [
 
 export type Group = (typeof groups)[number]
 
-/** One setting: a flag, an environment variable and a key of the configuration file, of one name. */
+/**
+ * One setting: a flag, an environment variable and a key of the configuration file, of one name.
+ */
 export interface Option<T> {
   readonly type: ValueType<T>
   readonly group: Group
@@ -31,14 +33,20 @@ export interface Option<T> {
   readonly secret?: true
   /** Takes effect while the hub runs, when the file of --config changes. */
   readonly live?: true
-  /** A warning for the operator who gave this value, if it needs one: that it has no effect, or what it was mapped to. */
+  /**
+   * A warning for the operator who gave this value, if it needs one: that it has no effect, or what
+   * it was mapped to.
+   */
   remark?(value: NoInfer<T>): string | undefined
 }
 
 /** The settings of one command, by flag name. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
-/** One that takes effect while the hub runs; by its type, so that the configuration is divided by this mark alone. */
+/**
+ * One that takes effect while the hub runs; by its type, so that the configuration is divided by
+ * this mark alone.
+ */
 interface LiveOption<T> extends Option<T> {
   readonly live: true
 }

@@ -6,8 +6,8 @@ import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
 /**
- * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has the setting
- * (cmd/yurthub/app/options/options.go).
+ * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has
+ * the setting (cmd/yurthub/app/options/options.go).
  */
 export const options = {
   'server-addr': option({
@@ -425,7 +425,10 @@ type LiveName = {
   [Name in OptionName]: (typeof options)[Name] extends { readonly live: true } ? Name : never
 }[OptionName]
 
-/** The values of those that take effect while the hub runs, and of those that wait for its next start. */
+/**
+ * The values of those that take effect while the hub runs, and of those that wait for its next
+ * start.
+ */
 export type LiveValues = Pick<Values, LiveName>
 export type StartValues = Omit<Values, LiveName>
 

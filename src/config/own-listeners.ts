@@ -3,7 +3,10 @@ import { canonical } from '../base/listening-sockets.ts'
 import type { Values } from './options.ts'
 import { addressesOf } from './passed-sockets.ts'
 
-/** The API servers of the configuration that are the hub itself, as mistakes: it would send each request to itself, for ever. */
+/**
+ * The API servers of the configuration that are the hub itself, as mistakes: it would send each
+ * request to itself, for ever.
+ */
 export function ownServers(values: Values, addresses: readonly string[]): string[] {
   return values['server-addr'].flatMap((server) => {
     const by = ownListener(server, values, addresses)
@@ -15,7 +18,10 @@ export function ownServers(values: Values, addresses: readonly string[]): string
   })
 }
 
-/** The flag by which the hub is at that address; `undefined`: it is not. `addresses` are those of this host. */
+/**
+ * The flag by which the hub is at that address; `undefined`: it is not. `addresses` are those of
+ * this host.
+ */
 function ownListener(
   server: URL,
   values: Values,

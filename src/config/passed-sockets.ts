@@ -40,8 +40,9 @@ const listeners = (values: Values): readonly ConfiguredListener[] => [
 ]
 
 /**
- * The addresses at which a listener listens that is configured for `address`, itself first. On loopback those of both families: clients
- * that call `localhost` try [::1] and 127.0.0.1, and another program must not answer them at the one the hub leaves free.
+ * The addresses at which a listener listens that is configured for `address`, itself first. On
+ * loopback those of both families: clients that call `localhost` try [::1] and 127.0.0.1, and
+ * another program must not answer them at the one the hub leaves free.
  */
 export function addressesOf(address: string): readonly string[] {
   const [wanted, ipv4, ipv6] = [canonical(address), '127.0.0.1', '::1']
@@ -57,8 +58,9 @@ interface Assigned {
 }
 
 /**
- * Gives each passed socket to the listener it is named after, else to the one that has its address. A socket that belongs to no listener is
- * a mistake: its clients would wait for answers for ever. So is a second port for a listener, which has one.
+ * Gives each passed socket to the listener it is named after, else to the one that has its address.
+ * A socket that belongs to no listener is a mistake: its clients would wait for answers for ever.
+ * So is a second port for a listener, which has one.
  */
 export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
   const sockets: Partial<Record<ListenerName, ListenerSocket[]>> = {}

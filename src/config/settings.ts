@@ -21,7 +21,10 @@ export interface Settled<Name extends string> {
   readonly origin?: string
 }
 
-/** The settings of a table as flags, environment, file and defaults, in this order of precedence, have them. */
+/**
+ * The settings of a table as flags, environment, file and defaults, in this order of precedence,
+ * have them.
+ */
 export interface SettingsRead<Name extends string> {
   readonly settings: readonly Settled<Name>[]
   /** Whether somebody gave it, valid or not. */

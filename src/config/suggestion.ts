@@ -18,7 +18,9 @@ export function didYouMean(word: string, candidates: Iterable<string>, prefix = 
   return meant === undefined ? '' : `, did you mean ${prefix}${meant}?`
 }
 
-/** How many letters to add, drop, exchange or swap with their neighbour (optimal string alignment). */
+/**
+ * How many letters to add, drop, exchange or swap with their neighbour (optimal string alignment).
+ */
 function editsBetween(a: string, b: string): number {
   let last: readonly number[] = []
   let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, j) => j)

@@ -10,7 +10,10 @@ export interface ValueType<T> {
   readonly placeholder: string
   /** What a flag without a value means; absent where a value must follow. */
   readonly bare?: string
-  /** Given again, it adds to what was given before, as Kubernetes' own list flags do; else the last one counts. */
+  /**
+   * Given again, it adds to what was given before, as Kubernetes' own list flags do; else the last
+   * one counts.
+   */
   readonly adds?: true
   parse(text: string): Parsed<T>
 }
@@ -123,7 +126,10 @@ export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly
 /** What may be left out. */
 export const optional = <T>(type: ValueType<T>): ValueType<T | undefined> => type
 
-/** The same, where an empty text leaves it out: templates of yurthub's charts write flags whose values may be empty. */
+/**
+ * The same, where an empty text leaves it out: templates of yurthub's charts write flags whose
+ * values may be empty.
+ */
 export const orEmpty = <T>(type: ValueType<T>): ValueType<T | undefined> => ({
   ...type,
   parse: (text) => (text === '' ? { value: undefined } : type.parse(text)),
@@ -197,7 +203,10 @@ export const objectName: ValueType<string> = {
       : wrong('is not a name Kubernetes takes (lower-case letters, digits, - and .)'),
 }
 
-/** The address of an API server: scheme, host and port alone. Without a scheme it is https, as yurthub has it. */
+/**
+ * The address of an API server: scheme, host and port alone. Without a scheme it is https, as
+ * yurthub has it.
+ */
 export const serverAddress: ValueType<URL> = {
   placeholder: 'https://HOST:PORT',
   parse(text) {
@@ -242,8 +251,8 @@ export const resource: ValueType<GVR> = {
 }
 
 /**
- * Where a dummy interface may stand: IPv6, or link-local IPv4 but for 169.254.31.0/24 and 169.254.1.1, which node agents of clouds
- * and Calico use (yurthub's rule).
+ * Where a dummy interface may stand: IPv6, or link-local IPv4 but for 169.254.31.0/24 and
+ * 169.254.1.1, which node agents of clouds and Calico use (yurthub's rule).
  */
 export const dummyAddress: ValueType<string> = {
   placeholder: 'IP',

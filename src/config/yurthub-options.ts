@@ -36,8 +36,8 @@ const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
 const oneLog = gone('the log goes to standard error, in JSON, a line an event')
 
 /**
- * What yurthub 1.4 to 1.7 takes on its command line and this release reads only to say that it does nothing, so that a node's
- * unit file or manifest keeps working as it stands.
+ * What yurthub 1.4 to 1.7 takes on its command line and this release reads only to say that it does
+ * nothing, so that a node's unit file or manifest keeps working as it stands.
  */
 export const yurthubOptions = {
   'join-token': option<string | undefined>({

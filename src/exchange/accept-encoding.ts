@@ -9,7 +9,10 @@ const readable = (headers: HeaderList): string[] =>
     .flatMap((value) => value.split(',').map((coding) => coding.trim()))
     .filter((coding) => /^(gzip|identity)\s*(;|$)/i.test(coding))
 
-/** Whether a client takes answers compressed with gzip: where it says so by name, as API servers read it. */
+/**
+ * Whether a client takes answers compressed with gzip: where it says so by name, as API servers
+ * read it.
+ */
 export const takesGzip = (headers: HeaderList): boolean =>
   readable(headers).some(
     (coding) => /^gzip/i.test(coding) && !/;\s*q=0(\.0*)?\s*(;|$)/i.test(coding),

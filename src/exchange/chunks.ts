@@ -2,7 +2,9 @@ import { joined, lengthOf } from '../base/bytes.ts'
 import { isMistake } from '../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
 
-/** A body ended before it was whole: its sender, the link, or the request's own end broke it off. */
+/**
+ * A body ended before it was whole: its sender, the link, or the request's own end broke it off.
+ */
 export class BrokenStream extends Error {
   readonly code: string = 'BROKEN_STREAM'
   constructor(cause: unknown, message = 'an answer broke off') {
@@ -10,7 +12,9 @@ export class BrokenStream extends Error {
   }
 }
 
-/** What a body failed with, as those see it who read it: a mistake in a program stays what it is. */
+/**
+ * What a body failed with, as those see it who read it: a mistake in a program stays what it is.
+ */
 export const brokenBy = (cause: unknown): unknown =>
   isMistake(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
@@ -18,8 +22,9 @@ export const brokenBy = (cause: unknown): unknown =>
 export const roomBytes = 1024 * 1024
 
 /**
- * A pushed source made into one to be pulled: each step yields all that has arrived since the last. Throws the cause where the source
- * failed; leaving the loop early gives up the rest. `trailers` are those of the source, once the iteration is over.
+ * A pushed source made into one to be pulled: each step yields all that has arrived since the last.
+ * Throws the cause where the source failed; leaving the loop early gives up the rest. `trailers`
+ * are those of the source, once the iteration is over.
  */
 export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   trailers: readonly string[] | undefined
@@ -56,7 +61,10 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     })
   }
 
-  /** All that has arrived, where that is all there is: it need not be waited for, and is not yielded any more. */
+  /**
+   * All that has arrived, where that is all there is: it need not be waited for, and is not yielded
+   * any more.
+   */
   takeWhole(): readonly Uint8Array[] | undefined {
     return this.#over && this.#cause === undefined ? this.#take() : undefined
   }
@@ -95,7 +103,10 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   }
 }
 
-/** All of a body, as text. Throws where it is longer than `mostBytes`, and the cause where the source failed. */
+/**
+ * All of a body, as text. Throws where it is longer than `mostBytes`, and the cause where the
+ * source failed.
+ */
 export async function wholeText(source: ByteSource, mostBytes: number): Promise<string> {
   const received: Uint8Array[] = []
   for await (const group of new Chunks(source)) {
@@ -107,8 +118,8 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
 }
 
 /**
- * The reverse: a source that pulls what it writes, no faster than its sink takes it. Given up, it takes no more and lets go of `chunks`;
- * failed by them, it fails its sink.
+ * The reverse: a source that pulls what it writes, no faster than its sink takes it. Given up, it
+ * takes no more and lets go of `chunks`; failed by them, it fails its sink.
  */
 export function sourceOf(chunks: AsyncGenerator<readonly Uint8Array[]>): ByteSource {
   return (sink) => {

@@ -16,16 +16,22 @@ export interface Peer {
   readonly port: number
   readonly localAddress: string
   readonly localPort: number
-  /** The inode of the hub's own end, as the kernel's socket table names it; absent with TLS, and where it cannot be known. */
+  /**
+   * The inode of the hub's own end, as the kernel's socket table names it; absent with TLS, and
+   * where it cannot be known.
+   */
   readonly inode?: string
   /**
-   * Absent where the connection has no TLS. The certificate is absent where the client showed none that the listener's authorities
-   * vouched for when the connection was made.
+   * Absent where the connection has no TLS. The certificate is absent where the client showed none
+   * that the listener's authorities vouched for when the connection was made.
    */
   readonly tls?: { readonly certificate?: ClientCertificate }
 }
 
-/** Whom a certificate names, and when; its key was proved in the handshake. Times are in milliseconds since the epoch. */
+/**
+ * Whom a certificate names, and when; its key was proved in the handshake. Times are in
+ * milliseconds since the epoch.
+ */
 export interface ClientCertificate {
   readonly commonName: string
   readonly organizations: readonly string[]
@@ -48,8 +54,9 @@ export interface Incoming {
   /** Aborts when the client has gone: whatever works for it stops. */
   readonly signal: Signal
   /**
-   * To be called, any number of times, once it is known that the caller is who it says: the listener is more patient with the connections
-   * of such callers. Absent where no client is at the other end.
+   * To be called, any number of times, once it is known that the caller is who it says: the
+   * listener is more patient with the connections of such callers. Absent where no client is at the
+   * other end.
    */
   readonly onProven?: (identity: Identity) => void
 }
@@ -70,22 +77,35 @@ export interface User {
   readonly uid: string
 }
 
-/** A caller's claim to an identity. Only while it holds may anything be recorded or answered from the cache under that identity. */
+/**
+ * A caller's claim to an identity. Only while it holds may anything be recorded or answered from
+ * the cache under that identity.
+ */
 export interface Claim {
   /** Whether it holds, as far as can be told without asking an API server. */
   holds(): boolean
-  /** The caller's identity as far as it is known now: it can become known while a request is under way. */
+  /**
+   * The caller's identity as far as it is known now: it can become known while a request is under
+   * way.
+   */
   holder(): Identity
-  /** The identity of the token alone, under which its holder's answers are kept while its account is not known. */
+  /**
+   * The identity of the token alone, under which its holder's answers are kept while its account is
+   * not known.
+   */
   readonly alone: Identity
   /** To be called when an upstream has answered a request that made the claim. */
   answered(answer: Answered): void
-  /** The id of the key with which the cluster has signed the token, as the token says; `undefined` where it names no service account. */
+  /**
+   * The id of the key with which the cluster has signed the token, as the token says; `undefined`
+   * where it names no service account.
+   */
   readonly keyId: string | undefined
   /**
-   * Finds out whether the caller is the service account that its token names: `ask` has an API server say who the token's holder is, and
-   * resolves to `undefined` where none says it. Resolves to the caller's identity, as far as it can be told then. `ask` is called once for
-   * a token where it is answered, and else not again for some time. Absent where there is nothing to find out.
+   * Finds out whether the caller is the service account that its token names: `ask` has an API
+   * server say who the token's holder is, and resolves to `undefined` where none says it. Resolves
+   * to the caller's identity, as far as it can be told then. `ask` is called once for a token where
+   * it is answered, and else not again for some time. Absent where there is nothing to find out.
    */
   readonly confirm?: (ask: () => Promise<User | undefined>) => Promise<Identity>
 }
@@ -100,7 +120,10 @@ export interface Exchange extends Incoming {
   readonly claim?: Claim
   /** The forms the client takes, most wanted first; empty where none is read here. */
   readonly forms: readonly Form[]
-  /** The whole body, where the answer is kept or given by what it says; `body` has been read then, and this is sent in its place. */
+  /**
+   * The whole body, where the answer is kept or given by what it says; `body` has been read then,
+   * and this is sent in its place.
+   */
   readonly content?: Buffer
   /** Called when an upstream may have seen the first bytes of the request. */
   readonly onSent?: () => void
@@ -116,8 +139,9 @@ interface ReplyHead {
 }
 
 /**
- * A body that is pushed into a sink: returns at once, and afterwards writes until it ends or fails the sink. To be called once. The
- * function that it returns gives up the rest: nothing is written after that.
+ * A body that is pushed into a sink: returns at once, and afterwards writes until it ends or fails
+ * the sink. To be called once. The function that it returns gives up the rest: nothing is written
+ * after that.
  */
 export type ByteSource = (sink: Sink) => () => void
 
@@ -127,7 +151,10 @@ export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchRepl
 export interface BytesReply extends ReplyHead {
   readonly kind: 'bytes'
   readonly source: ByteSource
-  /** The answer lasts as long as its client reads, and needs nothing of the hub but the two connections. Every `UpgradeReply` lasts. */
+  /**
+   * The answer lasts as long as its client reads, and needs nothing of the hub but the two
+   * connections. Every `UpgradeReply` lasts.
+   */
   readonly lasting?: true
 }
 
@@ -143,7 +170,10 @@ export interface ObjectReply extends ReplyHead {
   readonly form: Form
   readonly gvk: GVK
   readonly object: ApiObject
-  /** The body as it came, compressed where the headers say so. A layer that changes the object leaves it out. */
+  /**
+   * The body as it came, compressed where the headers say so. A layer that changes the object
+   * leaves it out.
+   */
   readonly body?: Uint8Array
 }
 
@@ -152,29 +182,45 @@ export interface ListReply extends ReplyHead {
   readonly form: Form
   readonly list: ListStream
   /**
-   * The body as it came, compressed as the headers say, for clients that take it so: to be read instead of `list`. A layer that changes the
-   * list leaves it out; the list is then sent uncompressed, whatever the headers say.
+   * The body as it came, compressed as the headers say, for clients that take it so: to be read
+   * instead of `list`. A layer that changes the list leaves it out; the list is then sent
+   * uncompressed, whatever the headers say.
    */
   readonly asItCame?: AsyncGenerator<readonly Uint8Array[]>
 }
 
 export interface WatchReply extends ReplyHead {
   readonly kind: 'watch'
-  /** The form of the events. Before the first one, the form that the client wants most: only events show whether the server makes it. */
+  /**
+   * The form of the events. Before the first one, the form that the client wants most: only events
+   * show whether the server makes it.
+   */
   readonly form: () => Form
-  /** Groups of events that arrived together. Ends where the watch ends cleanly; throws where it broke. */
+  /**
+   * Groups of events that arrived together. Ends where the watch ends cleanly; throws where it
+   * broke.
+   */
   readonly events: AsyncIterable<readonly WatchEvent[]>
-  /** Kind of the objects watched, for frames that have to be made here; all empty before the first event. */
+  /**
+   * Kind of the objects watched, for frames that have to be made here; all empty before the first
+   * event.
+   */
   readonly gvk: () => GVK
   /** A Table's column definitions, for the first such frame (see `ListEnd.extra`). */
   readonly extra?: string
   /** The same events are given to others: what a layer makes of one is to be made once. */
   readonly isShared?: true
-  /** What is stored of the watched collection now, which may be further than the events that were read; `undefined`: that cannot be told. */
+  /**
+   * What is stored of the watched collection now, which may be further than the events that were
+   * read; `undefined`: that cannot be told.
+   */
   readonly held?: () => HeldCollection | undefined
 }
 
-/** The objects of a collection as they were stored at a version, in the form of the watch's events (see `StoredList`). */
+/**
+ * The objects of a collection as they were stored at a version, in the form of the watch's events
+ * (see `StoredList`).
+ */
 export interface HeldCollection {
   readonly gvk: GVK
   readonly resourceVersion: string
@@ -183,14 +229,17 @@ export interface HeldCollection {
 }
 
 /**
- * The connection may change its protocol: whoever answers takes the client's socket, with what was read of it already, and writes
- * the answer's head too, a refusal included.
+ * The connection may change its protocol: whoever answers takes the client's socket, with what was
+ * read of it already, and writes the answer's head too, a refusal included.
  */
 export interface UpgradeReply {
   readonly kind: 'upgrade'
   readonly from: Source
   readonly take: (socket: Duplex, head: Buffer) => void
-  /** The code of the answer once it is known, 0 where the connection ended before; absent where it is 101 in any case. */
+  /**
+   * The code of the answer once it is known, 0 where the connection ended before; absent where it
+   * is 101 in any case.
+   */
   readonly answered?: Promise<number>
 }
 

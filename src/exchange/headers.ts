@@ -1,6 +1,6 @@
 /**
- * Header fields in the order, case and number in which they came: a flat list of names and values, as node:http and undici have it.
- * Immutable.
+ * Header fields in the order, case and number in which they came: a flat list of names and values,
+ * as node:http and undici have it. Immutable.
  */
 export class HeaderList {
   readonly raw: readonly string[]
@@ -57,8 +57,9 @@ const hopByHop = new Set([
 ])
 
 /**
- * Without what concerns one connection only (RFC 9110 section 7.6.1): the known fields, and those that Connection names. Authorization is
- * for the API server whatever Connection says: left out, what the API server says of anybody would be taken for what it says of a token.
+ * Without what concerns one connection only (RFC 9110 section 7.6.1): the known fields, and those
+ * that Connection names. Authorization is for the API server whatever Connection says: left out,
+ * what the API server says of anybody would be taken for what it says of a token.
  */
 export function endToEnd(headers: HeaderList): HeaderList {
   const connection = headers.all('connection')
@@ -71,8 +72,8 @@ export function endToEnd(headers: HeaderList): HeaderList {
 }
 
 /**
- * Whether they came from an API server, which gives each of its answers an Audit-Id (apiserver pkg/endpoints/filters/audit_init.go);
- * gateways do not.
+ * Whether they came from an API server, which gives each of its answers an Audit-Id (apiserver
+ * pkg/endpoints/filters/audit_init.go); gateways do not.
  */
 export const areApiServers = (headers: HeaderList): boolean => headers.get('audit-id') !== undefined
 

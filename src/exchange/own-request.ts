@@ -36,7 +36,10 @@ const nobodysEnd = { address: '', port: 0, localAddress: '', localPort: 0 }
 
 let made = 0
 
-/** A request that the hub makes itself. Whatever it is recorded among, the API server's audit log is to show who asked. */
+/**
+ * A request that the hub makes itself. Whatever it is recorded among, the API server's audit log is
+ * to show who asked.
+ */
 export function ownRequest(request: OwnRequest): Exchange {
   const { method, url, accept, content, gzip, component = userAgent, signal } = request
   const { identity, credential, authorization, claim } = request

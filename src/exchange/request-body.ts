@@ -11,8 +11,9 @@ interface Reading {
 }
 
 /**
- * All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was announced: in HTTP/2 it may be another.
- * The stream is left to the listener where this throws: it drops the rest, and can still send an answer.
+ * All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was
+ * announced: in HTTP/2 it may be another. The stream is left to the listener where this throws: it
+ * drops the rest, and can still send an answer.
  */
 export async function wholeRequestBody(
   body: Readable,

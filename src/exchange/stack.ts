@@ -1,8 +1,9 @@
 import type { Handler } from './exchange.ts'
 
 /**
- * Layers over one handler, outermost first: the way a request travels. A layer that needs facts which the layers above it do not
- * supply, or that is given replies it cannot turn into its own, does not compile.
+ * Layers over one handler, outermost first: the way a request travels. A layer that needs facts
+ * which the layers above it do not supply, or that is given replies it cannot turn into its own,
+ * does not compile.
  */
 export interface Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   through<In, Out>(
@@ -11,7 +12,10 @@ export interface Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   to(handler: Handler<InnerIn, InnerOut>): Handler<OuterIn, OuterOut>
 }
 
-/** The rule that all handlers keep: what fails is a rejected promise, never thrown where the handler is called. */
+/**
+ * The rule that all handlers keep: what fails is a rejected promise, never thrown where the handler
+ * is called.
+ */
 const rejecting =
   <In, Out>(handler: Handler<In, Out>): Handler<In, Out> =>
   (request) => {
@@ -22,7 +26,10 @@ const rejecting =
     }
   }
 
-/** Each layer, and the handler at the end, rejects where it throws: layers above need not tell the two apart. */
+/**
+ * Each layer, and the handler at the end, rejects where it throws: layers above need not tell the
+ * two apart.
+ */
 export function stack<In, Out>(): Stack<In, Out, In, Out> {
   return growing<In, Out, In, Out>((handler) => handler)
 }

@@ -17,7 +17,10 @@ class CorruptCompression extends BrokenStream {
 export const isGzip = (headers: HeaderList): boolean =>
   headers.get('content-encoding')?.toLowerCase() === 'gzip'
 
-/** The fields of an answer whose body is no longer compressed. Vary stays: others may be answered otherwise. */
+/**
+ * The fields of an answer whose body is no longer compressed. Vary stays: others may be answered
+ * otherwise.
+ */
 export const unpackedHeaders = (headers: HeaderList): HeaderList =>
   isGzip(headers)
     ? headers.without((name) => name === 'content-encoding' || name === 'content-length')
@@ -33,9 +36,10 @@ export const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
 export const unpackedBytes = 64 * 1024
 
 /**
- * What a body compressed with gzip holds. Whatever can be read of one group is handed out before the next one is asked for, so that a
- * stream that its sender flushes is as prompt as a plain one. Never more than 64 KB are read ahead of whoever takes them, however much a
- * little may hold. Throws a `CorruptCompression`, and whatever `packed` throws.
+ * What a body compressed with gzip holds. Whatever can be read of one group is handed out before
+ * the next one is asked for, so that a stream that its sender flushes is as prompt as a plain one.
+ * Never more than 64 KB are read ahead of whoever takes them, however much a little may hold.
+ * Throws a `CorruptCompression`, and whatever `packed` throws.
  */
 export async function* unpacked(
   packed: AsyncIterable<readonly Uint8Array[]>,
@@ -57,8 +61,8 @@ export async function* unpacked(
 }
 
 /**
- * node:zlib's stream, seen as a function of what is put in. It works off the main thread, where the 4 MB of a list of 500 pods take some 10
- * to 20 ms.
+ * node:zlib's stream, seen as a function of what is put in. It works off the main thread, where the
+ * 4 MB of a list of 500 pods take some 10 to 20 ms.
  */
 class Gunzip implements Disposable {
   readonly #stream = createGunzip({ chunkSize: unpackedBytes, rejectGarbageAfterEnd: true })

@@ -1,7 +1,9 @@
 import type { FilterDefinition } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
-/** What a look depends on besides the object: plain text, which means the same to the next process. */
+/**
+ * What a look depends on besides the object: plain text, which means the same to the next process.
+ */
 export interface ChainState {
   /** Which filters, in which order, of which code. */
   readonly chain: string

@@ -10,26 +10,33 @@ import type { InputName } from './inputs.ts'
 import type { Remembered, Verdict } from './remembered.ts'
 
 /**
- * The filters that stand for one component, resource and verb, in their order, for one state of what they know: it never changes. When
- * what they know does, there is another.
+ * The filters that stand for one component, resource and verb, in their order, for one state of
+ * what they know: it never changes. When what they know does, there is another.
  */
 export interface Chain {
   /** Those that have something to do, by name: for logs and metrics. */
   readonly filters: readonly string[]
-  /** What looks depend on besides the object. Of one state every chain makes the same of the same object. */
+  /**
+   * What looks depend on besides the object. Of one state every chain makes the same of the same
+   * object.
+   */
   readonly state: ChainState
-  /** What has never been known, and without which a filter would guess: until then nothing may be shown. */
+  /**
+   * What has never been known, and without which a filter would guess: until then nothing may be
+   * shown.
+   */
   readonly unknown: readonly InputName[]
   /** Whether `before` may have to be waited for. */
   readonly settles: boolean
   /**
-   * What the component is shown of an object: the same instance where no filter changes it, `undefined` where one withholds it. Each
-   * filter sees what those before it made. `gvk` is that of the object, not of its list.
+   * What the component is shown of an object: the same instance where no filter changes it,
+   * `undefined` where one withholds it. Each filter sees what those before it made. `gvk` is that
+   * of the object, not of its list.
    */
   look(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
   /**
-   * To be waited for before anything of these objects is shown (see `SettlingFilter`); `undefined`: there is nothing to wait for. Rejects
-   * where they may not be shown now.
+   * To be waited for before anything of these objects is shown (see `SettlingFilter`); `undefined`:
+   * there is nothing to wait for. Rejects where they may not be shown now.
    */
   before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
@@ -39,11 +46,14 @@ export type Asked = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 
 /** All filters of a hub. */
 export interface FilterChain {
-  /** The chain of now; `undefined` where no filter stands for it, which is to be asked before anything is decoded. */
+  /**
+   * The chain of now; `undefined` where no filter stands for it, which is to be asked before
+   * anything is decoded.
+   */
   chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined
   /**
-   * The chain of another time, as the filters of now would have been then; `undefined` where no filter stands for it, or where these are
-   * not the same filters.
+   * The chain of another time, as the filters of now would have been then; `undefined` where no
+   * filter stands for it, or where these are not the same filters.
    */
   chainOf(
     component: string,
@@ -63,7 +73,10 @@ export type OnFilterFailure = (filter: string, cause: unknown) => void
 export interface FilterTelling {
   readonly onFailure: OnFilterFailure
   readonly warn: (message: string) => void
-  /** Told when a filter has withheld an object, or changed it: once for each state and version of it that is remembered. */
+  /**
+   * Told when a filter has withheld an object, or changed it: once for each state and version of it
+   * that is remembered.
+   */
   readonly onLook?: (filter: string, result: 'withheld' | 'edited') => void
 }
 
@@ -161,8 +174,8 @@ interface Judged {
 const left: Judged = { verdict: 'left', failed: false }
 
 /**
- * A Pod that shows what a kubelet runs from a file: its kubelet compares it with that file, and deletes it where they differ
- * (kubernetes pkg/kubelet/types/pod_update.go).
+ * A Pod that shows what a kubelet runs from a file: its kubelet compares it with that file, and
+ * deletes it where they differ (kubernetes pkg/kubelet/types/pod_update.go).
  */
 const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
   if (gvk.kind !== 'Pod' || gvk.group !== '') return false

@@ -19,13 +19,17 @@ export interface Compared {
   readonly now: Chain
 }
 
-/** An object whose look has changed, by what it was last shown as: with its own version, as nothing has happened to it. */
+/**
+ * An object whose look has changed, by what it was last shown as: with its own version, as nothing
+ * has happened to it.
+ */
 export type Difference = ObjectEvent
 
 /**
- * What has changed for who was shown a collection under other states of its chain. In runs, between which others have their turn; `settle`
- * is waited for before objects are judged. Where it may have been shown an object in several ways it is told of it unless it looks the same
- * in all of them: a look that is told twice does no harm.
+ * What has changed for who was shown a collection under other states of its chain. In runs, between
+ * which others have their turn; `settle` is waited for before objects are judged. Where it may have
+ * been shown an object in several ways it is told of it unless it looks the same in all of them: a
+ * look that is told twice does no harm.
  */
 export async function* differences(
   { held, gvk, encoding, upTo, former, now }: Compared,

@@ -5,9 +5,10 @@ import type { Encoding } from '../kube/media-type.ts'
 import type { Chain } from './chain.ts'
 
 /**
- * What a component is shown of an event, which depends on what it was shown of the object before, as in the API server's own selectors
- * (apiserver pkg/storage/cacher): see `shownEvent`. `undefined`: nothing. Bookmarks and errors pass. `before` is the chain under which it
- * was shown what was before.
+ * What a component is shown of an event, which depends on what it was shown of the object before,
+ * as in the API server's own selectors (apiserver pkg/storage/cacher): see `shownEvent`.
+ * `undefined`: nothing. Bookmarks and errors pass. `before` is the chain under which it was shown
+ * what was before.
  */
 export function judgeEvent(
   chain: Chain,

@@ -34,8 +34,8 @@ interface Making {
 }
 
 /**
- * Filters, each made once of what it needs and anew when one of its needs has changed. What changes at one time is told together, and only
- * where it can make a difference.
+ * Filters, each made once of what it needs and anew when one of its needs has changed. What changes
+ * at one time is told together, and only where it can make a difference.
  */
 export class Filters implements FilterChain {
   readonly #telling: FilterTelling
@@ -89,7 +89,8 @@ export class Filters implements FilterChain {
     const key = JSON.stringify([state.chain, state.inputs])
     const known = this.#former.get(key)
     if (known) return known
-    // Of another time only what filters needed then is known; what they did not need they are not given.
+    // Of another time only what filters needed then is known; what they did not need they are not
+    // given.
     const inputs: Inputs = { ...nothingKnown, ...inputsIn(state) }
     const standing = this.#standing(component, gvr, verb, asked)
     // Nobody was shown anything before all was known that ever would be.
@@ -123,7 +124,10 @@ export class Filters implements FilterChain {
     this.#renew()
   }
 
-  /** The components that filters act for besides those of their rules, in the place of those added before. */
+  /**
+   * The components that filters act for besides those of their rules, in the place of those added
+   * before.
+   */
   components(additional: AddedComponents): void {
     if (isDeepStrictEqual(additional, this.#added)) return
     this.#added = additional

@@ -10,7 +10,10 @@ export interface PoolFacts {
   readonly name: string
   /** `Edge` or `Cloud`; empty where only the pool's name is known. */
   readonly type: string
-  /** By the node's own label or, where that says nothing, by the pool; `undefined` where neither has been read. */
+  /**
+   * By the node's own label or, where that says nothing, by the pool; `undefined` where neither has
+   * been read.
+   */
   readonly hostNetwork: boolean | undefined
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
@@ -23,8 +26,9 @@ export interface HubAddress {
 }
 
 /**
- * What filters may know besides the object they look at: plain data, kept on the disk, so that the hub can tell after a restart what its
- * clients were shown. `undefined` is what has never been known on this node; what could be known once keeps its last value.
+ * What filters may know besides the object they look at: plain data, kept on the disk, so that the
+ * hub can tell after a restart what its clients were shown. `undefined` is what has never been
+ * known on this node; what could be known once keeps its last value.
  */
 export interface Inputs {
   readonly nodeName: string
@@ -32,18 +36,28 @@ export interface Inputs {
   /** `null`: the node is in no pool. */
   readonly pool: PoolFacts | null | undefined
   /**
-   * The names of the nodes of this node's pool, sorted, this node always among them; of a node in no
-   * pool, this node alone. `null`: not to be known, because there is no such pool, its status is not
-   * filled in yet, the API server does not let this node read it, or the operator leaves pools out.
+   * The names of the nodes of this node's pool, sorted, this node always among them; of a node in
+   * no pool, this node alone. `null`: not to be known, because there is no such pool, its status is
+   * not filled in yet, the API server does not let this node read it, or the operator leaves pools
+   * out.
    */
   readonly poolNodes: readonly string[] | null | undefined
-  /** What the services that have the annotation `openyurt.io/topologyKeys` say in it, by `namespace/name`. */
+  /**
+   * What the services that have the annotation `openyurt.io/topologyKeys` say in it, by
+   * `namespace/name`.
+   */
   readonly topologies: Readonly<Record<string, string>> | undefined
-  /** Where pods reach the hub; `null`: nowhere, as far as is known, or with a certificate that they would not trust. */
+  /**
+   * Where pods reach the hub; `null`: nowhere, as far as is known, or with a certificate that they
+   * would not trust.
+   */
   readonly hubAddress: HubAddress | null
   /** Whether the legacy filter for host-network pools acts. */
   readonly propagation: 'off' | 'on' | 'observe'
-  /** What of these has never been known, and nobody tells: filters do without, and nobody waits for it. */
+  /**
+   * What of these has never been known, and nobody tells: filters do without, and nobody waits for
+   * it.
+   */
   readonly untold?: readonly InputName[]
 }
 

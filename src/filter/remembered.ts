@@ -16,8 +16,9 @@ interface Judged {
 const overhead = 512
 
 /**
- * Verdicts on objects that come again and again, in lists, watches and to many clients. One version of one object may be on its way in
- * several forms and API versions, under the same uid: a verdict counts only for the very bytes it was passed on.
+ * Verdicts on objects that come again and again, in lists, watches and to many clients. One version
+ * of one object may be on its way in several forms and API versions, under the same uid: a verdict
+ * counts only for the very bytes it was passed on.
  */
 export class Remembered {
   readonly #verdicts: LRUCache<string, Judged>

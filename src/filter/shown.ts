@@ -6,7 +6,8 @@ import type { Identity } from '../request/identity.ts'
 import { areSame, type ChainState } from './chain-state.ts'
 
 /**
- * A collection as one program watches it. In which encoding makes no difference to what it is shown; whether it is shown whole objects does.
+ * A collection as one program watches it. In which encoding makes no difference to what it is
+ * shown; whether it is shown whole objects does.
  */
 export interface Audience {
   readonly identity: Identity
@@ -43,10 +44,12 @@ export const mostAudiences = 2_048
 export const mostEras = 4
 
 /**
- * Under which states of its chain each audience was shown its collection, and from which version on: from that, and from the version that a
- * client goes on from, it follows what the client holds. Two clients of one audience at the same version cannot be told apart: where the first
- * was told of a change of state, or listed after it, the second counts as told, too, until it is further. Kept in `file`, on the disk before anything is shown under a state; without a file,
- * for this process. Disposing waits until all is written.
+ * Under which states of its chain each audience was shown its collection, and from which version
+ * on: from that, and from the version that a client goes on from, it follows what the client holds.
+ * Two clients of one audience at the same version cannot be told apart: where the first was told of
+ * a change of state, or listed after it, the second counts as told, too, until it is further. Kept
+ * in `file`, on the disk before anything is shown under a state; without a file, for this process.
+ * Disposing waits until all is written.
  */
 export class Shown implements AsyncDisposable {
   readonly #file: KeptFile | undefined
@@ -81,8 +84,8 @@ export class Shown implements AsyncDisposable {
   }
 
   /**
-   * The states that a client of the audience may have been shown objects under that goes on from `version`; `undefined`: perhaps under others,
-   * of which nothing is known.
+   * The states that a client of the audience may have been shown objects under that goes on from
+   * `version`; `undefined`: perhaps under others, of which nothing is known.
    */
   under(audience: Audience, version: ResourceVersion | undefined): ChainState[] | undefined {
     const known = this.#known.get(keyOf(audience))
@@ -105,8 +108,8 @@ export class Shown implements AsyncDisposable {
   }
 
   /**
-   * From now on the audience is shown its collection under `state`: a client at `from`, or at any version. Resolves when that is on the disk,
-   * or could not be written; `undefined`: it is.
+   * From now on the audience is shown its collection under `state`: a client at `from`, or at any
+   * version. Resolves when that is on the disk, or could not be written; `undefined`: it is.
    */
   show(audience: Audience, state: ChainState, from?: ResourceVersion): Promise<void> | undefined {
     const known = this.#of(audience)
@@ -126,7 +129,8 @@ export class Shown implements AsyncDisposable {
     const known = this.#of(audience)
     const newest = known.eras.at(-1)
     if (!newest || !areSame(newest.state, state)) {
-      // Meanwhile another client was shown another state: which of the two one at this version has, is not known.
+      // Meanwhile another client was shown another state: which of the two one at this version has,
+      // is not known.
       known.eras.push({ state, from: version, isSure: false })
       this.#shorten(known)
     } else {
@@ -153,7 +157,10 @@ export class Shown implements AsyncDisposable {
     void this.#write(known)
   }
 
-  /** A client of the audience was told to list, and what it holds then is shown under `state`, even if it does not list here. */
+  /**
+   * A client of the audience was told to list, and what it holds then is shown under `state`, even
+   * if it does not list here.
+   */
   toldToList(audience: Audience, state: ChainState): void {
     const known = this.#of(audience)
     if (known.isListed) return
@@ -185,7 +192,10 @@ export class Shown implements AsyncDisposable {
     })
   }
 
-  /** The states, each once, then the audiences: least used first, which is the order in which they are to be set again. */
+  /**
+   * The states, each once, then the audiences: least used first, which is the order in which they
+   * are to be set again.
+   */
   #content(): string {
     const states = new Map<string, { readonly at: number; readonly state: ChainState }>()
     const placeOf = (state: ChainState): number => {

@@ -15,7 +15,10 @@ interface Concerned {
   readonly rules: readonly FilterRule[]
 }
 
-/** Tells which of some filters stand for a request. Rules are gone through once for each kind of request: each request asks several times. */
+/**
+ * Tells which of some filters stand for a request. Rules are gone through once for each kind of
+ * request: each request asks several times.
+ */
 export class Standing {
   readonly #definitions: readonly FilterDefinition[]
   readonly #added: AddedComponents

@@ -40,10 +40,15 @@ export interface BootSurroundings {
   readonly log: Logger
 }
 
-/** What the pods refer to is gone through no more often while they stay the same: claims are bound rarely. */
+/**
+ * What the pods refer to is gone through no more often while they stay the same: claims are bound
+ * rarely.
+ */
 const neededMs = 1000
 
-/** How often the verdict is looked at without anybody asking, for the log and the node's condition. */
+/**
+ * How often the verdict is looked at without anybody asking, for the log and the node's condition.
+ */
 export const lookMs = 10_000
 const leastLookMs = 500
 
@@ -97,8 +102,8 @@ export class Boot implements Disposable {
 
   /**
    * What would come back now without a link, judged in slices; metrics and readiness show it until
-   * the next one. A cache that cannot be judged is no reason for the hub to end, nor to be taken for
-   * ready.
+   * the next one. A cache that cannot be judged is no reason for the hub to end, nor to be taken
+   * for ready.
    */
   async verdict(): Promise<BootVerdict> {
     const { nodeName, live, cloud, metrics, log } = this.#surroundings
@@ -233,7 +238,10 @@ export class Boot implements Disposable {
     )
   }
 
-  /** What the node has: as it was written last, or as the cloud showed it after a hub before this one had written it. */
+  /**
+   * What the node has: as it was written last, or as the cloud showed it after a hub before this
+   * one had written it.
+   */
   #before(): Condition | undefined {
     if (this.#written) return this.#written
     const { nodeName } = this.#surroundings

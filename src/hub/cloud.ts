@@ -15,7 +15,10 @@ export interface CloudSurroundings {
   readonly onOnline: (online: boolean) => void
 }
 
-/** The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers added later are judged by the rules in force then. */
+/**
+ * The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers
+ * added later are judged by the rules in force then.
+ */
 export function cloudOf(
   live: () => LiveConfig,
   { connections, metrics, log, onOnline }: CloudSurroundings,
@@ -62,7 +65,9 @@ export function cloudOf(
   })
 }
 
-/** Takes over the API servers of another configuration, its load balancing and its rules for health. */
+/**
+ * Takes over the API servers of another configuration, its load balancing and its rules for health.
+ */
 export function reconfigureCloud(cloud: Cloud, live: LiveConfig): void {
   cloud.replace(originsOf(live))
   cloud.balanceBy(live.lbMode)

@@ -38,9 +38,9 @@ interface Kept {
 }
 
 /**
- * Follows the ConfigMap by which the cluster configures its hubs, and puts in force what it says, without a restart: all of it or, where
- * something in it cannot be used, nothing, so that the last good one stays. That one is kept on the disk. Where the ConfigMap is gone the
- * flags alone count.
+ * Follows the ConfigMap by which the cluster configures its hubs, and puts in force what it says,
+ * without a restart: all of it or, where something in it cannot be used, nothing, so that the last
+ * good one stays. That one is kept on the disk. Where the ConfigMap is gone the flags alone count.
  */
 export class HubConfigMap implements AsyncDisposable {
   readonly #surroundings: ConfigMapSurroundings

@@ -33,7 +33,10 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
       ),
   })
 
-/** Follows the files of the hub's own credentials; `replace` is called with those that differ from `first`, and from then on with each change. */
+/**
+ * Follows the files of the hub's own credentials; `replace` is called with those that differ from
+ * `first`, and from then on with each change.
+ */
 export const followed = (
   live: LiveConfig,
   first: Credentials,
@@ -64,9 +67,10 @@ export function sayFault(credentials: Credentials, log: Logger): void {
 }
 
 /**
- * Whether API servers accept the hub's own credentials. It fails readiness while API servers can be reached and all of them refuse: no
- * time heals that. What the dates alone say is shown, and counts for nothing: offline the hub is as ready as ever, and an API server that
- * accepts the certificate knows better than this node's clock.
+ * Whether API servers accept the hub's own credentials. It fails readiness while API servers can be
+ * reached and all of them refuse: no time heals that. What the dates alone say is shown, and counts
+ * for nothing: offline the hub is as ready as ever, and an API server that accepts the certificate
+ * knows better than this node's clock.
  */
 export const certificateCheck = (cloud: Cloud, connections: Connections): ReadinessCheck => ({
   name: 'certificate',

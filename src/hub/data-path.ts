@@ -58,7 +58,9 @@ export interface DataPathParts {
 export interface DataPath {
   /** For what clients ask. */
   readonly handler: Handler<Incoming, WireReply>
-  /** For what the hub asks itself: the way to the cloud and the record, without filters and limits. */
+  /**
+   * For what the hub asks itself: the way to the cloud and the record, without filters and limits.
+   */
   readonly dispatch: Handler<Exchange>
   /** The same, as one of those who read what is shared. */
   readonly sharing: Handler<Exchange>
@@ -109,13 +111,19 @@ export function dataPath(parts: DataPathParts): DataPath {
   return { handler, dispatch: own, sharing: sharing(parts, own) }
 }
 
-/** A watch that is diverted to the cache while online ends at once, unless the hub is refused: no change of spell would end it later. */
+/**
+ * A watch that is diverted to the cache while online ends at once, unless the hub is refused: no
+ * change of spell would end it later.
+ */
 function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
   if (cloud.online !== true) return cloud.spell
   return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
 }
 
-/** How long the hub waits for a collection to be shared before it asks for it alone: it has time, and the link may be thin. */
+/**
+ * How long the hub waits for a collection to be shared before it asks for it alone: it has time,
+ * and the link may be thin.
+ */
 const sharedMs = 60_000
 
 /** A list is waited for, so that it costs no second one. */

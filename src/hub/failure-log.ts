@@ -4,12 +4,15 @@ import { Repeated } from '../base/repeated.ts'
 /** A filter fails at one object as at the next, in a list of thousands. */
 const togetherMs = 60_000
 
-/** A message may name the object it is about: beyond so many of a filter it is no longer told what they say. */
+/**
+ * A message may name the object it is about: beyond so many of a filter it is no longer told what
+ * they say.
+ */
 const mostMessages = 8
 
 /**
- * Tells of filters that fail: of each filter and message at once, and then no more than once a minute, with the number of objects. The
- * metric counts each.
+ * Tells of filters that fail: of each filter and message at once, and then no more than once a
+ * minute, with the number of objects. The metric counts each.
  */
 export class FailureLog implements Disposable {
   readonly #failures: Repeated<{ readonly filter: string; readonly err: unknown }>

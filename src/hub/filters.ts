@@ -78,19 +78,25 @@ export class EnabledFilters implements FilterChain, Disposable {
     return this.#own.map(({ name }) => name)
   }
 
-  /** New values of what filters may know, plain data; those that are not named keep theirs. Called by whoever learns something. */
+  /**
+   * New values of what filters may know, plain data; those that are not named keep theirs. Called
+   * by whoever learns something.
+   */
   inform(inputs: Partial<Inputs>): void {
     this.#filters.inform(inputs)
   }
 
-  /** The components that filters act for besides those of their rules, by filter: in the place of those added before. */
+  /**
+   * The components that filters act for besides those of their rules, by filter: in the place of
+   * those added before.
+   */
   components(additional: AddedComponents): void {
     this.#filters.components(additional)
   }
 
   /**
-   * The filters that come after the built-in ones, in their order, in the place of those given before. Throws where two have one name, and
-   * changes nothing then.
+   * The filters that come after the built-in ones, in their order, in the place of those given
+   * before. Throws where two have one name, and changes nothing then.
    */
   modules(definitions: readonly FilterDefinition[]): void {
     const names = [...this.#builtIn, ...definitions].map(({ name }) => name)

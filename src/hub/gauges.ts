@@ -39,7 +39,9 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
   })
 }
 
-/** Tells at which addresses each listener listens, in the log, the metrics and `/readyz?verbose`. */
+/**
+ * Tells at which addresses each listener listens, in the log, the metrics and `/readyz?verbose`.
+ */
 export function showListening(
   sockets: readonly OpenSocket[],
   { metrics, health, log }: Pick<Measured, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,

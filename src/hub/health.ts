@@ -28,7 +28,10 @@ export class Health {
     this.#storeFailure = undefined
   }
 
-  /** Shown until the hub is started again: what the node could have been told offline is not there any more. */
+  /**
+   * Shown until the hub is started again: what the node could have been told offline is not there
+   * any more.
+   */
   storeSetAside(): void {
     const at = new Date(now()).toISOString()
     this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
@@ -75,7 +78,10 @@ export class Health {
     ]
   }
 
-  /** Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready as ever. */
+  /**
+   * Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready
+   * as ever.
+   */
   remarks(cloud: Cloud, store: SqliteStore): string[] {
     return [
       spellRemark(cloud),

@@ -33,7 +33,8 @@ export function verdictsOf(
   { onKept, log }: { readonly onKept: () => void; readonly log: Logger },
 ): KeptVerdicts {
   const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
-    // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each before that.
+    // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each
+    // before that.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept,
     onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
@@ -45,7 +46,10 @@ export function verdictsOf(
   return verdicts
 }
 
-/** What is found of the pods in the cache, as far as they can be read: of what is left out its status tells when it is shown next. */
+/**
+ * What is found of the pods in the cache, as far as they can be read: of what is left out its
+ * status tells when it is shown next.
+ */
 function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | undefined): T[] {
   const found: T[] = []
   try {
@@ -63,11 +67,14 @@ function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | und
 const mostLookedAt = 1_000
 
 /**
- * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are kept: with the first of them verdicts
- * begin to be kept, and filters act.
+ * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are
+ * kept: with the first of them verdicts begin to be kept, and filters act.
  */
 export function noticingOf({ nodeName }: StartConfig, verdicts: KeptVerdicts): Noticing {
-  /** At which version each was found not to be propagated: a list mostly shows what was shown before. */
+  /**
+   * At which version each was found not to be propagated: a list mostly shows what was shown
+   * before.
+   */
   const lookedAt = new Map<string, string>()
   return ({ component, info }) => {
     if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
@@ -88,7 +95,10 @@ export function noticingOf({ nodeName }: StartConfig, verdicts: KeptVerdicts): N
   }
 }
 
-/** What cannot be read is others' to find. The status, which mostly decides, is less to go through than what was asked for. */
+/**
+ * What cannot be read is others' to find. The status, which mostly decides, is less to go through
+ * than what was asked for.
+ */
 function isPropagated(pod: Cursor, nodeName: string): boolean {
   try {
     return shownByStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
@@ -97,7 +107,10 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
   }
 }
 
-/** Every pod that the node was given, in each form that is kept: several times, it may be, and of several ages. */
+/**
+ * Every pod that the node was given, in each form that is kept: several times, it may be, and of
+ * several ages.
+ */
 function* podsIn(store: ObjectStore): Generator<OnePod> {
   for (const encoding of ['protobuf', 'json'] as const) {
     const audience = { identity: node, form: objectForm(encoding).key }
@@ -129,7 +142,10 @@ export interface HostNetworkParts {
   readonly log: Logger
 }
 
-/** Changes of pods within this time are looked at together; and looking takes no more than this part of the time. */
+/**
+ * Changes of pods within this time are looked at together; and looking takes no more than this part
+ * of the time.
+ */
 const leastLookMs = 1000
 const lookingPart = 0.1
 

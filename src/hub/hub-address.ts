@@ -12,7 +12,10 @@ export interface HubAddressParts {
   readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
   /** PEM: the certificate that the TLS proxy shows now, its own first. */
   readonly shown: () => string
-  /** PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not known. */
+  /**
+   * PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not
+   * known.
+   */
   readonly ca: () => string | undefined
   /** The address is another one now; `null`: pods are not to be led to the hub. */
   readonly tell: (address: HubAddress | null) => void
@@ -27,7 +30,10 @@ const brokenAgainMs = 10_000
 /** How long a connection to this very node may take. */
 const connectMs = 2_000
 
-/** A node that has much to do answers nobody for a moment; pods that are led elsewhere meanwhile stay led there. */
+/**
+ * A node that has much to do answers nobody for a moment; pods that are led elsewhere meanwhile
+ * stay led there.
+ */
 const silencesForgiven = 2
 
 /** What was found at the address. `silent` may be chance, the others are not. */
@@ -35,9 +41,10 @@ type Finding =
   { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
 
 /**
- * Whether pods can be led to the hub: at the address that the operator has named, this hub answers with a certificate that pods trust. They
- * are given the cluster's authorities and nothing else, so it has to chain to those and to name that address; and on loopback they find
- * themselves, but where they share the node's. Looked at again when a certificate changes, and now and then.
+ * Whether pods can be led to the hub: at the address that the operator has named, this hub answers
+ * with a certificate that pods trust. They are given the cluster's authorities and nothing else, so
+ * it has to chain to those and to name that address; and on loopback they find themselves, but
+ * where they share the node's. Looked at again when a certificate changes, and now and then.
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
@@ -95,7 +102,10 @@ export class ReachableAddress implements Disposable {
     this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.look())
   }
 
-  /** A node that boots has much to do, too, and pods keep the address that they are started with: at first, silence is heard twice. */
+  /**
+   * A node that boots has much to do, too, and pods keep the address that they are started with: at
+   * first, silence is heard twice.
+   */
   async #found(): Promise<Finding> {
     const first = await this.#find()
     return first.kind === 'silent' && !this.#isJudged ? this.#find() : first
@@ -210,7 +220,10 @@ function reach(address: HubAddress, ca: string): Promise<Seen | Finding> {
   })
 }
 
-/** What it means that a connection was not made: OpenSSL's codes of certificates, Node's for their names, else the network's. */
+/**
+ * What it means that a connection was not made: OpenSSL's codes of certificates, Node's for their
+ * names, else the network's.
+ */
 function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): Finding {
   const where = shownAs(address)
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {

@@ -63,8 +63,9 @@ const asHub = { identity: shared, credential: 'node' } as const
 const asNode = { identity: nodeIdentity, credential: 'node' } as const
 
 /**
- * Learns what filters may know of this node, of its pool and of services, and tells the filters: only what a filter needs that acts for
- * somebody, from then on for as long as the hub runs. Before anything is asked, and offline, they know what was known last.
+ * Learns what filters may know of this node, of its pool and of services, and tells the filters:
+ * only what a filter needs that acts for somebody, from then on for as long as the hub runs. Before
+ * anything is asked, and offline, they know what was known last.
  */
 export class FilterInputs implements AsyncDisposable {
   readonly #surroundings: InputSurroundings
@@ -97,8 +98,8 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /**
-   * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else resolves when that is so, or after a
-   * moment.
+   * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else
+   * resolves when that is so, or after a moment.
    */
   learn(names: ReadonlySet<InputName>): Promise<void> | undefined {
     if (!names.isSubsetOf(this.#wanted)) {
@@ -110,7 +111,10 @@ export class FilterInputs implements AsyncDisposable {
     return wanted.some((name) => this.#isPending(name)) ? this.#learned(wanted) : undefined
   }
 
-  /** What has never been known, and nobody has answered, is asked for at once where somebody waits for it: the next try may be far off. */
+  /**
+   * What has never been known, and nobody has answered, is asked for at once where somebody waits
+   * for it: the next try may be far off.
+   */
   #askAgain(names: readonly InputName[]): void {
     for (const name of names) {
       if (!isLearned(name) || this.#known[name] !== undefined || this.#known.untold.includes(name))
@@ -362,7 +366,8 @@ export class FilterInputs implements AsyncDisposable {
     const known = this.#ofPool()
     const name = poolNameOf(known)
     const isAsked = this.#isAsking('pool', 'buckets')
-    // Of a pool that is new here nothing is told before its NodePool was asked for: half of it would be a guess.
+    // Of a pool that is new here nothing is told before its NodePool was asked for: half of it
+    // would be a guess.
     const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined

@@ -18,8 +18,8 @@ const nothing: LearnedInputs = {
 }
 
 /**
- * The last known values, on the disk before filters act by them: after a crash the hub knows what its clients were shown by, also where the
- * cloud has since ceased to tell.
+ * The last known values, on the disk before filters act by them: after a crash the hub knows what
+ * its clients were shown by, also where the cloud has since ceased to tell.
  */
 export class KeptInputs implements AsyncDisposable {
   readonly #file: KeptFile
@@ -34,7 +34,10 @@ export class KeptInputs implements AsyncDisposable {
     return this.#latest
   }
 
-  /** Resolves when they are on the disk, or later ones are. Rejects where they could not be written; they count all the same. */
+  /**
+   * Resolves when they are on the disk, or later ones are. Rejects where they could not be written;
+   * they count all the same.
+   */
   keep(inputs: LearnedInputs): Promise<void> {
     this.#latest = inputs
     return this.#file.write()
@@ -45,7 +48,10 @@ export class KeptInputs implements AsyncDisposable {
   }
 }
 
-/** A file that cannot be read, or tells of another node, is as good as none; of what is damaged in it nothing is known. */
+/**
+ * A file that cannot be read, or tells of another node, is as good as none; of what is damaged in
+ * it nothing is known.
+ */
 function readKept(path: string, nodeName: string): LearnedInputs {
   try {
     const kept = JSON.parse(String(ownFile(path))) as Partial<Record<string, unknown>>

@@ -10,7 +10,10 @@ interface LearnParts {
   readonly hubAddress: Pick<ReachableAddress, 'judged'>
 }
 
-/** Asks for what the filters of an exchange need to know, and waits for it: for nothing that they do not need. */
+/**
+ * Asks for what the filters of an exchange need to know, and waits for it: for nothing that they do
+ * not need.
+ */
 export const learnOf =
   ({ filters, inputs, hubAddress }: LearnParts): Learn =>
   (exchange) => {

@@ -11,7 +11,10 @@ import { inRootDir } from './root-dir.ts'
 /** As much as a key of 256 bits has; text is as good, if it is as hard to guess. */
 const leastBytes = 32
 const mostBytes = 4096
-/** A TPM takes seconds; a program that waits for the network would wait for ever where there is none. */
+/**
+ * A TPM takes seconds; a program that waits for the network would wait for ever where there is
+ * none.
+ */
 const commandMs = 30_000
 
 /** The keys that a node's cache and its callers' names depend on. */
@@ -22,14 +25,18 @@ export interface NodeKeys {
   readonly tokens: Secret<Uint8Array>
 }
 
-/** The key cannot be had: without it the hub would forget what is sealed, and not be believed by those it knows. */
+/**
+ * The key cannot be had: without it the hub would forget what is sealed, and not be believed by
+ * those it knows.
+ */
 class NoNodeKey extends Error {
   readonly code = 'NO_NODE_KEY'
 }
 
 /**
- * Reads the keys as the configuration says, or makes and keeps them. From a key that is handed in those for each purpose are derived, so
- * that nothing in the hub's folder opens anything. Rejects where what is handed in cannot be had or is too short.
+ * Reads the keys as the configuration says, or makes and keeps them. From a key that is handed in
+ * those for each purpose are derived, so that nothing in the hub's folder opens anything. Rejects
+ * where what is handed in cannot be had or is too short.
  */
 export async function nodeKeys({
   rootDir,

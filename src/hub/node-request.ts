@@ -22,9 +22,10 @@ const asNode = { identity: node, credential: 'node', gzip: true } as const
 const patienceMs = 30_000
 
 /**
- * Makes requests of the hub's own, which go the way of the node's to the cloud, and whose answers are stored with the node's, unfiltered.
- * Resolves with the code of the API server's answer once that is stored whole; 0 where there was none, and where the cache answered in
- * its place, or where it failed in a way that is not foreseen, which `onUnforeseen` is told. `closing` gives up all.
+ * Makes requests of the hub's own, which go the way of the node's to the cloud, and whose answers
+ * are stored with the node's, unfiltered. Resolves with the code of the API server's answer once
+ * that is stored whole; 0 where there was none, and where the cache answered in its place, or where
+ * it failed in a way that is not foreseen, which `onUnforeseen` is told. `closing` gives up all.
  */
 export function nodeRequests(
   dispatch: Handler<Exchange>,
@@ -40,7 +41,8 @@ export function nodeRequests(
         await dispatch(ownRequest({ ...asNode, ...request, signal: over.signal })),
       )
     } catch (error) {
-      // No API server answered, the answer broke off, or the cache has nothing: the request is repeated later.
+      // No API server answered, the answer broke off, or the cache has nothing: the request is
+      // repeated later.
       const isOver = over.signal.aborted || error instanceof MalformedBody
       if (!isOver && !isForeseen(error)) onUnforeseen(error, request)
       return 0

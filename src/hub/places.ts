@@ -4,8 +4,9 @@ import { addressesOf, isAddressOf, type ListenerName } from '../config/passed-so
 import type { Place } from '../server/listening.ts'
 
 /**
- * Where a listener is to listen: on the sockets that were passed for it, and at those of its own addresses that they leave out. Sockets that
- * were bound elsewhere than is configured are served alone.
+ * Where a listener is to listen: on the sockets that were passed for it, and at those of its own
+ * addresses that they leave out. Sockets that were bound elsewhere than is configured are served
+ * alone.
  */
 export function placesOf(config: StartConfig, listener: ListenerName): readonly Place[] {
   const { address, port, setBy } = configured(config, listener)

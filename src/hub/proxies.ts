@@ -11,10 +11,15 @@ import { memoryLimit } from './memory.ts'
 import { placesOf } from './places.ts'
 import { logFailure } from './unforeseen.ts'
 
-/** More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer than file handles allow. */
+/**
+ * More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer
+ * than file handles allow.
+ */
 export const maxConnections = 4_096
 
-/** What connections may hold together however small the hub is to be: what a node's programs need. */
+/**
+ * What connections may hold together however small the hub is to be: what a node's programs need.
+ */
 export const leastMemory = 32 * 1024 * 1024
 
 /** What they may hold together of the memory that all of the process may use. */
@@ -27,12 +32,18 @@ export interface ProxyParts {
   readonly log: Logger
 }
 
-/** The listeners at which the node speaks to the hub. Disposing lets what is under way finish for the grace period, then cuts. */
+/**
+ * The listeners at which the node speaks to the hub. Disposing lets what is under way finish for
+ * the grace period, then cuts.
+ */
 export interface Proxies extends AsyncDisposable {
   readonly plain: Listener
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]
-  /** Begins what disposing does; resolves when only tunnels and answers that last are still open, which need the hub no more. */
+  /**
+   * Begins what disposing does; resolves when only tunnels and answers that last are still open,
+   * which need the hub no more.
+   */
   settle(): Promise<void>
 }
 
@@ -52,7 +63,8 @@ export async function openProxies(
 ): Promise<Proxies> {
   await using parts = new AsyncDisposableStack()
   const open: ProxyListener[] = []
-  // Both at the same time: while one waits for its requests, the other must not go on accepting clients.
+  // Both at the same time: while one waits for its requests, the other must not go on accepting
+  // clients.
   const stop = async (how: 'settle' | 'close'): Promise<void> => {
     await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
   }

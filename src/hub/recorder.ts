@@ -10,7 +10,9 @@ import type { EnabledFilters } from './filters.ts'
 
 export interface RecorderSurroundings {
   readonly live: () => LiveConfig
-  /** Components whose answers are recorded besides those of the configuration; `*` stands for all. */
+  /**
+   * Components whose answers are recorded besides those of the configuration; `*` stands for all.
+   */
   readonly cacheAgents: () => ReadonlySet<string>
   readonly filters: EnabledFilters
   readonly onUnpacked: OnUnpacked
@@ -18,7 +20,10 @@ export interface RecorderSurroundings {
   readonly log: Logger
 }
 
-/** Records answers to the configured components, those that a filter acts on, which reads them through the recorder, and what is shared. */
+/**
+ * Records answers to the configured components, those that a filter acts on, which reads them
+ * through the recorder, and what is shared.
+ */
 export const recorderOf = (
   store: ObjectStore,
   { live, cacheAgents, filters, onUnpacked, metrics, log }: RecorderSurroundings,

@@ -13,7 +13,10 @@ class UnusableRootDir extends Error {
   readonly code = 'UNUSABLE_ROOT_DIR'
 }
 
-/** What `act` does in the folder of --root-dir. Throws an error that says what the system refused there, at which path, and what to do. */
+/**
+ * What `act` does in the folder of --root-dir. Throws an error that says what the system refused
+ * there, at which path, and what to do.
+ */
 export function inRootDir<T>(rootDir: string, act: () => T): T {
   try {
     return act()

@@ -17,11 +17,16 @@ export interface SharedSurroundings {
   readonly log: Logger
 }
 
-/** Of each collection so many of the latest groups of events are kept in memory; what is older is read from the disk. */
+/**
+ * Of each collection so many of the latest groups of events are kept in memory; what is older is
+ * read from the disk.
+ */
 export const loggedGroups = 4_096
 export const loggedBytes = 8 * 1024 * 1024
 
-/** The part of the memory that all of the process may use which the log of one collection may take. */
+/**
+ * The part of the memory that all of the process may use which the log of one collection may take.
+ */
 export const loggedShare = 1 / 64
 
 /** Who may read whole collections, as it was last said. */

@@ -18,7 +18,9 @@ export interface StoreSurroundings {
   readonly needed: TellNeeded
 }
 
-/** How long the lock of a process that has closed the store, or has just died, may still be seen. */
+/**
+ * How long the lock of a process that has closed the store, or has just died, may still be seen.
+ */
 const lettingGoMs = 10_000
 
 /** Opens the store; how it fares goes to log, metrics and readiness. */

@@ -9,7 +9,10 @@ export const unforeseenIn =
     log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
   }
 
-/** Logs a failure that is repeated or goes by at `level`, but a mistake in a program as an error, whatever it interrupted. */
+/**
+ * Logs a failure that is repeated or goes by at `level`, but a mistake in a program as an error,
+ * whatever it interrupted.
+ */
 export function logFailure(
   log: Logger,
   level: 'debug' | 'info',

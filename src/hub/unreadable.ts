@@ -5,7 +5,10 @@ interface Unreadable {
   readonly advice: string
 }
 
-/** Why the hub cannot read a collection, from the code of an answer that is no list. Rights help against a 403 alone. */
+/**
+ * Why the hub cannot read a collection, from the code of an answer that is no list. Rights help
+ * against a 403 alone.
+ */
 export function unreadable(code: number): Unreadable {
   switch (code) {
     case 403:

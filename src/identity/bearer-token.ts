@@ -1,19 +1,26 @@
 import type { Incoming } from '../exchange/exchange.ts'
 
-/** How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver pkg/authentication/request/websocket). */
+/**
+ * How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver
+ * pkg/authentication/request/websocket).
+ */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
 
 /** The credential other than a certificate that a request carries. */
 export interface Shown {
   /** The whole Authorization, as it was sent or as a WebSocket's protocol stands for it. */
   readonly text: string
-  /** The token that an API server finds in it; absent where it finds none, and takes the caller for anybody. */
+  /**
+   * The token that an API server finds in it; absent where it finds none, and takes the caller for
+   * anybody.
+   */
   readonly token?: string
 }
 
 /**
- * The credential of a request, `undefined` where it carries none. Reads a token exactly where an API server does (apiserver
- * pkg/authentication/request/bearertoken, websocket): of anything else its answers prove nothing.
+ * The credential of a request, `undefined` where it carries none. Reads a token exactly where an
+ * API server does (apiserver pkg/authentication/request/bearertoken, websocket): of anything else
+ * its answers prove nothing.
  */
 export function shownBy({ headers, upgrade }: Incoming): Shown | undefined {
   const [authorization, ...more] = headers.all('authorization')
@@ -33,7 +40,10 @@ function bearerToken(authorization: string): string | undefined {
   return scheme.toLowerCase() === 'bearer' && isToken(token) ? token : undefined
 }
 
-/** By index: an expression for the blanks at the end tries again from each blank before it, which takes the square of their number. */
+/**
+ * By index: an expression for the blanks at the end tries again from each blank before it, which
+ * takes the square of their number.
+ */
 function withoutOuterBlanks(text: string): string {
   let [start, end] = [0, text.length]
   while (isBlank(text[start])) start++

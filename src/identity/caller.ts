@@ -8,7 +8,10 @@ import type { Claims } from './claims.ts'
 import { isNodes, isValid } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
-/** Who a caller without credentials on the plain listener is: `root`: the node if uid 0 owns its socket; `node`: always the node; `none`: nobody. */
+/**
+ * Who a caller without credentials on the plain listener is: `root`: the node if uid 0 owns its
+ * socket; `node`: always the node; `none`: nobody.
+ */
 export type AnonymousLoopback = 'root' | 'node' | 'none'
 
 export interface Caller {
@@ -28,8 +31,9 @@ export interface CallerRules {
 }
 
 /**
- * Finds out who is asking; throws a 401 where that cannot be told, a 403 where the caller cannot be who it says. As at an API server, a
- * certificate wins over a token, and one that is not valid counts for nothing.
+ * Finds out who is asking; throws a 401 where that cannot be told, a 403 where the caller cannot be
+ * who it says. As at an API server, a certificate wins over a token, and one that is not valid
+ * counts for nothing.
  */
 export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
   const { tls } = incoming.peer
@@ -45,8 +49,9 @@ export async function identify(incoming: Incoming, rules: CallerRules): Promise<
 }
 
 /**
- * The node. It speaks for itself alone: with its credentials an API server would check the hub's right to impersonate, not the caller's, and
- * without the fields it would answer as the node what was asked as another.
+ * The node. It speaks for itself alone: with its credentials an API server would check the hub's
+ * right to impersonate, not the caller's, and without the fields it would answer as the node what
+ * was asked as another.
  */
 function asNode({ headers }: Incoming): Caller {
   if (impersonates(headers)) throw new StatusError(forbidden(cannotImpersonate))
@@ -60,8 +65,8 @@ const cannotBePassedOn =
   "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"
 
 /**
- * The rule holds on loopback only: at another address a Host of any name passes, so that DNS rebinding
- * in a browser of root's, or a probe of a pod with that address, would be the node.
+ * The rule holds on loopback only: at another address a Host of any name passes, so that DNS
+ * rebinding in a browser of root's, or a probe of a pod with that address, would be the node.
  */
 async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
   if (!isLoopback(peer.localAddress)) return false
@@ -75,6 +80,9 @@ async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> 
   }
 }
 
-/** Whether the other end is a socket of root's on this host. Where that cannot be found out it is not, and may ask again. */
+/**
+ * Whether the other end is a socket of root's on this host. Where that cannot be found out it is
+ * not, and may ask again.
+ */
 export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean> =>
   (await owners.uid(peer).catch(() => undefined)) === 0

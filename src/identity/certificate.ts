@@ -1,11 +1,17 @@
 import { now } from '../base/clock.ts'
 import type { ClientCertificate } from '../exchange/exchange.ts'
 
-/** Whether a certificate is valid now: asked for each request, as a connection may outlive the certificate it was made with. */
+/**
+ * Whether a certificate is valid now: asked for each request, as a connection may outlive the
+ * certificate it was made with.
+ */
 export const isValid = ({ validFrom, validTo }: ClientCertificate): boolean =>
   validFrom <= now() && now() <= validTo
 
-/** Whether a certificate names this node's kubelet, by the API server's rule (kubernetes pkg/auth/nodeidentifier). */
+/**
+ * Whether a certificate names this node's kubelet, by the API server's rule (kubernetes
+ * pkg/auth/nodeidentifier).
+ */
 export const isNodes = (
   { commonName, organizations }: ClientCertificate,
   nodeName: string,

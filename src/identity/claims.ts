@@ -10,14 +10,17 @@ import type { Proofs } from './proofs.ts'
 import { readWebToken, type NamedAccount, type WebToken } from './web-token.ts'
 
 /**
- * How many tokens, of how many characters together, are remembered with their content and the verdict on their signature: of those whose
- * claim holds, and of others apart from them, so that no number of made-up tokens has genuine ones read and verified again.
+ * How many tokens, of how many characters together, are remembered with their content and the
+ * verdict on their signature: of those whose claim holds, and of others apart from them, so that no
+ * number of made-up tokens has genuine ones read and verified again.
  */
 const mostKnown = 1_024
 const mostUnproven = 128
 const charactersOfOne = 2_048
 
-/** After how long API servers are asked again who the holder of a token is, where none has said it. */
+/**
+ * After how long API servers are asked again who the holder of a token is, where none has said it.
+ */
 export const retryMs = 30_000
 
 interface Known {
@@ -37,12 +40,14 @@ export interface Claimed {
 }
 
 /**
- * Whom callers claim to be by their tokens, and whether that holds. A claim holds until its token expires if the cluster signed the token
- * or, where that cannot be told, if an API server has accepted it; never again once an API server has refused it.
+ * Whom callers claim to be by their tokens, and whether that holds. A claim holds until its token
+ * expires if the cluster signed the token or, where that cannot be told, if an API server has
+ * accepted it; never again once an API server has refused it.
  *
- * A caller is the service account that its token names only where the cluster signed the token, or an API server has confirmed that
- * account by name and uid. That a token is accepted says nothing of what stands in it: its holder is the holder of this token then, and
- * of nothing that another was given.
+ * A caller is the service account that its token names only where the cluster signed the token, or
+ * an API server has confirmed that account by name and uid. That a token is accepted says nothing
+ * of what stands in it: its holder is the holder of this token then, and of nothing that another
+ * was given.
  */
 export class Claims {
   readonly #hashKey: Uint8Array
@@ -51,7 +56,10 @@ export class Claims {
   readonly #proven = knownTokens(mostKnown)
   readonly #unproven = knownTokens(mostUnproven)
 
-  /** `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing of it. */
+  /**
+   * `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing
+   * of it.
+   */
   constructor(hashKey: Uint8Array, proofs: Proofs, keys: ClusterKeys) {
     this.#hashKey = hashKey
     this.#proofs = proofs
@@ -128,7 +136,8 @@ export class Claims {
     if (verdict === 'refused' || expiresAt <= now()) return false
     const signature = this.#signature(known)
     if (signature === 'forged') return false
-    // With the node's clock behind, a genuine token may seem not valid yet: then an acceptance counts.
+    // With the node's clock behind, a genuine token may seem not valid yet: then an acceptance
+    // counts.
     if (signature === 'genuine' && notBefore <= now()) return true
     return verdict !== undefined
   }
@@ -158,7 +167,10 @@ const knownTokens = (max: number): LRUCache<string, Known> =>
 
 const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const
 
-/** For a credential that an API server does not read as a token: it answers as to anybody, which proves nothing. */
+/**
+ * For a credential that an API server does not read as a token: it answers as to anybody, which
+ * proves nothing.
+ */
 const unprovable: Claimed = {
   identity: nobody,
   claim: {
@@ -171,8 +183,9 @@ const unprovable: Claimed = {
 }
 
 /**
- * Whether the answer shows that the token was accepted. When an API server is overloaded or stopping, a request malformed or a browser's
- * preflight, it answers before it looks at the token (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
+ * Whether the answer shows that the token was accepted. When an API server is overloaded or
+ * stopping, a request malformed or a browser's preflight, it answers before it looks at the token
+ * (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
  */
 const provesAuthentication = ({ status, method }: Answered): boolean =>
   method !== 'OPTIONS' && ((status >= 200 && status < 300) || [403, 404, 409].includes(status))

@@ -9,7 +9,10 @@ export type Signature = 'genuine' | 'forged' | 'unknown'
 /** A JSON web key (RFC 7517); tokens name it by `kid`. */
 export type PublishedKey = webcrypto.JsonWebKey & { readonly kid?: string }
 
-/** What the API servers publish for those who verify their tokens (OpenID Connect discovery, RFC 7517). */
+/**
+ * What the API servers publish for those who verify their tokens (OpenID Connect discovery, RFC
+ * 7517).
+ */
 export interface PublishedKeys {
   readonly issuer: string
   readonly keys: readonly PublishedKey[]
@@ -20,7 +23,10 @@ interface Algorithm {
   readonly type: 'rsa' | 'ec'
 }
 
-/** What API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with the one kind of key it is for. */
+/**
+ * What API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with the one kind of key
+ * it is for.
+ */
 const algorithms = new Map<string, Algorithm>([
   ['RS256', { hash: 'sha256', type: 'rsa' }],
   ['ES256', { hash: 'sha256', type: 'ec' }],
@@ -32,8 +38,9 @@ const algorithms = new Map<string, Algorithm>([
 const mostKeys = 64
 
 /**
- * The keys with which the cluster signs the tokens of its service accounts, kept in `file` for when no API server can be asked. Unknown
- * until they are learned; a file that cannot be read is as good as none. Disposing waits until they are written.
+ * The keys with which the cluster signs the tokens of its service accounts, kept in `file` for when
+ * no API server can be asked. Unknown until they are learned; a file that cannot be read is as good
+ * as none. Disposing waits until they are written.
  */
 export class ClusterKeys implements AsyncDisposable {
   readonly #file: KeptFile
@@ -60,7 +67,10 @@ export class ClusterKeys implements AsyncDisposable {
     return this.#keys.has(keyId)
   }
 
-  /** They count at once; resolves when they are on the disk. Rejects where they cannot be written, or none of them can be used. */
+  /**
+   * They count at once; resolves when they are on the disk. Rejects where they cannot be written,
+   * or none of them can be used.
+   */
   async learn(published: PublishedKeys): Promise<void> {
     this.#take(published)
     this.#published = published
@@ -85,7 +95,10 @@ export class ClusterKeys implements AsyncDisposable {
     this.#generation++
   }
 
-  /** Whether the cluster signed the token for its own API servers. The token's times are not checked. */
+  /**
+   * Whether the cluster signed the token for its own API servers. The token's times are not
+   * checked.
+   */
   signature(token: WebToken): Signature {
     const key = this.#keys.get(token.keyId)
     const algorithm = algorithms.get(token.algorithm)

@@ -3,23 +3,27 @@ import { after } from '../base/clock.ts'
 import { KeptFile, keptEntries } from '../base/kept-file.ts'
 
 /**
- * Whether API servers have accepted or refused a token; `confirmed`: accepted as that of the service account that it names. An API server
- * may accept a token for somebody else than the token says: it can have several authenticators, and some take whatever they know.
+ * Whether API servers have accepted or refused a token; `confirmed`: accepted as that of the
+ * service account that it names. An API server may accept a token for somebody else than the token
+ * says: it can have several authenticators, and some take whatever they know.
  */
 export type Verdict = (typeof verdicts)[number]
 
 const verdicts = ['refused', 'confirmed', 'accepted'] as const
 
-/** More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal makes an acceptance forgotten. */
+/**
+ * More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal
+ * makes an acceptance forgotten.
+ */
 export const mostTokens = 4_096
 
 /** Verdicts that come within this time are written together. */
 const writeMs = 50
 
 /**
- * The verdicts of API servers on the tokens used last, by a keyed hash of each token, kept in `file` for when no API server can be asked.
- * The file reveals nothing of a token. `onFailure` is called when it could not be written. Disposing
- * waits until all is.
+ * The verdicts of API servers on the tokens used last, by a keyed hash of each token, kept in
+ * `file` for when no API server can be asked. The file reveals nothing of a token. `onFailure` is
+ * called when it could not be written. Disposing waits until all is.
  */
 export class Proofs implements AsyncDisposable {
   readonly #file: KeptFile
@@ -52,7 +56,10 @@ export class Proofs implements AsyncDisposable {
     this.#set(hash, 'confirmed')
   }
 
-  /** A refusal is worth storing only where it overrules something: an earlier verdict or, with `remember`, a genuine signature. */
+  /**
+   * A refusal is worth storing only where it overrules something: an earlier verdict or, with
+   * `remember`, a genuine signature.
+   */
   refuse(hash: string, remember: boolean): void {
     if (remember || this.of(hash) !== undefined) this.#set(hash, 'refused')
   }

@@ -10,33 +10,42 @@ type Family = 'tcp' | 'tcp6'
 type Sockets = ReadonlyMap<string, SocketLine>
 
 /**
- * The uid that owns the client's end of a connection within this host, from the kernel's socket table (proc(5), /proc/net/tcp);
- * `undefined` where the table has no such socket: it has closed, or is another network namespace's. It is root only if the connection was
- * still established after that. Rejects where the table cannot be read. A uid that was found is remembered for the connection, all of
- * whose bytes come from that one socket. Requests that ask at the same time share one reading of the table, which costs the kernel time
- * for each of its sockets.
+ * The uid that owns the client's end of a connection within this host, from the kernel's socket
+ * table (proc(5), /proc/net/tcp); `undefined` where the table has no such socket: it has closed, or
+ * is another network namespace's. It is root only if the connection was still established after
+ * that. Rejects where the table cannot be read. A uid that was found is remembered for the
+ * connection, all of whose bytes come from that one socket. Requests that ask at the same time
+ * share one reading of the table, which costs the kernel time for each of its sockets.
  *
- * The ends of a connection name its client only while it lasts. A client may reset it while Node reads nothing of it, so that Node does
- * not hear of that, and a program of root may take the port. For this reason root's line in one table counts only if a second table, begun
- * when the first one was complete, shows the hub's own end of this very connection, by its inode, as established:
+ * The ends of a connection name its client only while it lasts. A client may reset it while Node
+ * reads nothing of it, so that Node does not hear of that, and a program of root may take the port.
+ * For this reason root's line in one table counts only if a second table, begun when the first one
+ * was complete, shows the hub's own end of this very connection, by its inode, as established:
  *
- * - It was established before the first table was begun, as a request had come through it. No socket becomes established a second time.
- *   So it was established all the time in which the first table was read, whose lines are not all of one moment.
- * - During that time the kernel gives every segment between these ends to it. It answers no SYN with a SYN-ACK. So another socket with the
- *   client's ends stays in SYN_SENT, also where the kernel allows one (the first of them is bound to a device), or where a reset was lost
- *   and the client is gone without the hub's end. An established one is older, or is the client.
- * - Of two established ones the kernel has the newer first, in the table, too. An older one of root's would have to be bound to a device.
+ * - It was established before the first table was begun, as a request had come through it. No
+ *   socket becomes established a second time. So it was established all the time in which the first
+ *   table was read, whose lines are not all of one moment.
+ * - During that time the kernel gives every segment between these ends to it. It answers no SYN
+ *   with a SYN-ACK. So another socket with the client's ends stays in SYN_SENT, also where the
+ *   kernel allows one (the first of them is bound to a device), or where a reset was lost and the
+ *   client is gone without the hub's end. An established one is older, or is the client.
+ * - Of two established ones the kernel has the newer first, in the table, too. An older one of
+ *   root's would have to be bound to a device.
  *
- * What is half-closed is not established, and what its process has closed has no inode. Programs that may forge segments (CAP_NET_RAW,
- * CAP_NET_ADMIN) are as good as root in this. A socket is its maker's, into whatever process it is passed. SO_PEERCRED is only for Unix
- * sockets, and SOCK_DIAG is out of Node's reach.
+ * What is half-closed is not established, and what its process has closed has no inode. Programs
+ * that may forge segments (CAP_NET_RAW, CAP_NET_ADMIN) are as good as root in this. A socket is its
+ * maker's, into whatever process it is passed. SO_PEERCRED is only for Unix sockets, and SOCK_DIAG
+ * is out of Node's reach.
  */
 export class SocketOwners implements AsyncDisposable {
   readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
   readonly #thread = new TableThread()
   readonly #tables: Readonly<Record<Family, Table>>
 
-  /** `lines`: of the table of a family those that `establishedWith` finds, and perhaps others; absent: of the kernel's. */
+  /**
+   * `lines`: of the table of a family those that `establishedWith` finds, and perhaps others;
+   * absent: of the kernel's.
+   */
   constructor(
     lines = (family: Family, ends: readonly string[]) =>
       this.#thread.lines(`/proc/net/${family}`, ends),
@@ -79,7 +88,10 @@ export class SocketOwners implements AsyncDisposable {
     return own !== undefined && own.inode === peer.inode
   }
 
-  /** Both ends of a connection, the client's first, as one reading of the table of a family shows them. */
+  /**
+   * Both ends of a connection, the client's first, as one reading of the table of a family shows
+   * them.
+   */
   #find(
     { address, port, localAddress, localPort }: Peer,
     family: Family,
@@ -94,7 +106,10 @@ export class SocketOwners implements AsyncDisposable {
   }
 }
 
-/** The kernel's table of one family. Who looks for a socket while it is being read shares the reading after that. */
+/**
+ * The kernel's table of one family. Who looks for a socket while it is being read shares the
+ * reading after that.
+ */
 class Table {
   /** The ends that the next reading looks for. */
   readonly #wanted = new Set<string>()
@@ -120,7 +135,8 @@ function establishedIn(table: string): Sockets {
   const sockets = new Map<string, SocketLine>()
   for (const socket of socketsIn(table)) {
     const ends = `${socket.local} ${socket.remote}`
-    // What its owner has closed, or has not yet accepted, stands there with uid 0 and without an inode.
+    // What its owner has closed, or has not yet accepted, stands there with uid 0 and without an
+    // inode.
     const counts = socket.state === established && socket.inode !== '0' && !sockets.has(ends)
     if (counts) sockets.set(ends, socket)
   }
@@ -139,7 +155,10 @@ function noneIfAbsent(cause: unknown): Sockets {
 /** An IPv4 address as such, also where a listener for both families wrote it as IPv6. */
 const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
-/** An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case hexadecimal. */
+/**
+ * An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case
+ * hexadecimal.
+ */
 function endpoint(address: string, port: number, family: 'tcp' | 'tcp6'): string {
   const plain = unmapped(address)
   const bytes = family === 'tcp' ? ipv4Bytes(plain) : ipv6Bytes(plain)

@@ -4,8 +4,9 @@ import { establishedWith } from '../base/socket-table.ts'
 import type { Asked, Found } from './table-thread.ts'
 
 /**
- * The thread that reads the kernel's socket tables. The kernel gives no more than a page at a time: for 20,000 sockets 750 readings, each
- * of which would be a way through Node's thread pool and a turn of its loop.
+ * The thread that reads the kernel's socket tables. The kernel gives no more than a page at a time:
+ * for 20,000 sockets 750 readings, each of which would be a way through Node's thread pool and a
+ * turn of its loop.
  */
 
 function find({ path, ends }: Asked): Found {

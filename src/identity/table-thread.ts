@@ -14,15 +14,18 @@ export type Found =
 const resourceLimits = { maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }
 
 /**
- * Looks for sockets in the kernel's tables, in a thread of its own that begins with the first question. A thread that ends by itself fails
- * what it was asked; the next question begins another.
+ * Looks for sockets in the kernel's tables, in a thread of its own that begins with the first
+ * question. A thread that ends by itself fails what it was asked; the next question begins another.
  */
 export class TableThread implements AsyncDisposable {
   #worker: Worker | undefined
   /** In the order in which they were asked, which is that of the answers. */
   #waiting: PromiseWithResolvers<string>[] = []
 
-  /** What `establishedWith` finds in the table at `path`. Rejects where it cannot be read, with the code of the failure. */
+  /**
+   * What `establishedWith` finds in the table at `path`. Rejects where it cannot be read, with the
+   * code of the failure.
+   */
   lines(path: string, ends: readonly string[]): Promise<string> {
     const answer = Promise.withResolvers<string>()
     this.#waiting.push(answer)

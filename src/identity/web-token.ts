@@ -3,7 +3,10 @@ import { isObject, type Json, type JsonObject } from '../kube/json.ts'
 import { claimsOf, momentOf } from '../kube/web-token.ts'
 import { serviceAccount, type Identity } from '../request/identity.ts'
 
-/** The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds since the epoch. */
+/**
+ * The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds
+ * since the epoch.
+ */
 export interface WebToken {
   /** The text that the signature signs. */
   readonly signed: string
@@ -18,7 +21,10 @@ export interface WebToken {
   readonly account: NamedAccount | undefined
 }
 
-/** A service account that a token names: as an identity here, and as the user that an API server takes its holder for. */
+/**
+ * A service account that a token names: as an identity here, and as the user that an API server
+ * takes its holder for.
+ */
 export interface NamedAccount extends User {
   readonly identity: Identity
 }
@@ -43,7 +49,10 @@ export function readWebToken(token: string): WebToken | undefined {
   }
 }
 
-/** The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only where the subject names the same one. */
+/**
+ * The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only
+ * where the subject names the same one.
+ */
 function accountIn(claims: JsonObject): NamedAccount | undefined {
   const own = objectOf(claims['kubernetes.io'])
   const account = objectOf(own?.['serviceaccount'])

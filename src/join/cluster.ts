@@ -31,7 +31,9 @@ export async function kindOfPool(
 
 /** What the cluster says of the node's pool. */
 export interface NodeMembership {
-  /** Whether there is a Node object. A kubelet gives its labels only to one that it makes itself. */
+  /**
+   * Whether there is a Node object. A kubelet gives its labels only to one that it makes itself.
+   */
   readonly registered: boolean
   readonly nodePool?: string
   readonly hostNetwork: boolean
@@ -58,8 +60,9 @@ export async function membershipOf(
 }
 
 /**
- * Labels a Node that is there already with its pool, as its kubelet may (NodeRestriction keeps kubelets from labels of kubernetes.io alone).
- * The label of host-network pools follows by admission, or by the controller once no pod on a pod network runs there.
+ * Labels a Node that is there already with its pool, as its kubelet may (NodeRestriction keeps
+ * kubelets from labels of kubernetes.io alone). The label of host-network pools follows by
+ * admission, or by the controller once no pod on a pod network runs there.
  */
 export async function labelNode(
   api: ApiServer,
@@ -73,8 +76,9 @@ export async function labelNode(
 }
 
 /**
- * Pods of the node that run on its network although the API says that they do not: those the hub's legacy filter put there. Without the hub
- * the kubelet sees them as they are, and makes their sandboxes anew.
+ * Pods of the node that run on its network although the API says that they do not: those the hub's
+ * legacy filter put there. Without the hub the kubelet sees them as they are, and makes their
+ * sandboxes anew.
  */
 export async function propagatedPods(
   api: ApiServer,
@@ -83,7 +87,8 @@ export async function propagatedPods(
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('unknown' in answered) return answered
   const items = isObject(answered.body) ? answered.body['items'] : undefined
-  // What is no list of pods, from whatever stands in for an API server, does not say that there are none.
+  // What is no list of pods, from whatever stands in for an API server, does not say that there are
+  // none.
   if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
   return items.filter(isPropagated).map((pod) => {
     const { namespace, name } = memberOf(pod, 'metadata') ?? {}

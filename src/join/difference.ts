@@ -1,4 +1,7 @@
-/** Lines of two texts, one after the other: `-` is only in the first, `+` only in the second. Empty where they are equal. */
+/**
+ * Lines of two texts, one after the other: `-` is only in the first, `+` only in the second. Empty
+ * where they are equal.
+ */
 export function difference(before: string, after: string): readonly string[] {
   if (before === after) return []
   const [a, b] = [linesOf(before), linesOf(after)]

@@ -8,16 +8,21 @@ export const startingHub = `systemctl daemon-reload && systemctl restart ${unitN
 export const stoppingHub = `systemctl stop ${unitNames.join(' ')}`
 
 /**
- * Has systemd read its units anew and start the hub by them; one that runs is restarted. Its sockets
- * are opened anew as well: what a join before this one has written may never have been put into
- * effect, and a hub does not start on sockets at ports that are not its own. Resolves to why that
- * failed; `undefined` when it did not.
+ * Has systemd read its units anew and start the hub by them; one that runs is restarted. Its
+ * sockets are opened anew as well: what a join before this one has written may never have been put
+ * into effect, and a hub does not start on sockets at ports that are not its own. Resolves to why
+ * that failed; `undefined` when it did not.
  */
 export const startHub = async (): Promise<string | undefined> =>
   (await systemctl('daemon-reload')) ?? systemctl('restart', ...unitNames)
 
-/** Stops the hub and closes its sockets. Resolves to why that failed; `undefined` when it did not. */
+/**
+ * Stops the hub and closes its sockets. Resolves to why that failed; `undefined` when it did not.
+ */
 export const stopHub = (): Promise<string | undefined> => systemctl('stop', ...unitNames)
 
-/** Has systemd forget units whose files are gone. Resolves to why that failed; `undefined` when it did not. */
+/**
+ * Has systemd forget units whose files are gone. Resolves to why that failed; `undefined` when it
+ * did not.
+ */
 export const forgetUnits = (): Promise<string | undefined> => systemctl('daemon-reload')

@@ -56,7 +56,10 @@ export class CannotJoin extends Error {
   readonly code = 'CANNOT_JOIN'
 }
 
-/** What a join of this node would change now, without changing anything. Throws `CannotJoin` or `UnreadableFlags`. */
+/**
+ * What a join of this node would change now, without changing anything. Throws `CannotJoin` or
+ * `UnreadableFlags`.
+ */
 export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
   const { paths, nodePool, hostNetwork } = settings
   const joined = new Joined(files, settings.rootDir)
@@ -129,15 +132,17 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
 }
 
 /**
- * Does what was planned. The record is on the disk before the first file changes, and the kubelet's flags change last: wherever it is broken
- * off, the kubelet starts, and the next join or leave goes on from there.
+ * Does what was planned. The record is on the disk before the first file changes, and the kubelet's
+ * flags change last: wherever it is broken off, the kubelet starts, and the next join or leave goes
+ * on from there.
  */
 export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
   const joined = new Joined(files, settings.rootDir)
   files.makeFolder(settings.rootDir, 0o700)
   for (const original of plan.originals) joined.keep(original)
   joined.write(plan.record)
-  // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it is the kubelet that starts the hub.
+  // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
+  // is the kubelet that starts the hub.
   if (settings.ownAuthority)
     files.within(`${settings.rootDir}/pki`, 0o700, (pki) => keptAuthority(pki, () => undefined))
   for (const { path, after } of plan.changes) if (after) files.write(path, after)
@@ -174,7 +179,9 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
 
-/** A file that is what it was before the join, or what a join has written, is nobody else's work. */
+/**
+ * A file that is what it was before the join, or what a join has written, is nobody else's work.
+ */
 export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolean {
   if (now === undefined) return known.original !== null
   const sum = sha256(now.content)

@@ -17,7 +17,10 @@ const ended = new Set([
   'cni-cache-dir',
 ])
 
-/** What was changed besides adding, so that it can be taken back in a file that others have changed since. */
+/**
+ * What was changed besides adding, so that it can be taken back in a file that others have changed
+ * since.
+ */
 export interface TakenFlags {
   /** Flags that are no more, as they stood there. */
   readonly ended: readonly string[]
@@ -42,8 +45,9 @@ const valueOf = (flag: Flag): string =>
   flag.includes('=') ? flag.slice(flag.indexOf('=') + 1) : ''
 
 /**
- * The environment file of the kubelet (kubeadm's kubeadm-flags.env; '' for none) with the wanted flags in it. Given its own result it
- * changes nothing. Throws `UnreadableFlags` where the variable is written in a way that systemd and this disagree on.
+ * The environment file of the kubelet (kubeadm's kubeadm-flags.env; '' for none) with the wanted
+ * flags in it. Given its own result it changes nothing. Throws `UnreadableFlags` where the variable
+ * is written in a way that systemd and this disagree on.
  */
 export function withFlags(
   content: string,
@@ -65,14 +69,18 @@ export function withFlags(
     content: render([
       ...withLabels(kept, labels),
       `--kubeconfig=${kubeconfig}`,
-      // The unit of kubeadm names one: with it a kubelet whose certificate has expired offline would not start.
+      // The unit of kubeadm names one: with it a kubelet whose certificate has expired offline
+      // would not start.
       '--bootstrap-kubeconfig=',
     ]),
     taken: { ended: flags.filter(isEnded), replaced: flags.filter(replaces) },
   }
 }
 
-/** The same file without what `withFlags` put there, and with what it took away: for one that others have changed since. */
+/**
+ * The same file without what `withFlags` put there, and with what it took away: for one that others
+ * have changed since.
+ */
 export function withoutFlags(content: string, kubeconfig: string, taken: TakenFlags): string {
   const { flags, render } = parsed(content)
   const isOurs = (flag: Flag): boolean =>
@@ -87,7 +95,10 @@ export function withoutFlags(content: string, kubeconfig: string, taken: TakenFl
   return render([...rest, ...back])
 }
 
-/** The flags with these labels of ours and no others of ours, in the last flag for labels; without one where none are left. */
+/**
+ * The flags with these labels of ours and no others of ours, in the last flag for labels; without
+ * one where none are left.
+ */
 function withLabels(flags: readonly Flag[], labels: readonly string[]): Flag[] {
   const own = new Set([nodePoolLabel, hostNetworkLabel])
   const cleared = flags.flatMap((flag) => {

@@ -8,8 +8,8 @@ export interface KubeletKubeconfigOptions {
 }
 
 /**
- * A kubeconfig that leads a kubelet to the hub of its node, with the certificate the kubelet has. It names files, as those are renewed:
- * nothing in it is secret.
+ * A kubeconfig that leads a kubelet to the hub of its node, with the certificate the kubelet has.
+ * It names files, as those are renewed: nothing in it is secret.
  */
 export function kubeletKubeconfig(options: KubeletKubeconfigOptions): object {
   const { port, certificateAuthority, clientCertificate, clientKey } = options

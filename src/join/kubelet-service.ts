@@ -23,7 +23,10 @@ interface ExpectedHub {
   readonly ca: string
 }
 
-/** Whether a hub says within `ms` that it is ready, and shows at its TLS port what the kubelet will trust: anyone can say so. */
+/**
+ * Whether a hub says within `ms` that it is ready, and shows at its TLS port what the kubelet will
+ * trust: anyone can say so.
+ */
 export async function hubIsReady({ ports, ca }: ExpectedHub, ms: number): Promise<boolean> {
   for (const begun = elapsed(); ;) {
     if ((await isReady(ports.ops)) && (await isTrusted(ports.secure, ca))) return true

@@ -16,7 +16,9 @@ export interface LeavePlan {
   readonly notes: readonly string[]
 }
 
-/** What leaving would change now, without changing anything. Throws where an original is damaged. */
+/**
+ * What leaving would change now, without changing anything. Throws where an original is damaged.
+ */
 export function planLeave(
   files: NodeFiles,
   rootDir: string,
@@ -56,7 +58,10 @@ export function planLeave(
   }
 }
 
-/** A loopback network that no record tells of, as somebody wrote it by hand or an image brought it: without it a pod network can be used again. */
+/**
+ * A loopback network that no record tells of, as somebody wrote it by hand or an image brought it:
+ * without it a pod network can be used again.
+ */
 function leftover(
   files: NodeFiles,
   networkFolder: string,

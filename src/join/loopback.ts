@@ -1,4 +1,7 @@
-/** A network of nothing but loopback: the node is Ready with it, and runs pods on its own network alone. First by name in its folder. */
+/**
+ * A network of nothing but loopback: the node is Ready with it, and runs pods on its own network
+ * alone. First by name in its folder.
+ */
 export const loopbackName = '0-loopback.conf'
 
 export const loopbackNetwork =

@@ -40,10 +40,12 @@ const mostLinks = 40
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
 /**
- * The files of a node, or of an image of one that is mounted at `root`: every path is as the node itself has it, and so are the targets of
- * links. An image is not trusted: each folder of a path is opened in the one before it, and a link is read and walked from `root`, never
- * followed by the system, so that no file outside is read or written, whatever links there are and whenever one is exchanged. Nothing here
- * waits, so that whoever is killed is killed between two steps, and not within one.
+ * The files of a node, or of an image of one that is mounted at `root`: every path is as the node
+ * itself has it, and so are the targets of links. An image is not trusted: each folder of a path is
+ * opened in the one before it, and a link is read and walked from `root`, never followed by the
+ * system, so that no file outside is read or written, whatever links there are and whenever one is
+ * exchanged. Nothing here waits, so that whoever is killed is killed between two steps, and not
+ * within one.
  */
 export class NodeFiles {
   readonly #root: string
@@ -90,8 +92,9 @@ export class NodeFiles {
   }
 
   /**
-   * Writes a file whole or not at all, on the disk when this returns; where the path is a link, what it points to. What is half written
-   * has a name that begins with a dot: kubelets and container runtimes read every other file of their folders.
+   * Writes a file whole or not at all, on the disk when this returns; where the path is a link,
+   * what it points to. What is half written has a name that begins with a dot: kubelets and
+   * container runtimes read every other file of their folders.
    */
   write(path: string, { content, mode, uid, gid }: NodeFile): void {
     using place = this.#find(path, newFolder)
@@ -110,14 +113,18 @@ export class NodeFiles {
     place.sync()
   }
 
-  /** Makes a folder, and those above it that are missing, open as `mode` says; what is there stays as it is. */
+  /**
+   * Makes a folder, and those above it that are missing, open as `mode` says; what is there stays
+   * as it is.
+   */
   makeFolder(path: string, mode: number): void {
     this.within(path, mode, () => undefined)
   }
 
   /**
-   * Makes the same folder and calls `act` with a path by which this process finds it while `act` runs, and only this folder, whatever its
-   * name becomes. What `act` does below it must follow no links.
+   * Makes the same folder and calls `act` with a path by which this process finds it while `act`
+   * runs, and only this folder, whatever its name becomes. What `act` does below it must follow no
+   * links.
    */
   within<T>(path: string, mode: number, act: (folder: string) => T): T {
     using place = this.#find(path, mode)
@@ -153,8 +160,9 @@ export class NodeFiles {
   }
 
   /**
-   * Where a path is, links walked: the last part of it need not be there. Folders above it that are missing are made open as `missing`
-   * says; without it, and where one of them is no folder, the path is nowhere: `undefined`.
+   * Where a path is, links walked: the last part of it need not be there. Folders above it that are
+   * missing are made open as `missing` says; without it, and where one of them is no folder, the
+   * path is nowhere: `undefined`.
    */
   #find(path: string, missing?: number): Place | undefined {
     using parts = new DisposableStack()
@@ -185,7 +193,10 @@ export class NodeFiles {
 /** For folders that are made on the way to a file. */
 const newFolder = 0o755
 
-/** Folders of the node that are open, each found in the one before it, and a name in the last of them. */
+/**
+ * Folders of the node that are open, each found in the one before it, and a name in the last of
+ * them.
+ */
 class Place implements Disposable {
   readonly #handles: number[]
   name = '.'
@@ -220,7 +231,10 @@ class Place implements Disposable {
     return `${this.folder}/${name}`
   }
 
-  /** Opens the folder of this name, which is made open as `missing` says if that is given. `false`: there is none. */
+  /**
+   * Opens the folder of this name, which is made open as `missing` says if that is given. `false`:
+   * there is none.
+   */
   enter(missing?: number): boolean {
     const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
     let handle = opened(this.path, flags)

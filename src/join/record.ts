@@ -30,7 +30,10 @@ export class Joined {
     return `${this.#folder}/originals/${sha256}`
   }
 
-  /** `undefined` where the node has not joined. Throws where the record cannot be understood, with what to do: it is never taken for none. */
+  /**
+   * `undefined` where the node has not joined. Throws where the record cannot be understood, with
+   * what to do: it is never taken for none.
+   */
   read(): JoinRecord | undefined {
     const file = this.#files.read(this.#record)
     if (file === undefined) return undefined
@@ -55,8 +58,8 @@ export class Joined {
   }
 
   /**
-   * What stood in a file before the join; `undefined`: there was none. Throws where what was kept is damaged or gone: what is not what stood
-   * there is not put there.
+   * What stood in a file before the join; `undefined`: there was none. Throws where what was kept
+   * is damaged or gone: what is not what stood there is not put there.
    */
   original({ path, original }: RecordedFile): NodeFile | undefined {
     if (original === null) return undefined

@@ -15,7 +15,10 @@ const configurations = [
   { file: '/etc/crio/crio.conf', key: 'network_dir', section: /\.network["'\]]*$/ },
 ] as const
 
-/** As the runtime's own configuration says; else the folder that all have by default. Files that it imports are not read. */
+/**
+ * As the runtime's own configuration says; else the folder that all have by default. Files that it
+ * imports are not read.
+ */
 export function runtimeNetwork(files: NodeFiles): RuntimeNetwork {
   for (const { file, key, section } of configurations) {
     const content = files.read(file)?.content.toString()

@@ -22,7 +22,10 @@ export interface HubStart {
   readonly kubeconfig: string | undefined
   /** The NodePool of the node; absent: from the node's label. */
   readonly nodePool?: string
-  /** Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy stays closed then. */
+  /**
+   * Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy
+   * stays closed then.
+   */
   readonly hostNetwork?: boolean
   readonly ports: HubPorts
 }
@@ -35,8 +38,9 @@ export interface StaticPodOptions extends HubStart {
 }
 
 /**
- * The hub as a static pod on the node's network: the kubelet runs it before it can reach any API server, which is how it comes to
- * reach one. Matches the image of the Dockerfile, whose entry point is `nodehub`.
+ * The hub as a static pod on the node's network: the kubelet runs it before it can reach any API
+ * server, which is how it comes to reach one. Matches the image of the Dockerfile, whose entry
+ * point is `nodehub`.
  */
 export function staticPod(pod: StaticPodOptions): object {
   const { image, namespace, rootDir, ports } = pod
@@ -80,8 +84,8 @@ export function staticPod(pod: StaticPodOptions): object {
             limits: { memory: '512Mi' },
           },
           securityContext: {
-            // Root: the kubelet's certificates are root's alone. More than that of root only ports that the node keeps for root need
-            // (net.ipv4.ip_unprivileged_port_start).
+            // Root: the kubelet's certificates are root's alone. More than that of root only ports
+            // that the node keeps for root need (net.ipv4.ip_unprivileged_port_start).
             runAsUser: 0,
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,

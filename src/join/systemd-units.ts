@@ -30,8 +30,9 @@ export const unitNames = ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.serv
 export type UnitName = (typeof unitNames)[number]
 
 /**
- * The hub as a systemd service whose listening sockets systemd holds: while the hub is down, restarts or crashes, connections wait, and no other
- * user of the node can take its ports. What bin/assemble.js makes lies in /opt/nodehub, and Node is /usr/local/bin/node.
+ * The hub as a systemd service whose listening sockets systemd holds: while the hub is down,
+ * restarts or crashes, connections wait, and no other user of the node can take its ports. What
+ * bin/assemble.js makes lies in /opt/nodehub, and Node is /usr/local/bin/node.
  */
 export function systemdUnits({
   args,
@@ -101,9 +102,9 @@ WantedBy=multi-user.target
 }
 
 /**
- * What the hub does without (systemd.exec(5)). Root: the kubelet's certificates are root's alone. None
- * of its capabilities: the sockets come from systemd, whatever their ports are, and whose socket a
- * caller has is read where every user may read. No MemoryDenyWriteExecute: V8 compiles.
+ * What the hub does without (systemd.exec(5)). Root: the kubelet's certificates are root's alone.
+ * None of its capabilities: the sockets come from systemd, whatever their ports are, and whose
+ * socket a caller has is read where every user may read. No MemoryDenyWriteExecute: V8 compiles.
  */
 const confinement = (rootDir: string): string => `CapabilityBoundingSet=
 NoNewPrivileges=true

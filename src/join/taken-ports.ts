@@ -8,7 +8,10 @@ import type { HubPorts } from './static-pod.ts'
 
 const root = 0
 
-/** Who listens on loopback at the hub's ports, by whether it is a program of root's, which may be the hub itself. In words for an operator. */
+/**
+ * Who listens on loopback at the hub's ports, by whether it is a program of root's, which may be
+ * the hub itself. In words for an operator.
+ */
 export function takenPorts(ports: HubPorts): {
   readonly byRoot: readonly string[]
   readonly byOthers: readonly string[]

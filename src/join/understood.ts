@@ -10,8 +10,8 @@ export class NotUnderstood extends Error {
 }
 
 /**
- * The record of a join in its text. Throws `NotUnderstood` where anything in it is not as `join` writes it: by it files of the node are
- * replaced and removed, and half of it is as good as none.
+ * The record of a join in its text. Throws `NotUnderstood` where anything in it is not as `join`
+ * writes it: by it files of the node are replaced and removed, and half of it is as good as none.
  */
 export function understoodRecord(text: string): JoinRecord {
   const record = objectOf(parsed(text), 'the whole')

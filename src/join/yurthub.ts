@@ -14,11 +14,17 @@ export interface Yurthub {
   readonly servers: readonly string[]
 }
 
-/** What yurtadm lays down on a node: the drop-in has the flags (OpenYurt 1.6 on; before, a static pod). */
+/**
+ * What yurtadm lays down on a node: the drop-in has the flags (OpenYurt 1.6 on; before, a static
+ * pod).
+ */
 const unit = '/etc/systemd/system/yurthub.service'
 const dropIns = `${unit}.d`
 
-/** The ports that yurthub's proxies have, by default and in OpenYurt's charts, and the addresses at which pods reach them. */
+/**
+ * The ports that yurthub's proxies have, by default and in OpenYurt's charts, and the addresses at
+ * which pods reach them.
+ */
 const usualPorts = [10261, 10268]
 const dummyAddresses = ['169.254.2.1', 'fd00::2:1']
 
@@ -58,7 +64,10 @@ function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[
   return []
 }
 
-/** Whether that is where a hub of this node listens, nodehub with these ports or a yurthub: no API server of the cluster. */
+/**
+ * Whether that is where a hub of this node listens, nodehub with these ports or a yurthub: no API
+ * server of the cluster.
+ */
 export function isHubOfNode(server: URL, ports: HubPorts): boolean {
   const host = hostOf(server)
   const isHere = host === 'localhost' || isLoopback(host) || dummyAddresses.includes(host)

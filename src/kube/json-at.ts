@@ -39,7 +39,9 @@ export function listAt(value: Json | undefined, ...path: readonly string[]): rea
   return isList(found) ? found : []
 }
 
-/** A copy with `member` at `path`, which is made where it ends; `undefined` takes out what is there. */
+/**
+ * A copy with `member` at `path`, which is made where it ends; `undefined` takes out what is there.
+ */
 export function withAt(
   object: JsonObject,
   [first = '', ...rest]: readonly string[],

@@ -9,7 +9,10 @@ export const requiredNodeAffinity = [
   'requiredDuringSchedulingIgnoredDuringExecution',
 ] as const
 
-/** A term without any condition matches no node (k8s.io/component-helpers/scheduling/corev1/nodeaffinity). */
+/**
+ * A term without any condition matches no node
+ * (k8s.io/component-helpers/scheduling/corev1/nodeaffinity).
+ */
 export const isEmptyTerm = (term: Json): boolean =>
   listAt(term, 'matchExpressions').length === 0 && listAt(term, 'matchFields').length === 0
 

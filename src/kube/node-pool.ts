@@ -2,7 +2,8 @@ import type { GVR } from './gvk.ts'
 import type { JsonObject } from './json.ts'
 import { endpointSlices, services } from './resources.ts'
 
-// The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go, pkg/apis/apps/v1beta2).
+// The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go,
+// pkg/apis/apps/v1beta2).
 
 /** On a Node: the pool it is in. */
 export const nodePoolLabel = 'apps.openyurt.io/nodepool'
@@ -10,7 +11,9 @@ export const nodePoolLabel = 'apps.openyurt.io/nodepool'
 /** On a Node: the pool it wishes to be in, as older installations write it. */
 export const desiredNodePoolLabel = 'apps.openyurt.io/desired-nodepool'
 
-/** On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there. */
+/**
+ * On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there.
+ */
 export const hostNetworkLabel = 'nodepool.openyurt.io/hostnetwork'
 
 /** On a Node: whether it is one at the edge, with a hub. */
@@ -48,7 +51,10 @@ export interface SharedResource {
   readonly resource: string
 }
 
-/** What the nodes of each pool share, whatever else is named (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
+/**
+ * What the nodes of each pool share, whatever else is named (openyurt
+ * pkg/yurtmanager/webhook/nodepool/v1beta2).
+ */
 export const alwaysShared: readonly SharedResource[] = [services, endpointSlices]
 
 /** What is put on each node of a pool. */

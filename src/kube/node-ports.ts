@@ -7,7 +7,10 @@ export interface ReservedPort {
 
 const tcp = (port: number, use: string): ReservedPort => ({ port, protocol: 'TCP', use })
 
-/** Ports of a node that are taken, or soon may be, whatever pods declare: the hub's own are the configuration's to tell. */
+/**
+ * Ports of a node that are taken, or soon may be, whatever pods declare: the hub's own are the
+ * configuration's to tell.
+ */
 const reserved: readonly ReservedPort[] = [
   tcp(22, 'ssh'),
   tcp(53, 'DNS'),
@@ -26,7 +29,10 @@ const reserved: readonly ReservedPort[] = [
 /** Services of type NodePort (kube-apiserver --service-node-port-range). */
 const nodePorts = { first: 30_000, last: 32_767, use: 'services of type NodePort' }
 
-/** What on the node is likely to have a port; `undefined`: nothing that is known. `more`: those of the hub itself. */
+/**
+ * What on the node is likely to have a port; `undefined`: nothing that is known. `more`: those of
+ * the hub itself.
+ */
 export function reservedFor(
   port: number,
   protocol: string,

@@ -7,8 +7,9 @@ export interface ApiObject {
   /** As the cloud wrote it. A Table row without an object, and nothing else, has none: ''. */
   readonly resourceVersion: string
   /**
-   * The object as a list holds it: in JSON the value (a Table's row; kind and apiVersion only where the list's items carry them), in
-   * protobuf the message without envelope. Never written to: an edited object is a new one.
+   * The object as a list holds it: in JSON the value (a Table's row; kind and apiVersion only where
+   * the list's items carry them), in protobuf the message without envelope. Never written to: an
+   * edited object is a new one.
    */
   readonly bytes: Uint8Array
 }
@@ -19,5 +20,8 @@ export interface ListMeta {
   readonly continue: string
 }
 
-/** A bookmark's annotation that closes the initial events of a WatchList (apimachinery pkg/apis/meta/v1/types.go). */
+/**
+ * A bookmark's annotation that closes the initial events of a WatchList (apimachinery
+ * pkg/apis/meta/v1/types.go).
+ */
 export const initialEventsEndAnnotation = 'k8s.io/initial-events-end'

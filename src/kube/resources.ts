@@ -45,7 +45,10 @@ export const resourceClaims: GVR = {
 /** Those that older kubelets ask for, newest first. */
 export const olderClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
 
-/** The path at which all of them are listed, or one is read; of those in namespaces `''` is all of them. */
+/**
+ * The path at which all of them are listed, or one is read; of those in namespaces `''` is all of
+ * them.
+ */
 export function pathOf({ group, version, resource }: GVR, namespace = '', name = ''): string {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`

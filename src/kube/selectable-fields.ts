@@ -4,8 +4,9 @@ import { qualifiedResource, type GVR } from './gvk.ts'
 export interface SelectableField {
   readonly path: readonly string[]
   /**
-   * `text`: as it stands, nothing for what is not there. `truth` and `number`: of what is not there `false` and `0`. `nothing`: the server
-   * takes the field and never fills it, so that it always reads as empty.
+   * `text`: as it stands, nothing for what is not there. `truth` and `number`: of what is not there
+   * `false` and `0`. `nothing`: the server takes the field and never fills it, so that it always
+   * reads as empty.
    */
   readonly reads: 'text' | 'truth' | 'number' | 'nothing'
   /** Where it is read while `path` is empty. */
@@ -15,7 +16,9 @@ export interface SelectableField {
 /** What a kind can be selected by besides its name. */
 export interface SelectableKind {
   readonly kind: string
-  /** Whether `metadata.namespace` is taken, too. Most kinds of the cluster take it, and have none. */
+  /**
+   * Whether `metadata.namespace` is taken, too. Most kinds of the cluster take it, and have none.
+   */
   readonly byNamespace: boolean
   readonly fields: ReadonlyMap<string, SelectableField>
 }
@@ -45,9 +48,10 @@ const ofTheObject = [
 ]
 
 /**
- * The kinds that can be selected by fields of their own, by group and resource: as their conversions take the names
- * (k8s.io/kubernetes pkg/apis, `AddFieldLabelConversionFunc`) and their registries the values (pkg/registry, `ToSelectableFields`). A
- * kube-apiserver 1.36 was asked for each.
+ * The kinds that can be selected by fields of their own, by group and resource: as their
+ * conversions take the names (k8s.io/kubernetes pkg/apis, `AddFieldLabelConversionFunc`) and their
+ * registries the values (pkg/registry, `ToSelectableFields`). A kube-apiserver 1.36 was asked for
+ * each.
  */
 const kinds: Readonly<Record<string, SelectableKind>> = {
   pods: kind('Pod', [
@@ -93,11 +97,17 @@ const kinds: Readonly<Record<string, SelectableKind>> = {
   ),
 }
 
-/** `undefined`: the API server selects by name and namespace alone, or the resource is a custom one, whose definition says more. */
+/**
+ * `undefined`: the API server selects by name and namespace alone, or the resource is a custom one,
+ * whose definition says more.
+ */
 export const selectableKind = (gvr: GVR): SelectableKind | undefined =>
   kinds[qualifiedResource(gvr)]
 
-/** The text that a selector's value is compared with. `read` gives the scalar at a path, `undefined` where there is none. */
+/**
+ * The text that a selector's value is compared with. `read` gives the scalar at a path, `undefined`
+ * where there is none.
+ */
 export function selectableValue(
   { path, reads, otherwise }: SelectableField,
   read: (path: readonly string[]) => string | number | boolean | undefined,

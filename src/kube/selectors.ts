@@ -24,7 +24,10 @@ export interface FieldRequirement {
 /** All must hold; none selects everything. */
 export type FieldSelector = readonly FieldRequirement[]
 
-/** Requirements sorted by key, as apimachinery pkg/labels/selector.go sorts them. Throws `MalformedSelector`. */
+/**
+ * Requirements sorted by key, as apimachinery pkg/labels/selector.go sorts them. Throws
+ * `MalformedSelector`.
+ */
 export function parseLabelSelector(text: string): LabelSelector {
   const tokens = new Tokens(text)
   const requirements: LabelRequirement[] = []
@@ -90,7 +93,10 @@ function spellRequirement({ key, operator, values }: LabelRequirement): string {
   }
 }
 
-/** As apimachinery pkg/fields/selector.go reads it: commas are "and", empty terms are none. Throws `MalformedSelector`. */
+/**
+ * As apimachinery pkg/fields/selector.go reads it: commas are "and", empty terms are none. Throws
+ * `MalformedSelector`.
+ */
 export function parseFieldSelector(text: string): FieldSelector {
   return splitTerms(text)
     .filter((term) => term !== '')
@@ -108,7 +114,10 @@ export function parseFieldSelector(text: string): FieldSelector {
     })
 }
 
-/** Whether an object is selected whose fields `read` looks up; a field that is not there reads as empty. */
+/**
+ * Whether an object is selected whose fields `read` looks up; a field that is not there reads as
+ * empty.
+ */
 export const matchesFields = (
   selector: FieldSelector,
   read: (path: string) => string | undefined,
@@ -135,8 +144,8 @@ export interface SelectorPair {
 }
 
 /**
- * Whether `wider` surely selects whatever `narrower` selects: each of its requirements is one of the other's. Throws
- * `MalformedSelector`.
+ * Whether `wider` surely selects whatever `narrower` selects: each of its requirements is one of
+ * the other's. Throws `MalformedSelector`.
  */
 export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
   labelTerms(wider.labelSelector).isSubsetOf(labelTerms(narrower.labelSelector)) &&

@@ -1,6 +1,9 @@
 import { qualifiedResource } from './gvk.ts'
 
-/** The machine-readable causes of a Status that this product sends or looks for (apimachinery pkg/apis/meta/v1/types.go). */
+/**
+ * The machine-readable causes of a Status that this product sends or looks for (apimachinery
+ * pkg/apis/meta/v1/types.go).
+ */
 export type StatusReason =
   | 'BadRequest'
   | 'Unauthorized'
@@ -46,7 +49,10 @@ export interface Status {
   readonly code: number
 }
 
-/** A failure the client is meant to see. Rescue turns it into its Status in the media type asked for. */
+/**
+ * A failure the client is meant to see. Rescue turns it into its Status in the media type asked
+ * for.
+ */
 export class StatusError extends Error {
   readonly status: Status
   constructor(status: Status, options?: ErrorOptions) {
@@ -122,7 +128,10 @@ export const notAcceptable = (offered: readonly string[]): Status =>
     {},
   )
 
-/** For custom resources, and for conversions nothing offers (apiserver pkg/endpoints/handlers/negotiation/errors.go). */
+/**
+ * For custom resources, and for conversions nothing offers (apiserver
+ * pkg/endpoints/handlers/negotiation/errors.go).
+ */
 export const onlyAcceptable = (offered: readonly string[]): Status =>
   failure(
     406,
@@ -163,7 +172,10 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Sta
 export const internalError = (message: string): Status =>
   failure(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 
-/** Without Retry-After unless said: client-go repeats a 503 with it ten times, and backs off without it. */
+/**
+ * Without Retry-After unless said: client-go repeats a 503 with it ten times, and backs off without
+ * it.
+ */
 export const serviceUnavailable = (message: string, retryAfterSeconds?: number): Status =>
   failure(
     503,
@@ -174,7 +186,9 @@ export const serviceUnavailable = (message: string, retryAfterSeconds?: number):
 
 export const timeout = (message: string): Status => failure(504, 'Timeout', message, {})
 
-/** What a server says of a resource version it has not reached (apiserver pkg/storage/errors.go). */
+/**
+ * What a server says of a resource version it has not reached (apiserver pkg/storage/errors.go).
+ */
 export const tooLargeResourceVersion = (asked: string, current: string): Status =>
   failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],

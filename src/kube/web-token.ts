@@ -1,6 +1,9 @@
 import { isObject, type Json, type JsonObject } from './json.ts'
 
-/** Header and claims of a JSON web token (RFC 7519), nothing of it verified; `undefined` for a token of another kind. */
+/**
+ * Header and claims of a JSON web token (RFC 7519), nothing of it verified; `undefined` for a token
+ * of another kind.
+ */
 export function claimsOf(
   token: string,
 ): { readonly header: JsonObject; readonly claims: JsonObject } | undefined {

@@ -18,11 +18,17 @@ export interface PodSecurity {
   readonly warn?: string
 }
 
-/** What is known besides the object itself. What is missing is unknown, and no rule takes the unknown for a fact. */
+/**
+ * What is known besides the object itself. What is missing is unknown, and no rule takes the
+ * unknown for a fact.
+ */
 export interface Context {
   readonly pools: ReadonlyMap<string, PoolFacts>
   readonly namespaces: ReadonlyMap<string, PodSecurity>
-  /** Objects seen before this one, the latest of each kind, namespace and name: `kind/namespace/name`. */
+  /**
+   * Objects seen before this one, the latest of each kind, namespace and name:
+   * `kind/namespace/name`.
+   */
   readonly before?: ReadonlyMap<string, JsonObject>
 }
 
@@ -34,7 +40,10 @@ export function identityOf(object: JsonObject): string | undefined {
   return `${kind}/${givenText(object, 'metadata', 'namespace') ?? 'default'}/${name}`
 }
 
-/** What the NodePools and Namespaces among some objects say. `given` comes before what a NodePool of that name says. */
+/**
+ * What the NodePools and Namespaces among some objects say. `given` comes before what a NodePool of
+ * that name says.
+ */
 export function contextOf(
   objects: Iterable<JsonObject>,
   given: ReadonlyMap<string, PoolFacts> = new Map(),

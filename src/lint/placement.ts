@@ -5,13 +5,21 @@ import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../kube/node
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
 
-/** Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes tell. */
+/**
+ * Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes
+ * tell.
+ */
 export interface Placement {
   /** Pools known to be host-network on whose nodes it may run. */
   readonly hostNetwork: readonly string[]
-  /** Whether it may run on a node that is of no host-network pool: of a standard pool, or of none. */
+  /**
+   * Whether it may run on a node that is of no host-network pool: of a standard pool, or of none.
+   */
   readonly standard: boolean
-  /** Pools it asks for by name of which nothing is known. Nothing is said of where it runs then, but for those that are known. */
+  /**
+   * Pools it asks for by name of which nothing is known. Nothing is said of where it runs then, but
+   * for those that are known.
+   */
   readonly unknown: readonly string[]
 }
 
@@ -21,7 +29,9 @@ interface KnownNode {
   readonly taints: readonly JsonObject[]
 }
 
-/** Judges by nodeSelector, required node affinity, the exclude annotation and the taints of pools. */
+/**
+ * Judges by nodeSelector, required node affinity, the exclude annotation and the taints of pools.
+ */
 export function placementOf(pod: PodSubject, context: Context): Placement {
   const known = [...context.pools]
   const may = (node: KnownNode): boolean => admits(pod, node)
@@ -72,11 +82,16 @@ function admits(pod: PodSubject, node: KnownNode): boolean {
   return node.taints.every((taint) => !keepsOff(taint) || isTolerated(taint, pod))
 }
 
-/** Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well. */
+/**
+ * Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well.
+ */
 export const isExcluded = (pod: PodSubject): boolean =>
   givenText(pod.metadata, 'annotations', excludeAnnotation) === 'true'
 
-/** The required terms of node affinity, of which one has to match; `undefined` where none are required. */
+/**
+ * The required terms of node affinity, of which one has to match; `undefined` where none are
+ * required.
+ */
 export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
   const required = givenObject(
     pod.spec,

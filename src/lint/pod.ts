@@ -19,7 +19,10 @@ export interface PodSubject {
   readonly fragment?: true
 }
 
-/** The way to the template of pods, by kind. Kinds of the same names in other groups are built alike. */
+/**
+ * The way to the template of pods, by kind. Kinds of the same names in other groups are built
+ * alike.
+ */
 const templates: Readonly<Record<string, readonly string[]>> = {
   Deployment: ['spec', 'template'],
   DaemonSet: ['spec', 'template'],
@@ -32,7 +35,10 @@ const templates: Readonly<Record<string, readonly string[]>> = {
   YurtStaticSet: ['spec', 'template'],
 }
 
-/** YurtAppSet and YurtAppDaemon hold one template of a workload each, in one of these (OpenYurt's pkg/apis/apps). */
+/**
+ * YurtAppSet and YurtAppDaemon hold one template of a workload each, in one of these (OpenYurt's
+ * pkg/apis/apps).
+ */
 const workloadTemplates = [
   ['spec', 'workload', 'workloadTemplate', 'deploymentTemplate'],
   ['spec', 'workload', 'workloadTemplate', 'statefulSetTemplate'],

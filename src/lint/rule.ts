@@ -3,7 +3,10 @@ import type { Context } from './context.ts'
 import type { Level, Path } from './finding.ts'
 import type { PodSubject } from './pod.ts'
 
-/** What a rule found: where, and in which words. Its level is the rule's own unless it says otherwise. */
+/**
+ * What a rule found: where, and in which words. Its level is the rule's own unless it says
+ * otherwise.
+ */
 export interface Found {
   readonly path: Path
   readonly message: string

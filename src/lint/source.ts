@@ -34,8 +34,8 @@ export interface Source {
 }
 
 /**
- * The objects of a text: documents of YAML, of which JSON is a part; the items of lists in them; an environment file of the kubelet as an
- * object of kind `KubeletFlags`.
+ * The objects of a text: documents of YAML, of which JSON is a part; the items of lists in them; an
+ * environment file of the kubelet as an object of kind `KubeletFlags`.
  */
 export function readSource(text: string): Source {
   const environment = environmentOf(text)
@@ -67,7 +67,10 @@ export function readSource(text: string): Source {
 
 type ReadDocument = { readonly value: Json } | { readonly wrong: string; readonly offset: number }
 
-/** Aliases may not multiply without end: the parser's own bound, 100 times. Nor may what they stand for hold itself. */
+/**
+ * Aliases may not multiply without end: the parser's own bound, 100 times. Nor may what they stand
+ * for hold itself.
+ */
 function valueOf(document: Document): ReadDocument {
   const endless = aliasOfItself(document)
   if (endless) {
@@ -116,7 +119,10 @@ function withKind(item: JsonObject, { kind, apiVersion }: JsonObject): JsonObjec
   return { kind: kind.replace(/List$/, ''), ...(apiVersion && { apiVersion }), ...item }
 }
 
-/** The offset of what is at the end of a path, or of the last thing on the way there: of a member's name rather than its value. */
+/**
+ * The offset of what is at the end of a path, or of the last thing on the way there: of a member's
+ * name rather than its value.
+ */
 function offsetAt(document: Document, path: Path): number {
   let node: unknown = document.contents
   let offset = startOf(document)
@@ -138,7 +144,10 @@ function offsetAt(document: Document, path: Path): number {
 
 const assignment = /^(KUBELET_\w*ARGS)=(.*)$/
 
-/** A file whose lines are all assignments, one of them the kubelet's (kubeadm-flags.env, /etc/default/kubelet). */
+/**
+ * A file whose lines are all assignments, one of them the kubelet's (kubeadm-flags.env,
+ * /etc/default/kubelet).
+ */
 function environmentOf(text: string): SourceObject | undefined {
   const variables: Record<string, string[]> = {}
   const lineOf: Record<string, number> = {}

@@ -2,14 +2,18 @@ import type { JsonObject } from '../kube/json.ts'
 import type { Context } from './context.ts'
 import { findingsIn } from './lint.ts'
 
-/** Clients show warnings one a line; an API server cuts one off after 256 bytes, and all of an answer after 4096 (KEP-1693). */
+/**
+ * Clients show warnings one a line; an API server cuts one off after 256 bytes, and all of an
+ * answer after 4096 (KEP-1693).
+ */
 const longest = 250
 const most = 10
 
 /**
- * What to tell whoever writes this pod, or what pods are made of, gravest first: what `nodehub lint` says about it, but for what it only
- * notes, and for the rules in `settled`. `context` holds what is known of the cluster; with pools missing there are fewer warnings, and none
- * that is wrong. An object without a kind is a pod.
+ * What to tell whoever writes this pod, or what pods are made of, gravest first: what `nodehub
+ * lint` says about it, but for what it only notes, and for the rules in `settled`. `context` holds
+ * what is known of the cluster; with pools missing there are fewer warnings, and none that is
+ * wrong. An object without a kind is a pod.
  */
 export function warningsOf(
   object: JsonObject,

@@ -16,8 +16,8 @@ import { sourceOf, storedList } from '../store/source.ts'
 import { storedTable } from './tables.ts'
 
 /**
- * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat the request every second while the hub
- * is offline; without, it backs off.
+ * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat
+ * the request every second while the hub is offline; without, it backs off.
  */
 export const neverCached = (): StatusError =>
   new StatusError(
@@ -25,12 +25,17 @@ export const neverCached = (): StatusError =>
   )
 
 /**
- * What a kubelet would act upon fatally if it were told that it is not there: it would make another, which only the cloud can, and end
- * itself when it cannot (kubernetes pkg/volume/csi/csi_plugin.go). Whoever listed them may know better, and is told no more than others.
+ * What a kubelet would act upon fatally if it were told that it is not there: it would make
+ * another, which only the cloud can, and end itself when it cannot (kubernetes
+ * pkg/volume/csi/csi_plugin.go). Whoever listed them may know better, and is told no more than
+ * others.
  */
 const neverAbsent = new Set(['csinodes.storage.k8s.io', 'leases.coordination.k8s.io'])
 
-/** The newest state of an object that the caller was shown, in the first of its forms; throws 404 where it is known not to exist, else 503. */
+/**
+ * The newest state of an object that the caller was shown, in the first of its forms; throws 404
+ * where it is known not to exist, else 503.
+ */
 export function storedObject(
   exchange: Exchange,
   info: ResourceRequest,
@@ -74,9 +79,10 @@ export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowe
 })
 
 /**
- * Answers a list at the newest version that the cloud gave for it, whole whatever its limit, with what the caller has written of its
- * objects' status meanwhile; 504 where a newer version is asked for, 410 for exactly another or a further page; what an API server
- * refuses is refused in its words.
+ * Answers a list at the newest version that the cloud gave for it, whole whatever its limit, with
+ * what the caller has written of its objects' status meanwhile; 504 where a newer version is asked
+ * for, 410 for exactly another or a further page; what an API server refuses is refused in its
+ * words.
  */
 export function localList(
   exchange: Exchange,
@@ -101,7 +107,10 @@ export function localList(
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
-/** Discovery and the like, as they were last given to the same caller, in the representation it wants most of those that it was given. */
+/**
+ * Discovery and the like, as they were last given to the same caller, in the representation it
+ * wants most of those that it was given.
+ */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
   let found: KnownDocument | undefined
   for (const key of documentKeys(exchange)) if ((found = store.document(key))) break

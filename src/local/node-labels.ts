@@ -1,6 +1,9 @@
 import type { Json, JsonObject } from '../kube/json.ts'
 
-/** Labels a kubelet may set on its node although they are Kubernetes' own (kubelet pkg/apis/well_known_labels.go). */
+/**
+ * Labels a kubelet may set on its node although they are Kubernetes' own (kubelet
+ * pkg/apis/well_known_labels.go).
+ */
 const kubeletLabels = new Set([
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -19,7 +22,10 @@ const kubeletDomains = ['kubelet.kubernetes.io', 'node.kubernetes.io']
 const reservedDomains = ['kubernetes.io', 'k8s.io']
 const restricted = 'node-restriction.kubernetes.io'
 
-/** The labels as an API server lets a kubelet change them on its own node (plugin/pkg/admission/noderestriction); others stay as they were. */
+/**
+ * The labels as an API server lets a kubelet change them on its own node
+ * (plugin/pkg/admission/noderestriction); others stay as they were.
+ */
 export function labelsSetByNode(before: JsonObject, after: JsonObject): JsonObject {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return Object.fromEntries(

@@ -4,7 +4,10 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { node } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 
-/** The ranks in which watches go back to the cloud, each with the time that is between its beginning and the next one's. */
+/**
+ * The ranks in which watches go back to the cloud, each with the time that is between its beginning
+ * and the next one's.
+ */
 const ranks = [
   { name: 'node', spreadMs: 200 },
   { name: 'references', spreadMs: 500 },
@@ -20,8 +23,9 @@ const references = new Set(['secrets', 'configmaps'])
 const endpoints = new Set(['services', 'endpointslices', 'endpoints'])
 
 /**
- * How soon a watch is to learn what the cloud has changed: first the node's own node and pods, then what its pods refer to, then where
- * their traffic goes, then all else, and at last people, who can ask again.
+ * How soon a watch is to learn what the cloud has changed: first the node's own node and pods, then
+ * what its pods refer to, then where their traffic goes, then all else, and at last people, who can
+ * ask again.
  */
 export function rankOf({ component, identity }: Exchange, { gvr }: ResourceRequest): Rank {
   if (component === 'kubectl') return 'people'
@@ -33,8 +37,9 @@ export function rankOf({ component, identity }: Exchange, { gvr }: ResourceReque
 }
 
 /**
- * After how many milliseconds a watch ends that has lasted for `lastedMs` when the cloud is back: in the order of its rank and at random
- * within it, so that they do not all come to the cloud at once; but none so soon that its client takes it for a failure and lists again.
+ * After how many milliseconds a watch ends that has lasted for `lastedMs` when the cloud is back:
+ * in the order of its rank and at random within it, so that they do not all come to the cloud at
+ * once; but none so soon that its client takes it for a failure and lists again.
  */
 export function endsAfter(rank: Rank, lastedMs: number): number {
   let from = 0

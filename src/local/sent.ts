@@ -17,7 +17,9 @@ export interface Sent {
   readonly object: ApiObject
 }
 
-/** The object in the body of a request. Throws what the API server answers to a body that is none. */
+/**
+ * The object in the body of a request. Throws what the API server answers to a body that is none.
+ */
 export async function sent(exchange: Exchange): Promise<Sent> {
   const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
   if (encoding === undefined) {

@@ -34,8 +34,9 @@ interface Shadow {
 const none: Members = new Map()
 
 /**
- * What clients have written of the status of objects while the cloud is gone, over the objects as the cloud gave them. Each is shown to
- * who wrote it, in gets and lists; a watch shows the object as the cloud gave it. In memory only: whoever writes a status writes it again.
+ * What clients have written of the status of objects while the cloud is gone, over the objects as
+ * the cloud gave them. Each is shown to who wrote it, in gets and lists; a watch shows the object
+ * as the cloud gave it. In memory only: whoever writes a status writes it again.
  */
 export class Shadows {
   readonly #shadows = new LRUCache<string, Shadow>({
@@ -76,7 +77,9 @@ export class Shadows {
     return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
   }
 
-  /** The writer is shown these objects as the cloud gave them: its next patches are meant for those. */
+  /**
+   * The writer is shown these objects as the cloud gave them: its next patches are meant for those.
+   */
   shownWithout(of: Omit<Shadowed, 'namespace' | 'name'>): void {
     const prefix = prefixOf(of)
     for (const [key, shadow] of this.#shadows.entries()) {
@@ -84,7 +87,9 @@ export class Shadows {
     }
   }
 
-  /** Keeps what a patch makes of the object that `lastShown` gave, and returns the object with it. */
+  /**
+   * Keeps what a patch makes of the object that `lastShown` gave, and returns the object with it.
+   */
   keep(
     of: Shadowed,
     encoding: Encoding,

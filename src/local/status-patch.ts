@@ -6,7 +6,10 @@ import { jsonPatch, mergePatch, mergeSchemaOf, strategicMergePatch } from '../ku
 import { badRequest, conflict, StatusError, unsupportedMediaType } from '../kube/status.ts'
 import { labelsSetByNode } from './node-labels.ts'
 
-/** A patch that has been read: it makes an object of a kind from another. Throws 400 and 422 where it does not fit. */
+/**
+ * A patch that has been read: it makes an object of a kind from another. Throws 400 and 422 where
+ * it does not fit.
+ */
 export type Patch = (gvk: GVK, object: JsonObject) => JsonObject
 
 const readers: Record<string, (patch: Json) => Patch> = {
@@ -38,9 +41,10 @@ export interface Patched {
 }
 
 /**
- * What a patch of the status of an object changes: members of its status, and of a node also labels and annotations; the rest of the
- * object is not to be written this way (kubernetes pkg/registry/core, the strategies of status). Throws what an API server answers to a
- * patch that does not fit, or is meant for another object or version.
+ * What a patch of the status of an object changes: members of its status, and of a node also labels
+ * and annotations; the rest of the object is not to be written this way (kubernetes
+ * pkg/registry/core, the strategies of status). Throws what an API server answers to a patch that
+ * does not fit, or is meant for another object or version.
  */
 export function statusChanges(patched: Patched, patch: Patch): readonly MemberChange[] {
   const { gvr, gvk, object } = patched

@@ -8,8 +8,9 @@ import { memberKey } from '../store/keys.ts'
 import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.ts'
 
 /**
- * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that says of it: its row under the columns of
- * that Table, which a server gives the same however many rows there are, or that there is no such row.
+ * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that
+ * says of it: its row under the columns of that Table, which a server gives the same however many
+ * rows there are, or that there is no such row.
  */
 export function storedTable(
   exchange: Exchange,

@@ -14,12 +14,14 @@ import { neverCached } from './answers.ts'
 import { sent } from './sent.ts'
 
 /**
- * Answers a token request with the last token that the cloud gave this caller for the same, in the bytes it came in, as long as that token
- * has not expired by its own account: the answer may speak of an hour where the token lives a year (kubernetes
- * pkg/serviceaccount/claims.go, `warnafter`). Throws 503 where there is none.
+ * Answers a token request with the last token that the cloud gave this caller for the same, in the
+ * bytes it came in, as long as that token has not expired by its own account: the answer may speak
+ * of an hour where the token lives a year (kubernetes pkg/serviceaccount/claims.go, `warnafter`).
+ * Throws 503 where there is none.
  *
- * On a node whose clock is behind, maybe by decades, a token seems to last that has expired. It is given out all the same: whoever verifies
- * it has a clock of its own, and without a token the pod would not start.
+ * On a node whose clock is behind, maybe by decades, a token seems to last that has expired. It is
+ * given out all the same: whoever verifies it has a clock of its own, and without a token the pod
+ * would not start.
  */
 export async function replayedToken(
   exchange: Exchange,

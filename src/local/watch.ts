@@ -26,14 +26,18 @@ import {
 export interface WatchEnd {
   /** Aborts when the cloud is back. */
   readonly recovered: AbortSignal
-  /** How long a watch lasts at least whose client named no timeout; as at an API server, such watches last up to twice as long. */
+  /**
+   * How long a watch lasts at least whose client named no timeout; as at an API server, such
+   * watches last up to twice as long.
+   */
   readonly leastMs: number
 }
 
 /**
- * A watch while the cloud is gone: what the collection holds where that was asked for, or what it was told after the version that is named;
- * then silence with bookmarks. It ends at its deadline, when the client leaves, and, cleanly, when `end` says that the cloud is back: the
- * client's next watch goes there with its own version and gets what it missed.
+ * A watch while the cloud is gone: what the collection holds where that was asked for, or what it
+ * was told after the version that is named; then silence with bookmarks. It ends at its deadline,
+ * when the client leaves, and, cleanly, when `end` says that the cloud is back: the client's next
+ * watch goes there with its own version and gets what it missed.
  */
 export function localWatch(
   exchange: Exchange,
@@ -74,7 +78,10 @@ interface Beginning {
   readonly isState?: true
 }
 
-/** By the resource version that is asked for (apiserver pkg/storage/cacher). Throws what is refused before the answer begins. */
+/**
+ * By the resource version that is asked for (apiserver pkg/storage/cacher). Throws what is refused
+ * before the answer begins.
+ */
 function beginningOf(
   { resourceVersion: asked, sendInitialEvents }: ListOptions,
   source: Source,
@@ -86,12 +93,14 @@ function beginningOf(
   const isAny = asked === '' || asked === '0'
   const newer = newerThan(asked, version)
   if (sendInitialEvents === true && newer) throw new StatusError(newer)
-  // An API server that serves WatchLists takes a watch from any version for one, unless it says otherwise.
+  // An API server that serves WatchLists takes a watch from any version for one, unless it says
+  // otherwise.
   if (sendInitialEvents ?? isAny) return { batches: added(stored.batches), version, isState: true }
   // What is not going to be read is not kept for this watch, which may last for hours.
   stored.batches[Symbol.iterator]().return?.()
   if (isAny) return { batches: [], version }
-  // To send such a client back to a list would show it what was before; at an API server, too, it waits. Nor is it told an older version.
+  // To send such a client back to a list would show it what was before; at an API server, too, it
+  // waits. Nor is it told an older version.
   if (newer) return { batches: [] }
   const changes = storedChanges(source, store, asked)
   if (changes === undefined) throw neverCached()

@@ -34,7 +34,10 @@ interface Facts {
   readonly recovered: (exchange: Exchange) => AbortSignal
 }
 
-/** The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events); anything else is refused. */
+/**
+ * The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events);
+ * anything else is refused.
+ */
 const answers: Record<string, Answer> = {
   // A kubelet that starts registers itself: told that its node exists, it goes on with a get.
   'create nodes': existing,
@@ -47,7 +50,8 @@ const answers: Record<string, Answer> = {
   // Answered so, the recorder sends the whole event instead, which can be accepted.
   'patch events': async (_exchange, info) => unknownEvent(info),
   'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
-  // Made only by a kubelet that was told that there is none, which it is not told offline: a get will show it what there is.
+  // Made only by a kubelet that was told that there is none, which it is not told offline: a get
+  // will show it what there is.
   'create csinodes.storage.k8s.io': existing,
   // Fatal to a kubelet when refused for long; true only of what the cloud has confirmed before.
   'update csinodes.storage.k8s.io': confirmed(echo(200)),
@@ -109,8 +113,9 @@ function unknownEvent(info: ResourceRequest): never {
 }
 
 /**
- * Makes the patch on the object as the cloud gave it, for its writer to see: the version stays the cloud's. A kubelet sends the status of its
- * node and pods again while the cloud's differs, so that nothing has to be kept for it.
+ * Makes the patch on the object as the cloud gave it, for its writer to see: the version stays the
+ * cloud's. A kubelet sends the status of its node and pods again while the cloud's differs, so that
+ * nothing has to be kept for it.
  */
 async function patchedStatus(
   exchange: Exchange,
@@ -143,7 +148,10 @@ async function patchedStatus(
   }
 }
 
-/** What was sent is what is stored, as far as its sender can tell; its resource version stays the one it came with. */
+/**
+ * What was sent is what is stored, as far as its sender can tell; its resource version stays the
+ * one it came with.
+ */
 function echo(status: number): Answer {
   return async (exchange) => echoed(exchange, await sent(exchange), status)
 }
@@ -159,7 +167,9 @@ function echoed({ forms }: Exchange, { encoding, body }: Sent, status: number): 
   return { kind: 'body', from: 'cache', status, headers: answerHeaders(mediaType(encoding)), body }
 }
 
-/** The lease by which this node says that it lives. Any other elects a leader, or is another node's. */
+/**
+ * The lease by which this node says that it lives. Any other elects a leader, or is another node's.
+ */
 function heartbeat(status: number): Answer {
   return async (exchange, info, { nodeName }) => {
     const lease = await sent(exchange)

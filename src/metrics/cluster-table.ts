@@ -1,6 +1,9 @@
 import type { MetricRow } from './table.ts'
 
-/** The metrics of `nodehub cluster`. Those of the process itself (`process_`, `nodejs_`) come beside them. */
+/**
+ * The metrics of `nodehub cluster`. Those of the process itself (`process_`, `nodejs_`) come beside
+ * them.
+ */
 export const clusterMetricTable = {
   leading: {
     name: 'nodehub_cluster_leading',

@@ -1,6 +1,9 @@
 import type { Label } from './table.ts'
 
-/** Stands for whatever is not known: a client chooses its name and its paths, and must not choose how many series there are. */
+/**
+ * Stands for whatever is not known: a client chooses its name and its paths, and must not choose
+ * how many series there are.
+ */
 const other = 'other'
 
 const words = (text: string): string[] => text.trim().split(/\s+/)
@@ -19,7 +22,10 @@ const knownComponents = words(`
   prometheus node-problem-detector ingress-nginx-controller nginx-ingress-controller
 `)
 
-/** Of Kubernetes itself (core, apps, batch, networking, storage, authentication and so on) and of node agents. */
+/**
+ * Of Kubernetes itself (core, apps, batch, networking, storage, authentication and so on) and of
+ * node agents.
+ */
 const resources = new Set(
   words(`
   bindings componentstatuses configmaps endpoints events limitranges
@@ -58,7 +64,10 @@ const any: Bound = (value) => value
 
 export type Bounds = Readonly<Record<Label, Bound>>
 
-/** What each label's value is brought down to. `components` are known besides those known to everyone, and may change. */
+/**
+ * What each label's value is brought down to. `components` are known besides those known to
+ * everyone, and may change.
+ */
 export function labelBounds(components: () => ReadonlySet<string>): Bounds {
   const known = oneOf(new Set(knownComponents))
   const component: Bound = (value) => (components().has(value) ? value : known(value))

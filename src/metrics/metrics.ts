@@ -42,9 +42,15 @@ type MetricsOf<Table extends Readonly<Record<string, MetricRow>>> = {
 
 type Metrics = MetricsOf<MetricTable>
 
-/** One metric for each row of the table. Values of labels a client can choose are bounded here, so callers need not. */
+/**
+ * One metric for each row of the table. Values of labels a client can choose are bounded here, so
+ * callers need not.
+ */
 export type HubMetrics = Metrics & {
-  /** What requests of this kind amount to, to be counted by plain additions; bounded as all labels are. */
+  /**
+   * What requests of this kind amount to, to be counted by plain additions; bounded as all labels
+   * are.
+   */
   traffic(labels: TrafficLabels): Traffic
   /** What is called each time before metrics are read: for values that somebody else keeps. */
   onRead(update: () => void): void
@@ -53,7 +59,10 @@ export type HubMetrics = Metrics & {
 }
 
 export interface MetricsOptions {
-  /** Components with series of their own, besides the well-known ones; any further one counts as `other`. */
+  /**
+   * Components with series of their own, besides the well-known ones; any further one counts as
+   * `other`.
+   */
   readonly components?: () => ReadonlySet<string>
 }
 
@@ -168,7 +177,8 @@ function metricOf(
   switch (row.type) {
     case 'counter': {
       const counter = new Counter(shape)
-      // Counters look for the series anew each time; here the labels are the same object for the same series.
+      // Counters look for the series anew each time; here the labels are the same object for the
+      // same series.
       const counts = new Map<Labels, number>()
       tellCounts.push(() => {
         for (const [labels, amount] of counts) counter.inc(labels, amount)

@@ -7,8 +7,9 @@ export const mostSeries = 2_000
 export type Labels = Readonly<Record<string, string>>
 
 /**
- * What a metric with these labels may tell apart: each value is bounded, and where known words are combined in more ways than a node
- * has use for, the rest counts together, `other` in every label. The same object for the same labels.
+ * What a metric with these labels may tell apart: each value is bounded, and where known words are
+ * combined in more ways than a node has use for, the rest counts together, `other` in every label.
+ * The same object for the same labels.
  */
 export function seriesWith(
   names: readonly Label[],

@@ -31,8 +31,9 @@ export type Label =
   | 'address'
 
 /**
- * The hub's own metrics, and yurthub's under the names and labels it has for them (pkg/yurthub/metrics/metrics.go). Those of the process
- * itself (`process_`, `nodejs_`) come beside them.
+ * The hub's own metrics, and yurthub's under the names and labels it has for them
+ * (pkg/yurthub/metrics/metrics.go). Those of the process itself (`process_`, `nodejs_`) come beside
+ * them.
  */
 export const metricTable = {
   requests: {

@@ -1,6 +1,9 @@
 import type { Labels } from './series.ts'
 
-/** What requests of one kind, by one component, amount to: plain numbers, since they change with every request and every chunk. */
+/**
+ * What requests of one kind, by one component, amount to: plain numbers, since they change with
+ * every request and every chunk.
+ */
 export interface Traffic {
   /** Being served now. */
   inFlight: number

@@ -6,8 +6,9 @@ import type { ResourceRequest } from '../request/request-info.ts'
 import { selectorsOf } from '../store/keys.ts'
 
 /**
- * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody speaks for whom it has not proved to be.
- * Metadata and rows of a Table are no more of an object to whoever is shown them, and are judged alike.
+ * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody
+ * speaks for whom it has not proved to be. Metadata and rows of a Table are no more of an object to
+ * whoever is shown them, and are judged alike.
  */
 export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience | undefined {
   const { component, forms } = exchange

@@ -19,13 +19,17 @@ const retryMs = 60_000
 /** A forwarder that heeds what answers say of their callers. */
 export interface HeedingForward {
   readonly forward: Forward
-  /** Resolves when the keys that are being fetched are known, or could not be had; at once where none are. */
+  /**
+   * Resolves when the keys that are being fetched are known, or could not be had; at once where
+   * none are.
+   */
   readonly learned: () => Promise<void>
 }
 
 /**
- * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys when they are due. It fetches them with
- * the token of a service account that an API server has just accepted: service accounts may read the keys, nodes may not
+ * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys
+ * when they are due. It fetches them with the token of a service account that an API server has
+ * just accepted: service accounts may read the keys, nodes may not
  * (system:service-account-issuer-discovery).
  */
 export function heedingAuthentication(

@@ -16,9 +16,11 @@ const mostBytes = 64 * 1024
 const versions = ['v1', 'v1beta1'] as const
 
 /**
- * Finds out whose a token is that names a service account, where the cluster's keys do not tell: what is recorded for the account is read
- * with each of its tokens, and with no other. It is found out before the first request with the token goes on, so that all of them are
- * recorded under the same key. Offline there is nobody to ask, and requests with the keys at hand, or of the node, do not come here.
+ * Finds out whose a token is that names a service account, where the cluster's keys do not tell:
+ * what is recorded for the account is read with each of its tokens, and with no other. It is found
+ * out before the first request with the token goes on, so that all of them are recorded under the
+ * same key. Offline there is nobody to ask, and requests with the keys at hand, or of the node, do
+ * not come here.
  */
 export function withConfirmedAccount(
   heeding: HeedingForward,
@@ -44,9 +46,10 @@ export function withConfirmedAccount(
 }
 
 /**
- * Whom an API server takes the caller for, as it says to that very token (SelfSubjectReview, which everybody who is authenticated may
- * create). `undefined` where none says it in time. An API server without that API has accepted the token by saying so, and the keys are
- * fetched with it: they are waited for then, for they tell the same.
+ * Whom an API server takes the caller for, as it says to that very token (SelfSubjectReview, which
+ * everybody who is authenticated may create). `undefined` where none says it in time. An API server
+ * without that API has accepted the token by saying so, and the keys are fetched with it: they are
+ * waited for then, for they tell the same.
  */
 async function holderOf(
   exchange: Exchange,

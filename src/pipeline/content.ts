@@ -2,7 +2,10 @@ import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { wholeRequestBody } from '../exchange/request-body.ts'
 import { isTokenRequest } from '../request/request-info.ts'
 
-/** Of a larger body, or one of unknown length, nothing is read here: it passes as it comes, and its answer is not kept. */
+/**
+ * Of a larger body, or one of unknown length, nothing is read here: it passes as it comes, and its
+ * answer is not kept.
+ */
 export const contentBytes = 64 * 1024
 
 /** Reads the bodies of token requests, by which their answers are kept and found again. */

@@ -12,9 +12,10 @@ const overTime = new Error('a watch was over its time')
 const stopped = new Error('the hub is stopping')
 
 /**
- * Ends a watch fifteen seconds after the time it asked for, unless that is more than a day, or when `stopping` aborts: a watch outlasts
- * any grace period, and its client goes on from its version with the next hub. A watch that has not begun by then is answered 504 when
- * its time is over, 503 when the hub stops. Nothing but watches is timed out here.
+ * Ends a watch fifteen seconds after the time it asked for, unless that is more than a day, or when
+ * `stopping` aborts: a watch outlasts any grace period, and its client goes on from its version
+ * with the next hub. A watch that has not begun by then is answered 504 when its time is over, 503
+ * when the hub stops. Nothing but watches is timed out here.
  */
 export function withDeadline(stopping: AbortSignal) {
   return (next: Handler<Exchange>): Handler<Exchange> => {

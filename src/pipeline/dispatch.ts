@@ -44,13 +44,15 @@ export interface DispatchParts {
 }
 
 /**
- * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from the cache in the same exchange, with
- * two exceptions: a write that may have been acted upon is answered 503, and a request that the cloud alone can answer (see
- * `wantsTheCloud`), or for which the cache has only an older state than its caller was shown, is sent once more if an API server
+ * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from
+ * the cache in the same exchange, with two exceptions: a write that may have been acted upon is
+ * answered 503, and a request that the cloud alone can answer (see `wantsTheCloud`), or for which
+ * the cache has only an older state than its caller was shown, is sent once more if an API server
  * answers a probe made for it; the second outcome stands, a 503 included.
  *
- * Where API servers refuse the hub's own credentials, the cache answers what would go up with them, as offline. Reads are sent first: one that
- * is accepted ends the refusal. Other requests are not, once the refusal is known: what was sent of a body could not be answered here.
+ * Where API servers refuse the hub's own credentials, the cache answers what would go up with them,
+ * as offline. Reads are sent first: one that is accepted ends the refusal. Other requests are not,
+ * once the refusal is known: what was sent of a body could not be answered here.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, shared, forward, onOutcome } = parts
@@ -93,7 +95,10 @@ const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
 const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> =>
   shared?.offline(exchange) ?? answerLocally(exchange, local)
 
-/** What is asked for, if the cache may answer it and it must not be older than what its caller was shown: no older than that. */
+/**
+ * What is asked for, if the cache may answer it and it must not be older than what its caller was
+ * shown: no older than that.
+ */
 function inOrder(exchange: Exchange, { recorder }: DispatchParts): Exchange | undefined {
   const observed = wantsTheCloud(exchange) ? undefined : recorder.observed(inWhoseName(exchange))
   return observed && atLeast(exchange, observed)
@@ -112,7 +117,10 @@ async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Repl
   }
 }
 
-/** Whether the caller was told that an object does not exist which the collection that it asks for holds, as it is stored. */
+/**
+ * Whether the caller was told that an object does not exist which the collection that it asks for
+ * holds, as it is stored.
+ */
 function isContradicted(exchange: Exchange, { shared, local }: DispatchParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
@@ -127,7 +135,8 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
   } catch (error) {
     const failed = error instanceof Unreachable || error instanceof BrokenAnswer
     if (!failed || exchange.signal.aborted) throw error
-    // An API server may have acted on what was sent: only what changes nothing there can be answered a second time.
+    // An API server may have acted on what was sent: only what changes nothing there can be
+    // answered a second time.
     const sent = error instanceof BrokenAnswer || error.sent
     if (sent && !changesNothing(exchange)) throw error
     const kept = wantsTheCloud(exchange) ? undefined : await notBehind(exchange, parts)
@@ -141,7 +150,10 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
   }
 }
 
-/** Asks a second time where the answer broke off while it was recorded, if what was asked changes nothing. */
+/**
+ * Asks a second time where the answer broke off while it was recorded, if what was asked changes
+ * nothing.
+ */
 async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await askCloud(exchange, parts)
@@ -174,14 +186,18 @@ async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply
     const current = { ...asked, url: notOlderThan(exchange.url, told) }
     const reply = await forward(current, { onOutcome })
     if (reply.status !== 504) return record(what, reply)
-    // No API server has that version: all of them lag, or the cluster was restored from a backup. A consistent read tells which.
+    // No API server has that version: all of them lag, or the cluster was restored from a backup. A
+    // consistent read tells which.
     discard(reply)
   }
   const decisive = { ...asked, url: mostRecent(exchange.url) }
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }
 
-/** At which version the caller would be, or was, shown offline what it asks for: a collection, perhaps as a part of a wider one, or an object. */
+/**
+ * At which version the caller would be, or was, shown offline what it asks for: a collection,
+ * perhaps as a part of a wider one, or an object.
+ */
 function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion | undefined {
   const { info } = exchange
   if (!info.isResource) return undefined
@@ -201,6 +217,9 @@ const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVer
     .toSorted(compareVersions)
     .at(-1)
 
-/** A filter reads answers through the recorder for every caller; what a caller who has not proved its identity was shown is recorded for nobody. */
+/**
+ * A filter reads answers through the recorder for every caller; what a caller who has not proved
+ * its identity was shown is recorded for nobody.
+ */
 const inWhoseName = (exchange: Exchange): Exchange =>
   isProven(exchange) ? exchange : { ...exchange, identity: provenIdentity(exchange) }

@@ -19,8 +19,8 @@ import { unpackedHeaders, withLength } from '../exchange/unpacked.ts'
 import type { Encoding } from '../kube/media-type.ts'
 
 /**
- * Turns objects into bytes, in the form they are in; an object that nobody changed leaves in the bytes it came in. The end of a list is
- * sent only when its recorder has committed it.
+ * Turns objects into bytes, in the form they are in; an object that nobody changed leaves in the
+ * bytes it came in. The end of a list is sent only when its recorder has committed it.
  */
 export function withEncoding(next: Handler<Exchange>): Handler<Exchange, WireReply> {
   return async (exchange) => encoded(await next(exchange))
@@ -68,7 +68,10 @@ async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uin
   yield (await list.end()).tail
 }
 
-/** A batch that was put together here is copied into one chunk: a write for each object would cost more than the copy. */
+/**
+ * A batch that was put together here is copied into one chunk: a write for each object would cost
+ * more than the copy.
+ */
 const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
   batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
@@ -76,8 +79,8 @@ const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
 const written = new WeakMap<WatchEvent, Uint8Array>()
 
 /**
- * A watch that its server ends at once, as an API server does that is being stopped, is held open for `shortestWatchMs`, so that its
- * client goes on from its version instead of listing again.
+ * A watch that its server ends at once, as an API server does that is being stopped, is held open
+ * for `shortestWatchMs`, so that its client goes on from its version instead of listing again.
  */
 async function* watchBody({
   form,

@@ -15,7 +15,10 @@ export class Ending {
     follow(exchange.signal, this.#abort)
   }
 
-  /** Hands the exchange on with a signal that aborts when the client has gone, and when `end` is called. */
+  /**
+   * Hands the exchange on with a signal that aborts when the client has gone, and when `end` is
+   * called.
+   */
   serve(next: Handler<Exchange>): Promise<Reply> {
     const { promise, resolve, reject } = this.#answer
     const onSent = (): void => {
@@ -26,14 +29,17 @@ export class Ending {
     return promise
   }
 
-  /** Whether the client may repeat the request without harm: it changes nothing, or no API server has seen any of it. */
+  /**
+   * Whether the client may repeat the request without harm: it changes nothing, or no API server
+   * has seen any of it.
+   */
   get repeatable(): boolean {
     return !this.#sent || changesNothing(this.#exchange)
   }
 
   /**
-   * Answers with `refusal`, which may have the client repeat the request, or where the request is not repeatable with `unknown`, which
-   * must not. An answer that has begun is broken off instead.
+   * Answers with `refusal`, which may have the client repeat the request, or where the request is
+   * not repeatable with `unknown`, which must not. An answer that has begun is broken off instead.
    */
   end(refusal: Status, unknown: Status): void {
     const reason = new StatusError(this.repeatable ? refusal : unknown)

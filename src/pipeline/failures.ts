@@ -24,7 +24,10 @@ import { CredentialsRefused, Unreachable } from '../remote/forward.ts'
 import { MalformedPath } from '../request/request-info.ts'
 import { StoreFailure } from '../store/store.ts'
 
-/** A Status as an answer, with Retry-After where it says so (apiserver pkg/endpoints/handlers/responsewriters). */
+/**
+ * A Status as an answer, with Retry-After where it says so (apiserver
+ * pkg/endpoints/handlers/responsewriters).
+ */
 function statusReply(status: Status, encoding: Encoding): BodyReply {
   const body = statusBody(encoding, status)
   const retryAfter = status.details?.retryAfterSeconds
@@ -88,8 +91,9 @@ export function withRescue(onUnforeseen: OnUnforeseen) {
 }
 
 /**
- * Without the words of a refusal that may repeat the request, a selector of 60 KB say: who is not proven is not to decide how long an answer
- * is that the hub holds for it. Other failures have words of the hub's own.
+ * Without the words of a refusal that may repeat the request, a selector of 60 KB say: who is not
+ * proven is not to decide how long an answer is that the hub holds for it. Other failures have
+ * words of the hub's own.
  */
 function withoutEcho(status: Status): Status {
   const { code, details } = status
@@ -107,7 +111,10 @@ function withoutEcho(status: Status): Status {
 /** Told of answers to requests that never became exchanges. */
 export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
 
-/** Answers a Status in JSON where no layer below caught the failure: it is not known then in which form an answer is wanted. */
+/**
+ * Answers a Status in JSON where no layer below caught the failure: it is not known then in which
+ * form an answer is wanted.
+ */
 export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
     async (incoming) => {
@@ -124,7 +131,10 @@ export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused)
     }
 }
 
-/** To a malformed request Go's net/http answers in plain text, before the API server sees it (net/http server.go, serve). */
+/**
+ * To a malformed request Go's net/http answers in plain text, before the API server sees it
+ * (net/http server.go, serve).
+ */
 function noRequest(): BodyReply {
   const headers = ['Content-Type', 'text/plain; charset=utf-8', 'Connection', 'close']
   const body = Buffer.from('400 Bad Request')

@@ -7,7 +7,10 @@ import type { OwedHooks } from './filtered-watch.ts'
 export interface FilterParts {
   readonly filters: FilterChain
   readonly shown: Shown
-  /** Where whole objects are looked up of which only a part is shown; absent: such parts are not judged. */
+  /**
+   * Where whole objects are looked up of which only a part is shown; absent: such parts are not
+   * judged.
+   */
   readonly store?: ObjectStore
   readonly hooks: OwedHooks
 }

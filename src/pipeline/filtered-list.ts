@@ -9,8 +9,9 @@ import type { Form } from '../request/form.ts'
 import { settled } from './settled.ts'
 
 /**
- * A list as its filters leave it; the same where they have nothing to do. Throws `BrokenAnswer` where it breaks off before anything of it is
- * passed on, and a StatusError where a filter cannot settle what it has to.
+ * A list as its filters leave it; the same where they have nothing to do. Throws `BrokenAnswer`
+ * where it breaks off before anything of it is passed on, and a StatusError where a filter cannot
+ * settle what it has to.
  */
 export async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
@@ -28,7 +29,10 @@ export async function filteredList(unfiltered: ListReply, chain: Chain): Promise
   return { ...reply, headers, list: await staged({ ...streamOf(list), batches }, form, look) }
 }
 
-/** What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own bytes. */
+/**
+ * What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own
+ * bytes.
+ */
 function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, chain: Chain): ListBatch {
   let changed = false
   const objects = batch.objects.flatMap((object) => {
@@ -54,8 +58,8 @@ async function* each(
 }
 
 /**
- * The whole list, filtered: in protobuf the length of a list stands before its items, so that it must be known before the first byte is
- * sent. Throws `BrokenAnswer` where the list breaks off.
+ * The whole list, filtered: in protobuf the length of a list stands before its items, so that it
+ * must be known before the first byte is sent. Throws `BrokenAnswer` where the list breaks off.
  */
 async function staged(
   list: ListStream,
@@ -90,7 +94,10 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
   yield* batches
 }
 
-/** All batches, once what is to be settled of each is: a disk is waited for once, and not at every batch. */
+/**
+ * All batches, once what is to be settled of each is: a disk is waited for once, and not at every
+ * batch.
+ */
 async function* onceSettled(
   batches: AsyncIterable<ListBatch>,
   settle: (batch: ListBatch) => Promise<void>,

@@ -15,9 +15,14 @@ import { settled } from './settled.ts'
 
 /** Who is told of what watches were owed. */
 export interface OwedHooks {
-  /** A client has been told of so many objects that look different since what filters know has changed. */
+  /**
+   * A client has been told of so many objects that look different since what filters know has
+   * changed.
+   */
   readonly onDifference: (audience: Audience, objects: number) => void
-  /** A client has to list again, since its filters have changed, or what it was shown is not known. */
+  /**
+   * A client has to list again, since its filters have changed, or what it was shown is not known.
+   */
   readonly onExpired: (audience: Audience, why: string) => void
 }
 
@@ -34,7 +39,10 @@ export interface FilteredWatchParts {
   readonly chain: Chain | undefined
   /** Where its client goes on from; absent: it begins with the state of the collection. */
   readonly from?: ResourceVersion
-  /** The chains under which a client that goes on from there may have been shown what it holds, if other ones. */
+  /**
+   * The chains under which a client that goes on from there may have been shown what it holds, if
+   * other ones.
+   */
   readonly former: readonly Chain[]
   readonly bookmarks: boolean
   /** Says that the reply is not read any further. */
@@ -57,8 +65,8 @@ export const expiredEvent = (why: string): ErrorEvent => ({
 })
 
 /**
- * Events that were committed before what a client holds was compared with it, of objects that were not: what the client holds of those it was
- * shown by `former`.
+ * Events that were committed before what a client holds was compared with it, of objects that were
+ * not: what the client holds of those it was shown by `former`.
  */
 interface Overtaken {
   readonly former: readonly Chain[]
@@ -68,14 +76,18 @@ interface Overtaken {
 }
 
 /**
- * A watch as filters leave it, while they and what they know change under it: where only what they know does, its client is told of
- * the objects that look different by it, each with its own version, and then of the version that it is at. Where the filters change it has
- * to list. No live event passes meanwhile.
+ * A watch as filters leave it, while they and what they know change under it: where only what they
+ * know does, its client is told of the objects that look different by it, each with its own
+ * version, and then of the version that it is at. Where the filters change it has to list. No live
+ * event passes meanwhile.
  */
 export class FilteredWatch {
   readonly #parts: FilteredWatchParts
   #chain: Chain | undefined
-  /** What the client was told last; `undefined`: its initial events are not over, as far as is known. */
+  /**
+   * What the client was told last; `undefined`: its initial events are not over, as far as is
+   * known.
+   */
   #position: ResourceVersion | undefined
   #overtaken: readonly Overtaken[] = []
   #changed: boolean
@@ -168,10 +180,12 @@ export class FilteredWatch {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(unknownLook)
-    // Another client of the audience may have come as far as the collection under a former state, and be away now.
+    // Another client of the audience may have come as far as the collection under a former state,
+    // and be away now.
     await shown.show(audience, now.state, this.#furthest(position))
     const form = reply.form()
-    // Gone through at once: what it holds is what was stored at its version only until something else is awaited.
+    // Gone through at once: what it holds is what was stored at its version only until something
+    // else is awaited.
     const held = reply.held?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) {
@@ -230,7 +244,10 @@ export class FilteredWatch {
     })
   }
 
-  /** The chains by which the client was shown what was before an event, where that has not been compared since. */
+  /**
+   * The chains by which the client was shown what was before an event, where that has not been
+   * compared since.
+   */
   #formerOf(event: WatchEvent): readonly Chain[] | undefined {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return undefined
     const version = resourceVersion(event.object.resourceVersion)

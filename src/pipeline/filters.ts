@@ -14,13 +14,18 @@ import { resumedWatch } from './resumed-watch.ts'
 import { settled } from './settled.ts'
 import { mayShowObject, unreadObject } from './unread-object.ts'
 
-/** How long a request waits for what its filters need to know first: right after the start it is about to come. */
+/**
+ * How long a request waits for what its filters need to know first: right after the start it is
+ * about to come.
+ */
 const patienceMs = 5_000
 
 /**
- * Shows each component objects as its filters leave them, whether cloud or cache answers, the objects in replies to writes included. Only
- * whole objects can be judged: see `judgingParts` for metadata and tables. While a filter would have to guess, its components get 503, as for
- * what was never listed. Who was shown a collection as other filters, or others inputs, made it is told of what differs (`FilteredWatch`).
+ * Shows each component objects as its filters leave them, whether cloud or cache answers, the
+ * objects in replies to writes included. Only whole objects can be judged: see `judgingParts` for
+ * metadata and tables. While a filter would have to guess, its components get 503, as for what was
+ * never listed. Who was shown a collection as other filters, or others inputs, made it is told of
+ * what differs (`FilteredWatch`).
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
@@ -37,7 +42,8 @@ export function withFilters(parts: FilterParts) {
       try {
         return await filtered(reply, parts, exchange, info)
       } catch (error) {
-        // Nothing was passed on yet, so the request can be made once more; by now the cache may answer it.
+        // Nothing was passed on yet, so the request can be made once more; by now the cache may
+        // answer it.
         const isRepeatable = error instanceof BrokenAnswer && isRead(info)
         if (!isRepeatable || exchange.signal.aborted) throw error
         return filtered(await next(exchange), parts, exchange, info)
@@ -55,7 +61,10 @@ const chainNow = (
   info: ResourceRequest,
 ): Chain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
-/** The chain, once all is known that its filters wait for. Throws a 503 where that is not known in time. */
+/**
+ * The chain, once all is known that its filters wait for. Throws a 503 where that is not known in
+ * time.
+ */
 async function usableChain(
   filters: FilterChain,
   exchange: Exchange,
@@ -73,7 +82,8 @@ async function usableChain(
   const later = chainNow(filters, exchange, info)
   if (!later || later.unknown.length === 0) return later
   const missing = later.unknown.join(', ')
-  // Without Retry-After, as for what was never listed: with one a client would repeat it every second.
+  // Without Retry-After, as for what was never listed: with one a client would repeat it every
+  // second.
   throw new StatusError(
     serviceUnavailable(`it is not known yet what filters depend on here: ${missing}`),
   )

@@ -3,7 +3,10 @@ import type { Exchange, Reply } from '../exchange/exchange.ts'
 import { StatusError } from '../kube/status.ts'
 import { wantsTheCloud } from './freshness.ts'
 
-/** How long a read of any age waits, after the start, to be told whether there is a cloud: over a link that is there, a probe takes less. */
+/**
+ * How long a read of any age waits, after the start, to be told whether there is a cloud: over a
+ * link that is there, a probe takes less.
+ */
 const patienceMs = 100
 
 /** What is asked of the cloud here. */
@@ -13,9 +16,10 @@ export interface Judged {
 }
 
 /**
- * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer: an API server that takes connections and
- * says nothing is found out only when its probe's time is over, and a node that boots without a link is not to wait for that. The answer
- * of the cache, which is `undefined` where it must not answer yet; `undefined` where there is a verdict by now.
+ * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer:
+ * an API server that takes connections and says nothing is found out only when its probe's time is
+ * over, and a node that boots without a link is not to wait for that. The answer of the cache,
+ * which is `undefined` where it must not answer yet; `undefined` where there is a verdict by now.
  */
 export async function firstVerdict(
   exchange: Exchange,

@@ -10,8 +10,9 @@ import { areAccepted, listOptionsOf, wantsExactly } from '../request/list-option
 import { isTrue } from '../request/request-info.ts'
 
 /**
- * Whether only the cloud may answer, as long as any API server answers its probe. True of writes, and of reads that name no resource
- * version (a get, a list, a watch that begins with a list): those ask for the most recent state, which a cache cannot promise.
+ * Whether only the cloud may answer, as long as any API server answers its probe. True of writes,
+ * and of reads that name no resource version (a get, a list, a watch that begins with a list):
+ * those ask for the most recent state, which a cache cannot promise.
  */
 export function wantsTheCloud({ method, info }: Exchange): boolean {
   if (method !== 'GET' && method !== 'HEAD') return true
@@ -22,10 +23,11 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
 }
 
 /**
- * The newest resource version at which this caller was shown a collection, or any object of its resource, where it asks for its state of
- * any age (a list or WatchList of version 0, or a get of an object in it): a lagging API server must not answer with an older one.
- * `otherwise` is asked what the caller was shown that is not its own. `undefined` where the caller was shown none, and for all other
- * requests.
+ * The newest resource version at which this caller was shown a collection, or any object of its
+ * resource, where it asks for its state of any age (a list or WatchList of version 0, or a get of
+ * an object in it): a lagging API server must not answer with an older one. `otherwise` is asked
+ * what the caller was shown that is not its own. `undefined` where the caller was shown none, and
+ * for all other requests.
  */
 export function toldOf(
   what: Wanted,
@@ -51,8 +53,9 @@ export function toldOf(
 }
 
 /**
- * The same list, or watch that begins with the state, but not older than `version`. `undefined` for all other requests: one that names
- * exactly its version, or a further page, is given that; a get is of one object, whose newest state is known.
+ * The same list, or watch that begins with the state, but not older than `version`. `undefined` for
+ * all other requests: one that names exactly its version, or a further page, is given that; a get
+ * is of one object, whose newest state is known.
  */
 export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
   const { info, url } = exchange
@@ -80,8 +83,9 @@ export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange 
 }
 
 /**
- * The URL of the same list, not older than `version`. The limit is left out: at version 0 an API server ignores it, but with a version it
- * would read page by page from etcd (apiserver pkg/storage/cacher, shouldDelegateList).
+ * The URL of the same list, not older than `version`. The limit is left out: at version 0 an API
+ * server ignores it, but with a version it would read page by page from etcd (apiserver
+ * pkg/storage/cacher, shouldDelegateList).
  */
 export function notOlderThan(url: string, version: ResourceVersion): string {
   return withQuery(url, (query) => {
@@ -91,8 +95,9 @@ export function notOlderThan(url: string, version: ResourceVersion): string {
 }
 
 /**
- * The URL of the same WatchList, of the most recent state: one not older than a version is refused within the stream, where that version
- * does not come, and a client that takes any does not expect that.
+ * The URL of the same WatchList, of the most recent state: one not older than a version is refused
+ * within the stream, where that version does not come, and a client that takes any does not expect
+ * that.
  */
 export const mostRecentState = (url: string): string =>
   withQuery(url, (query) => query.set('resourceVersionMatch', 'NotOlderThan'))

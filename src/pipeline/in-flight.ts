@@ -17,19 +17,27 @@ export type Shed = 'in-flight' | 'slow-body' | 'memory'
 
 export type OnShed = (reason: Shed, level: PriorityLevel) => void
 
-/** Whether a request is short, and may be shed. Watches, logs and upgrades are not: a node needs every one of its watches. */
+/**
+ * Whether a request is short, and may be shed. Watches, logs and upgrades are not: a node needs
+ * every one of its watches.
+ */
 export const isShort = ({ info, upgrade }: Exchange): boolean => !isLongRunning(info) && !upgrade
 
-/** How long a body may take to arrive: as long as an API server gives a whole short request (--request-timeout). */
+/**
+ * How long a body may take to arrive: as long as an API server gives a whole short request
+ * (--request-timeout).
+ */
 export const bodyMs = 60_000
 
 /**
- * Answers 429 to short requests for which their priority level has no seat; they are never queued. A request whose body is still on its
- * way takes no seat, so that slow senders block no other request; of those as many more are served at a time, by the same shares, and
- * the one of the lowest level that has been sending longest makes room.
+ * Answers 429 to short requests for which their priority level has no seat; they are never queued.
+ * A request whose body is still on its way takes no seat, so that slow senders block no other
+ * request; of those as many more are served at a time, by the same shares, and the one of the
+ * lowest level that has been sending longest makes room.
  *
- * A long-running request takes a seat only while its caller is unproven and it has not begun: an API server that is slow to refuse a
- * token would else be sent any number of watches with that token.
+ * A long-running request takes a seat only while its caller is unproven and it has not begun: an
+ * API server that is slow to refuse a token would else be sent any number of watches with that
+ * token.
  */
 export function withInFlightLimit(seats: PriorityShares, onShed: OnShed) {
   return (next: Handler<Exchange>): Handler<Exchange> => {

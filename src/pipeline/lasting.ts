@@ -2,8 +2,9 @@ import type { Exchange, Handler, WireReply } from '../exchange/exchange.ts'
 import { isLongRunning, isWatch } from '../request/request-info.ts'
 
 /**
- * Marks answers that last and cannot be resumed elsewhere, such as followed logs. A hub that stops ends its watches, whose clients resume
- * them with the next hub; a lasting answer goes on for the grace period, while all else is handed over.
+ * Marks answers that last and cannot be resumed elsewhere, such as followed logs. A hub that stops
+ * ends its watches, whose clients resume them with the next hub; a lasting answer goes on for the
+ * grace period, while all else is handed over.
  */
 export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {

@@ -17,7 +17,10 @@ export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incomi
   }
 }
 
-/** Finds out who asks, through which component, and in which forms an answer is wanted: the request becomes an exchange. */
+/**
+ * Finds out who asks, through which component, and in which forms an answer is wanted: the request
+ * becomes an exchange.
+ */
 export function withIdentity(rules: CallerRules) {
   return (next: Handler<Exchange, WireReply>): Handler<Asked, WireReply> =>
     async (asked) => {

@@ -16,13 +16,20 @@ import {
 /** What a request body of unknown length is counted as. */
 const unknownBytes = 64 * 1024
 
-/** The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes). */
+/**
+ * The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes).
+ */
 const largestBody = 3 * 1024 * 1024
 
-/** What short requests may hold together of the memory that all of the process may use; the rest is the process itself. */
+/**
+ * What short requests may hold together of the memory that all of the process may use; the rest is
+ * the process itself.
+ */
 export const requestsShare = 1 / 2
 
-/** So many short requests are served however large the process is: it shrinks only while it works. */
+/**
+ * So many short requests are served however large the process is: it shrinks only while it works.
+ */
 export const alwaysServed = 4
 
 /** How long a measurement of the process's size is used. */
@@ -41,11 +48,13 @@ const unknownFate = timeout(
 )
 
 /**
- * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and have not gone to a client. They may
- * hold half of `limitBytes`, each priority level its share of that; the rest is the process itself. New short requests whose level has no
- * room are answered 429, and where those under way still grow beyond it, the one that holds most is ended with 429. A write that an API
- * server has seen is ended last, as one whose fate is not known (504): its client must not repeat it. New requests are also answered 429
- * while the whole process is larger than `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
+ * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and
+ * have not gone to a client. They may hold half of `limitBytes`, each priority level its share of
+ * that; the rest is the process itself. New short requests whose level has no room are answered
+ * 429, and where those under way still grow beyond it, the one that holds most is ended with 429. A
+ * write that an API server has seen is ended last, as one whose fate is not known (504): its client
+ * must not repeat it. New requests are also answered 429 while the whole process is larger than
+ * `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
  */
 export class MemoryBudget {
   readonly #limit: number
@@ -122,7 +131,9 @@ export class MemoryBudget {
     }
   }
 
-  /** Ends one of those who share what this level may hold; false where none of them holds anything. */
+  /**
+   * Ends one of those who share what this level may hold; false where none of them holds anything.
+   */
   #endOne(level: PriorityLevel): boolean {
     const upTo = priorityLevels.indexOf(level)
     const [first] = [...this.#holders]
@@ -161,7 +172,10 @@ function bodyBytes(contentLength: string | undefined): number {
   return Math.min(Number(contentLength) || 0, largestBody)
 }
 
-/** What can be repeated goes before what cannot, the lower level before the higher, and then what holds most. */
+/**
+ * What can be repeated goes before what cannot, the lower level before the higher, and then what
+ * holds most.
+ */
 const inOrderOfEnding = (one: Holder, other: Holder): number =>
   Number(other.ending.repeatable) - Number(one.ending.repeatable) ||
   priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||

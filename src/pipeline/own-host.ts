@@ -2,7 +2,10 @@ import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { forbidden, StatusError } from '../kube/status.ts'
 import { strangeTo } from '../request/own-host.ts'
 
-/** Refuses, on loopback, requests whose Host or Origin is foreign: a web page or somebody's DNS name led the browser here. */
+/**
+ * Refuses, on loopback, requests whose Host or Origin is foreign: a web page or somebody's DNS name
+ * led the browser here.
+ */
 export function withOwnHost(ownHosts: ReadonlySet<string>) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> => {
     const familiar = new Set<string>()
@@ -21,5 +24,8 @@ export function withOwnHost(ownHosts: ReadonlySet<string>) {
   }
 }
 
-/** Addresses of this host with the names by which it is called there: programs use a few, over and over. */
+/**
+ * Addresses of this host with the names by which it is called there: programs use a few, over and
+ * over.
+ */
 const mostFamiliar = 64

@@ -10,10 +10,11 @@ import type { ObjectStore } from '../store/store.ts'
 const encodings = ['json', 'protobuf'] as const
 
 /**
- * A chain as it judges metadata and rows of a Table, which show too little of an object to be judged by: it withholds what it withholds of
- * the whole object, where that is stored at the same version, as the caller or all callers were given it. Metadata alone would have filters
- * guess at what they do not see, and a row hides most of it: what is not stored passes, and nothing is edited. Whole objects it judges as
- * `chain` does.
+ * A chain as it judges metadata and rows of a Table, which show too little of an object to be
+ * judged by: it withholds what it withholds of the whole object, where that is stored at the same
+ * version, as the caller or all callers were given it. Metadata alone would have filters guess at
+ * what they do not see, and a row hides most of it: what is not stored passes, and nothing is
+ * edited. Whole objects it judges as `chain` does.
  */
 export function judgingParts(
   chain: Chain,

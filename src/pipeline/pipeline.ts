@@ -37,7 +37,10 @@ export interface PipelineParts {
   readonly stopping: AbortSignal
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
-  /** Where the keys that sign service accounts' tokens are kept, and who hears how fetching them went. */
+  /**
+   * Where the keys that sign service accounts' tokens are kept, and who hears how fetching them
+   * went.
+   */
   readonly learning: KeyLearningOptions
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
@@ -57,27 +60,48 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   )
   const heeding = heedingAuthentication(parts.dispatch.forward, parts.learning)
   const forward = weighed(heeding.forward, memory)
-  return stack<Incoming, WireReply>()
-    .through(withLastResort(parts.onUnforeseen, refused)) // outermost: turns what no other layer caught into a Status in JSON
-    .through(withOwnHost(parts.ownHosts)) // refuses a foreign Host or Origin before anything of the request is believed
-    .through(withRequestInfo) // parses the URL: identity and limits depend on what is asked
-    .through(withIdentity(parts.callers)) // finds out who asks; the request becomes an exchange
-    .through(withProof) // says to the listener who has proved to ask, before anything of the answer is made
-    .through(withTrace(parts.metrics, parts.onAnswer)) // counts every answer, whichever layer below gives it
-    .through(withLasting) // marks followed logs and the like, which a handover does not wait for
-    .through(memory.sending) // above all that hold bytes: what passes here is no longer counted as held
-    .through(slowWatches.bounding) // bounds what all watches together hold for clients that do not read
-    .through(withEncoding) // turns objects into bytes, in the form the client asked for
-    .through(withRescue(parts.onUnforeseen)) // turns failures into a Status in that form
-    .through(withInFlightLimit(seats, onShed)) // sheds by priority level, before anything is queued
-    .through(memory.shedding) // sheds before memory runs out
-    .through(withConfirmedAccount(heeding, parts.dispatch)) // before anything is recorded or looked up: who asks is part of the key
-    .through(withContent) // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
-    .through(withDeadline(parts.stopping)) // ends a watch when its time is over or the hub stops, whoever answers it
-    .through(withInputs(parts.learn)) // has asked for what filters need before they look
-    .through(withFilters(parts.filtering)) // over cloud and cache alike, so that both answers are filtered the same
-    .through(withTakenOver(parts.noticing ?? (() => undefined))) // finds what a hub before this one has filtered, where no filter acts here yet
-    .to(dispatcher({ ...parts.dispatch, forward }))
+  return (
+    stack<Incoming, WireReply>()
+      // outermost: turns what no other layer caught into a Status in JSON
+      .through(withLastResort(parts.onUnforeseen, refused))
+      // refuses a foreign Host or Origin before anything of the request is believed
+      .through(withOwnHost(parts.ownHosts))
+      // parses the URL: identity and limits depend on what is asked
+      .through(withRequestInfo)
+      // finds out who asks; the request becomes an exchange
+      .through(withIdentity(parts.callers))
+      // says to the listener who has proved to ask, before anything of the answer is made
+      .through(withProof)
+      // counts every answer, whichever layer below gives it
+      .through(withTrace(parts.metrics, parts.onAnswer))
+      // marks followed logs and the like, which a handover does not wait for
+      .through(withLasting)
+      // above all that hold bytes: what passes here is no longer counted as held
+      .through(memory.sending)
+      // bounds what all watches together hold for clients that do not read
+      .through(slowWatches.bounding)
+      // turns objects into bytes, in the form the client asked for
+      .through(withEncoding)
+      // turns failures into a Status in that form
+      .through(withRescue(parts.onUnforeseen))
+      // sheds by priority level, before anything is queued
+      .through(withInFlightLimit(seats, onShed))
+      // sheds before memory runs out
+      .through(memory.shedding)
+      // before anything is recorded or looked up: who asks is part of the key
+      .through(withConfirmedAccount(heeding, parts.dispatch))
+      // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
+      .through(withContent)
+      // ends a watch when its time is over or the hub stops, whoever answers it
+      .through(withDeadline(parts.stopping))
+      // has asked for what filters need before they look
+      .through(withInputs(parts.learn))
+      // over cloud and cache alike, so that both answers are filtered the same
+      .through(withFilters(parts.filtering))
+      // finds what a hub before this one has filtered, where no filter acts here yet
+      .through(withTakenOver(parts.noticing ?? (() => undefined)))
+      .to(dispatcher({ ...parts.dispatch, forward }))
+  )
 }
 
 function tellSeats(seats: PriorityShares, metrics: HubMetrics): void {

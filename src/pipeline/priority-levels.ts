@@ -2,8 +2,9 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { isProven } from '../exchange/proven.ts'
 
 /**
- * The priority levels of requests, as in API Priority and Fairness, the lowest first: callers that have not proved who they are,
- * other programs of the node, the node itself (its kubelet, and what else of root's shows no token).
+ * The priority levels of requests, as in API Priority and Fairness, the lowest first: callers that
+ * have not proved who they are, other programs of the node, the node itself (its kubelet, and what
+ * else of root's shows no token).
  */
 export const priorityLevels = ['unproven', 'workload', 'node'] as const
 
@@ -14,7 +15,10 @@ export function priorityLevelOf(exchange: Pick<Exchange, 'claim'>): PriorityLeve
   return isProven(exchange) ? 'workload' : 'unproven'
 }
 
-/** How much of a total a level may take together with the levels below it. None is so small that a level has nothing. */
+/**
+ * How much of a total a level may take together with the levels below it. None is so small that a
+ * level has nothing.
+ */
 const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
   unproven: (total) => Math.max(1, Math.floor(total / 10)),
   workload: (total) => Math.max(1, total - Math.max(1, Math.floor(total / 4))),
@@ -22,9 +26,10 @@ const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
 }
 
 /**
- * A total of seats, or of bytes, of which each priority level may take a share. A level may use what the levels above it leave, up to its
- * limit, and a higher level all that is left: so a quarter is the node's alone, and callers that have proved nothing get a tenth at most.
- * What a level takes beyond its limit counts against that level, never against a higher one.
+ * A total of seats, or of bytes, of which each priority level may take a share. A level may use
+ * what the levels above it leave, up to its limit, and a higher level all that is left: so a
+ * quarter is the node's alone, and callers that have proved nothing get a tenth at most. What a
+ * level takes beyond its limit counts against that level, never against a higher one.
  */
 export class PriorityShares {
   readonly #total: () => number
@@ -48,7 +53,10 @@ export class PriorityShares {
     return this.#exceeded(priorityLevels.indexOf(level), amount) === undefined
   }
 
-  /** The lowest level that holds more than its limit, together with the levels below it; `undefined`: none does. */
+  /**
+   * The lowest level that holds more than its limit, together with the levels below it;
+   * `undefined`: none does.
+   */
   get overfull(): PriorityLevel | undefined {
     return this.#exceeded(0, 0)
   }
@@ -100,7 +108,9 @@ export class Share {
     this.#of.take(this.#level, difference)
   }
 
-  /** Counts at the level of proven callers from now on, where the caller has been proved meanwhile. */
+  /**
+   * Counts at the level of proven callers from now on, where the caller has been proved meanwhile.
+   */
   rise(): void {
     if (this.#level !== 'unproven' || !isProven(this.#exchange)) return
     this.#of.take('unproven', -this.#amount)

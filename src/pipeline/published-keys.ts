@@ -10,7 +10,10 @@ import { parseRequestInfo } from '../request/request-info.ts'
 const patienceMs = 10_000
 const mostBytes = 1024 * 1024
 
-/** The keys that the cluster publishes, read as the caller of `exchange`. Throws where they cannot be had or are not an API server's. */
+/**
+ * The keys that the cluster publishes, read as the caller of `exchange`. Throws where they cannot
+ * be had or are not an API server's.
+ */
 export async function publishedKeys(forward: Forward, exchange: Exchange): Promise<PublishedKeys> {
   const read = async (path: string): Promise<unknown> =>
     JSON.parse(await textAt(forward, exchange, path))
@@ -19,7 +22,10 @@ export async function publishedKeys(forward: Forward, exchange: Exchange): Promi
   return { issuer, keys }
 }
 
-/** What an API server answers the caller of `exchange` at `path`. Throws unless it answers 200, within `patienceMs` and `mostBytes`. */
+/**
+ * What an API server answers the caller of `exchange` at `path`. Throws unless it answers 200,
+ * within `patienceMs` and `mostBytes`.
+ */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   const giveUp = new AbortController()
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))

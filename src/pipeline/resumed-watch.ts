@@ -30,8 +30,9 @@ import { judgingParts } from './partial-look.ts'
 import { unreadWatch } from './unread-watch.ts'
 
 /**
- * A watch as its filters leave it. One that goes on from what its client was shown under another state of the filters begins with what looks
- * different now; where the filters themselves were others, or it is not known what they were, its client has to list.
+ * A watch as its filters leave it. One that goes on from what its client was shown under another
+ * state of the filters begins with what looks different now; where the filters themselves were
+ * others, or it is not known what they were, its client has to list.
  */
 export async function resumedWatch(
   parts: FilterParts,
@@ -141,7 +142,10 @@ async function* once<T>(value: T): AsyncGenerator<T> {
   yield value
 }
 
-/** A watch that passes unread, until a filter stands for it: then its client comes back, and is told what it is owed. */
+/**
+ * A watch that passes unread, until a filter stands for it: then its client comes back, and is told
+ * what it is owed.
+ */
 function endedByFilters(
   reply: BytesReply,
   onChange: (act: () => void) => Disposable,

@@ -5,7 +5,10 @@ import { isShort } from './in-flight.ts'
 /** What they may hold together of the memory that all of the process may use. */
 export const watchesShare = 1 / 4
 
-/** A watch was ended because it held too much; its client watches again, as when an API server ends a slow watch. */
+/**
+ * A watch was ended because it held too much; its client watches again, as when an API server ends
+ * a slow watch.
+ */
 class SlowWatch extends Error {
   readonly code = 'SLOW_WATCH'
   constructor() {
@@ -21,9 +24,10 @@ interface Slow {
 }
 
 /**
- * Bounds what watches and other lasting answers hold together for clients that do not keep up, to a quarter of `limitBytes`. Beyond that
- * the one that holds most is broken off, and the next, until the rest fits; `onEnded` is called for each. What a sink takes before it
- * asks its source to stop is not counted.
+ * Bounds what watches and other lasting answers hold together for clients that do not keep up, to a
+ * quarter of `limitBytes`. Beyond that the one that holds most is broken off, and the next, until
+ * the rest fits; `onEnded` is called for each. What a sink takes before it asks its source to stop
+ * is not counted.
  */
 export class SlowWatches {
   readonly #limit: number
@@ -68,7 +72,8 @@ export class SlowWatches {
         write: (chunk) => {
           if (ended) return false
           if (sink.write(chunk)) return true
-          // When it resolves the client has room again or is gone: either way nothing is held any more.
+          // When it resolves the client has room again or is gone: either way nothing is held any
+          // more.
           if (one.held === 0) void sink.drained().then(() => this.#release(one))
           this.#hold(one, chunk.byteLength)
           return false

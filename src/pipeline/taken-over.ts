@@ -5,15 +5,22 @@ import type { GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 
-/** Whether somebody has shown an object otherwise than it is, before there was anything to show it otherwise here. */
+/**
+ * Whether somebody has shown an object otherwise than it is, before there was anything to show it
+ * otherwise here.
+ */
 type Notices = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
 
-/** What to look at the answer to an exchange for; `undefined`: nothing, or no longer. Whoever notices sees to it that filters act from then on. */
+/**
+ * What to look at the answer to an exchange for; `undefined`: nothing, or no longer. Whoever
+ * notices sees to it that filters act from then on.
+ */
 export type Noticing = (exchange: Exchange) => Notices | undefined
 
 /**
- * Breaks lists and watches off that show what somebody before this hub has shown otherwise: its client comes again, and then filters act.
- * Until then nothing has to wait for them, and all passes as it came.
+ * Breaks lists and watches off that show what somebody before this hub has shown otherwise: its
+ * client comes again, and then filters act. Until then nothing has to wait for them, and all passes
+ * as it came.
  */
 export const withTakenOver =
   (noticing: Noticing) =>

@@ -63,7 +63,10 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
     }
 }
 
-/** Counts answers to requests that never became exchanges: who asked, or for what, could not be told. */
+/**
+ * Counts answers to requests that never became exchanges: who asked, or for what, could not be
+ * told.
+ */
 export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
   return (
     { id, method, url, headers, signal }: Incoming,

@@ -48,8 +48,9 @@ export const mayShowObject = ({ verb, subresource }: ResourceRequest): boolean =
   verbs.has(verb) && ofObject.has(subresource)
 
 /**
- * The object, or the list of them, in an answer that was not recorded, as those to most writes are not, nor what is indented for people or
- * asked for in another's name; the answer as it came where there is none in it. Throws a `BrokenAnswer`.
+ * The object, or the list of them, in an answer that was not recorded, as those to most writes are
+ * not, nor what is indented for people or asked for in another's name; the answer as it came where
+ * there is none in it. Throws a `BrokenAnswer`.
  */
 export async function unreadObject(
   reply: BytesReply,
@@ -82,7 +83,10 @@ export async function unreadObject(
   }
 }
 
-/** To be gone through as often as one likes; `undefined` where it is no list of whole objects. Throws `MalformedBody`. */
+/**
+ * To be gone through as often as one likes; `undefined` where it is no list of whole objects.
+ * Throws `MalformedBody`.
+ */
 function listIn(
   body: Buffer,
   form: Form,

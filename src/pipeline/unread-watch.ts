@@ -8,8 +8,9 @@ import { encodingOf } from '../kube/media-type.ts'
 import type { Form } from '../request/form.ts'
 
 /**
- * A watch that was not recorded, read for its events, of whole objects only; the answer as it came where it is none. What there was before an
- * event is not known of it, nor what its collection holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
+ * A watch that was not recorded, read for its events, of whole objects only; the answer as it came
+ * where it is none. What there was before an event is not known of it, nor what its collection
+ * holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
  */
 export function unreadWatch(reply: BytesReply, form: Form): WatchReply | BytesReply {
   const { status, headers } = reply

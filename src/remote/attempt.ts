@@ -28,15 +28,19 @@ export interface Outgoing {
   readonly url: string
   readonly headers: HeaderList
   /**
-   * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most `heldMs` and `heldBytes`, so that the
-   * request can be repeated when the answer breaks off. Answers that last are not held, unless they are failures.
+   * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most
+   * `heldMs` and `heldBytes`, so that the request can be repeated when the answer breaks off.
+   * Answers that last are not held, unless they are failures.
    */
   readonly repeatable: boolean
 }
 
 /** The head of an upstream's answer, and its body to come. */
 export interface UpstreamReply extends BytesReply {
-  /** The body, where all of it has arrived and no sink has taken any: as a rule that of a held answer. */
+  /**
+   * The body, where all of it has arrived and no sink has taken any: as a rule that of a held
+   * answer.
+   */
   readonly whole: () => Buffer | undefined
 }
 
@@ -44,7 +48,10 @@ export interface UpstreamReply extends BytesReply {
 const heldBytes = 64 * 1024
 const heldMs = 250
 
-/** Failures that say that the request cannot have been seen: there was no connection, or the server refused it. */
+/**
+ * Failures that say that the request cannot have been seen: there was no connection, or the server
+ * refused it.
+ */
 const neverSent = new Set([
   'NOT_CONNECTED',
   'STREAM_REFUSED',
@@ -63,10 +70,11 @@ const neverSent = new Set([
 ])
 
 /**
- * Sends the request to one upstream and resolves with the head of its answer, whatever its code. Rejects with `NoAnswer` where no answer
- * comes, or where `giveUp` aborts before one does; a request that is not repeatable is given up only while it has not been sent. After the
- * head `giveUp` has no effect. The sink fails when the client goes or the upstream's tenure ends; but a watch at an upstream that was
- * removed from the configuration ends cleanly.
+ * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
+ * Rejects with `NoAnswer` where no answer comes, or where `giveUp` aborts before one does; a
+ * request that is not repeatable is given up only while it has not been sent. After the head
+ * `giveUp` has no effect. The sink fails when the client goes or the upstream's tenure ends; but a
+ * watch at an upstream that was removed from the configuration ends cleanly.
  */
 export function attempt(
   outgoing: Outgoing,
@@ -104,15 +112,18 @@ class UnknownFraming extends Error {
   }
 }
 
-/** undici takes for chunked what only ends with the word. No API server sends another coding (RFC 9112 section 6.1). */
+/**
+ * undici takes for chunked what only ends with the word. No API server sends another coding (RFC
+ * 9112 section 6.1).
+ */
 const hasUnknownFraming = (headers: HeaderList): boolean =>
   headers.all('transfer-encoding').some((coding) => coding.trim().toLowerCase() !== 'chunked')
 
 /**
  * One attempt as undici sees it.
  *
- *   connecting -> asked -> (held ->) answered      the request was sent; the answer's head is there; it has been handed on
- *   any but answered -> failed                     `NoAnswer`
+ *   connecting -> asked -> (held ->) answered      the request was sent; the answer's head is
+ *   there; it has been handed on any but answered -> failed                     `NoAnswer`
  */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream

@@ -26,9 +26,10 @@ export interface Candidate {
 export type Asker = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'>
 
 /**
- * The upstreams in the order in which this request is to ask them, without those that are gone: first the ready ones, then the ejected, the
- * unready and the silent. The same asker is given the same order as long as nothing changes about the upstreams. When one comes back,
- * those who prefer it return to it one by one as it warms up.
+ * The upstreams in the order in which this request is to ask them, without those that are gone:
+ * first the ready ones, then the ejected, the unready and the silent. The same asker is given the
+ * same order as long as nothing changes about the upstreams. When one comes back, those who prefer
+ * it return to it one by one as it warms up.
  */
 export type Balancer = <C extends Candidate>(asker: Asker, all: readonly C[]) => readonly C[]
 
@@ -62,7 +63,8 @@ const componentKey = ({ identity, component }: Asker): string => `${identity} ${
 const preferences: Readonly<Record<BalanceMode, () => Preference>> = {
   priority: () => ({ keyOf: componentKey, prefer: (_key, all) => all }),
   'round-robin': () => ({ keyOf: componentKey, prefer: homes() }),
-  // yurthub's key, but for the query: a list and the watch that continues it differ in nothing else.
+  // yurthub's key, but for the query: a list and the watch that continues it differ in nothing
+  // else.
   'consistent-hashing': () => ({
     keyOf: ({ headers, info }) => `${headers.get('user-agent') ?? ''} ${info.path}`,
     prefer: byHash,
@@ -72,7 +74,10 @@ const preferences: Readonly<Record<BalanceMode, () => Preference>> = {
 /** How many components are remembered. One that is forgotten is given a home anew. */
 const mostHomes = 1_024
 
-/** Gives each component a home when it first asks: the upstream that is home to the fewest. The others follow in an order of its own. */
+/**
+ * Gives each component a home when it first asks: the upstream that is home to the fewest. The
+ * others follow in an order of its own.
+ */
 function homes(): Preference['prefer'] {
   const known = new LRUCache<string, string>({ max: mostHomes })
   const settle = (all: readonly Candidate[]): string | undefined => {
@@ -94,7 +99,9 @@ function homes(): Preference['prefer'] {
   }
 }
 
-/** Rendezvous hashing: when an upstream comes or goes, keys that prefer another keep their order. */
+/**
+ * Rendezvous hashing: when an upstream comes or goes, keys that prefer another keep their order.
+ */
 function byHash<C extends Candidate>(key: string, all: readonly C[]): readonly C[] {
   if (all.length < 2) return all
   return all

@@ -5,7 +5,10 @@ import type { Upstream } from './upstream.ts'
 export interface CloudParts {
   /** Most wanted first, each once. */
   readonly origins: readonly string[]
-  /** Makes an upstream, which is to call `onVerdict` when its verdict changes, and `onCredentials` when it refuses or accepts the hub's. */
+  /**
+   * Makes an upstream, which is to call `onVerdict` when its verdict changes, and `onCredentials`
+   * when it refuses or accepts the hub's.
+   */
   readonly build: (origin: string, onVerdict: () => void, onCredentials: () => void) => Upstream
   readonly mode: BalanceMode
   readonly onOnline: (online: boolean) => void
@@ -14,8 +17,9 @@ export interface CloudParts {
 }
 
 /**
- * All upstreams together: in which order to ask them, and whether any can be asked. Online while any upstream answers its probes, even if
- * it says that it is not ready; a spell is the time between two changes of that.
+ * All upstreams together: in which order to ask them, and whether any can be asked. Online while
+ * any upstream answers its probes, even if it says that it is not ready; a spell is the time
+ * between two changes of that.
  */
 export class Cloud implements Disposable {
   readonly #parts: CloudParts
@@ -57,8 +61,8 @@ export class Cloud implements Disposable {
   }
 
   /**
-   * Where all API servers that can be reached refuse the hub's own credentials: a signal that aborts when one accepts them, or may accept
-   * others.
+   * Where all API servers that can be reached refuse the hub's own credentials: a signal that
+   * aborts when one accepts them, or may accept others.
    */
   get refusal(): AbortSignal | undefined {
     const reachable = this.#upstreams.filter(({ standing }) => standing !== 'gone')
@@ -114,7 +118,10 @@ export class Cloud implements Disposable {
     return this.#balance(asker, this.#upstreams)
   }
 
-  /** Probes all upstreams, whatever the verdict on them. True as soon as one answers, false when none has. */
+  /**
+   * Probes all upstreams, whatever the verdict on them. True as soon as one answers, false when
+   * none has.
+   */
   anyAnswers(): Promise<boolean> {
     return Promise.any(
       this.#upstreams.map(async (upstream) => {
@@ -127,8 +134,9 @@ export class Cloud implements Disposable {
   }
 
   /**
-   * Goes over to other addresses. An upstream that stays keeps its verdict, its record and its requests under way; one that goes is
-   * closed, which ends its requests, watches cleanly; a new one is probed at once. An empty list changes nothing.
+   * Goes over to other addresses. An upstream that stays keeps its verdict, its record and its
+   * requests under way; one that goes is closed, which ends its requests, watches cleanly; a new
+   * one is probed at once. An empty list changes nothing.
    */
   replace(origins: readonly string[]): void {
     if (origins.length === 0) return

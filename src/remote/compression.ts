@@ -5,7 +5,9 @@ import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../exchange/
 import type { Forward } from './forward.ts'
 
 export interface CompressionRules {
-  /** Whether lists and watches are asked for compressed on behalf of clients that do not ask for it. */
+  /**
+   * Whether lists and watches are asked for compressed on behalf of clients that do not ask for it.
+   */
   readonly always: () => boolean
   /** Whether the answer may be changed here, so that it cannot leave compressed as it came. */
   readonly mayChange: (exchange: Exchange) => boolean
@@ -13,9 +15,11 @@ export interface CompressionRules {
 }
 
 /**
- * The same forwarder; it inflates answers that cannot leave compressed. Those are, first, answers that a filter may change: inflated
- * here, they count with their real size against the limits above. Second, with `always`, answers to clients that did not ask for
- * compression. API servers compress long answers and no watch; a gateway or another hub before them may compress watches, too.
+ * The same forwarder; it inflates answers that cannot leave compressed. Those are, first, answers
+ * that a filter may change: inflated here, they count with their real size against the limits
+ * above. Second, with `always`, answers to clients that did not ask for compression. API servers
+ * compress long answers and no watch; a gateway or another hub before them may compress watches,
+ * too.
  */
 export const compressing =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>

@@ -21,7 +21,10 @@ export class Unreachable extends Error {
   }
 }
 
-/** An API server has answered 401 to the hub's own credentials: the fault is the hub's, and no answer for the caller. */
+/**
+ * An API server has answered 401 to the hub's own credentials: the fault is the hub's, and no
+ * answer for the caller.
+ */
 export class CredentialsRefused extends Error {
   readonly code = 'CREDENTIALS_REFUSED'
   constructor(origin: string) {
@@ -33,7 +36,10 @@ export interface ForwardOptions {
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
 }
 
-/** Codes that an API server answers with only once it has accepted a caller's credentials, beside successes. */
+/**
+ * Codes that an API server answers with only once it has accepted a caller's credentials, beside
+ * successes.
+ */
 const behindAuthentication = new Set([403, 404, 409])
 
 /** After how long without an answer the upstream of a request is probed. */
@@ -61,10 +67,12 @@ class GatewayAnswer extends Error {
 export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
 
 /**
- * Sends a request upstream and resolves with the head of the answer. A read goes on to the next upstream when one gives no answer, or a
- * gateway answers in its place; a write only where the first upstream provably never saw it. A read also goes on when an API server
- * lags behind the version asked for, or is being stopped; the last such answer is passed on where nobody has a better one. Rejects with
- * `Unreachable` when no upstream is left to ask, and with `CredentialsRefused` where the hub's own credentials are refused.
+ * Sends a request upstream and resolves with the head of the answer. A read goes on to the next
+ * upstream when one gives no answer, or a gateway answers in its place; a write only where the
+ * first upstream provably never saw it. A read also goes on when an API server lags behind the
+ * version asked for, or is being stopped; the last such answer is passed on where nobody has a
+ * better one. Rejects with `Unreachable` when no upstream is left to ask, and with
+ * `CredentialsRefused` where the hub's own credentials are refused.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -76,7 +84,8 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       exchange.signal.throwIfAborted()
       // It may have become unhealthy since the list was made.
       if (upstream.tenure.aborted) continue
-      // A second try helps against a broken connection, not where the upstream itself is silent, lags or is being stopped.
+      // A second try helps against a broken connection, not where the upstream itself is silent,
+      // lags or is being stopped.
       if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
       if (fallback?.upstream === upstream) continue
       const began = elapsed()
@@ -113,7 +122,10 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
   }
 }
 
-/** Whether the API server does not accept the hub's own credentials; tells the upstream what it made of them. */
+/**
+ * Whether the API server does not accept the hub's own credentials; tells the upstream what it made
+ * of them.
+ */
 function refusesNode(
   { status }: BytesReply,
   { method, info }: Exchange,
@@ -137,7 +149,10 @@ function refusesNode(
 export const isSpent = ({ body, content }: Exchange): boolean =>
   content === undefined && body?.readableDidRead === true
 
-/** Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which also tells of failures in a Status. */
+/**
+ * Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which also
+ * tells of failures in a Status.
+ */
 const isGateways = ({ status, headers }: BytesReply): boolean =>
   status >= 502 &&
   status <= 504 &&
@@ -145,8 +160,9 @@ const isGateways = ({ status, headers }: BytesReply): boolean =>
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
 /**
- * Whether an API server lags behind the version asked for: it waits for that version, and then answers 504 (apiserver
- * pkg/storage/errors.go, NewTooLargeResourceVersionError). Another may have come further.
+ * Whether an API server lags behind the version asked for: it waits for that version, and then
+ * answers 504 (apiserver pkg/storage/errors.go, NewTooLargeResourceVersionError). Another may have
+ * come further.
  */
 function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
   if (status !== 504 || method !== 'GET') return false
@@ -166,17 +182,18 @@ export function discard({ source }: BytesReply): void {
 }
 
 /**
- * Each upstream once. A lone one is tried twice where the request may be repeated: the first failure may only mean that it closed an idle
- * connection while the request was on its way.
+ * Each upstream once. A lone one is tried twice where the request may be repeated: the first
+ * failure may only mean that it closed an idle connection while the request was on its way.
  */
 function tries(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
   return repeatable && candidates.length === 1 ? [...candidates, ...candidates] : candidates
 }
 
 /**
- * One attempt. A slow answer is no failure; but after each second without one the upstream is probed on a fresh connection. Where the probe
- * is not answered either, all requests that wait for this upstream and may be repeated, or were not sent yet, are given up at once; later
- * ones have it probed without waiting for a second.
+ * One attempt. A slow answer is no failure; but after each second without one the upstream is
+ * probed on a fresh connection. Where the probe is not answered either, all requests that wait for
+ * this upstream and may be repeated, or were not sent yet, are given up at once; later ones have it
+ * probed without waiting for a second.
  */
 async function patiently(
   exchange: Exchange,
@@ -204,7 +221,9 @@ async function patiently(
   )
 }
 
-/** Calls `act` after `firstMs`, and again `silenceMs` after each call has settled, until disposed. */
+/**
+ * Calls `act` after `firstMs`, and again `silenceMs` after each call has settled, until disposed.
+ */
 function eachSilence(firstMs: number, act: () => Promise<void>): Disposable {
   let over = false
   let next: Disposable | undefined

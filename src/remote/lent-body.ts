@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 
 /**
- * A stream of its own with the bytes of `body`, for one attempt. undici destroys a request's body when the request ends; were that the
- * client's own stream, its connection would be destroyed with it, and the next attempt would have no body.
+ * A stream of its own with the bytes of `body`, for one attempt. undici destroys a request's body
+ * when the request ends; were that the client's own stream, its connection would be destroyed with
+ * it, and the next attempt would have no body.
  */
 export function lentBody(body: Readable): Readable {
   let begun = false
@@ -23,7 +24,8 @@ export function lentBody(body: Readable): Readable {
       done(cause)
     },
   })
-  // undici does not listen to the body of a request that was given up before its turn came, but asks it how long it is.
+  // undici does not listen to the body of a request that was given up before its turn came, but
+  // asks it how long it is.
   copy.on('error', () => undefined)
   const onData = (chunk: Buffer): void => {
     if (!copy.push(chunk)) body.pause()

@@ -1,8 +1,9 @@
 import type { Connections } from '../client/connections.ts'
 
 /**
- * Resolves where the upstream says that it is ready. Rejects with `NotReady` where an API server says anything else, with `NoWord` where
- * nothing is answered in time, and with the cause where the upstream cannot be reached.
+ * Resolves where the upstream says that it is ready. Rejects with `NotReady` where an API server
+ * says anything else, with `NoWord` where nothing is answered in time, and with the cause where the
+ * upstream cannot be reached.
  */
 export type Probe = (origin: string, withinMs: number) => Promise<void>
 
@@ -20,8 +21,8 @@ export class NoWord extends Error {
 }
 
 /**
- * Asks /readyz on a fresh connection. 200 is ready; any other answer shows an API server that is not ready, except 502 to 504, by which a
- * gateway says that it reaches none.
+ * Asks /readyz on a fresh connection. 200 is ready; any other answer shows an API server that is
+ * not ready, except 502 to 504, by which a gateway says that it reaches none.
  */
 export const readiness =
   (connections: Connections): Probe =>

@@ -13,13 +13,17 @@ const inARow = 5
 /** Of how many recent outcomes half have to be failures to eject as well. */
 const recentCount = 20
 
-/** An ejection lasts at most this many times as long as the first; after as long without one, the next counts as a first again. */
+/**
+ * An ejection lasts at most this many times as long as the first; after as long without one, the
+ * next counts as a first again.
+ */
 const longest = 30
 
 /**
- * How requests have fared at one upstream. An upstream at which they fail is ejected for a while even if its probes succeed: a gateway may
- * have lost its backends, a disk may be full. Requests that were under way together and fail together count as one failure; outcomes
- * during an ejection do not count.
+ * How requests have fared at one upstream. An upstream at which they fail is ejected for a while
+ * even if its probes succeed: a gateway may have lost its backends, a disk may be full. Requests
+ * that were under way together and fail together count as one failure; outcomes during an ejection
+ * do not count.
  */
 export class TrackRecord {
   readonly #rules: TrackRules
@@ -83,7 +87,9 @@ export class TrackRecord {
     this.#onEjected(forMs)
   }
 
-  /** The upstream was gone and is back: earlier failures belong to that outage and are forgotten. */
+  /**
+   * The upstream was gone and is back: earlier failures belong to that outage and are forgotten.
+   */
   begin(): void {
     this.#recent = []
     this.#until = Math.min(this.#until, elapsed())

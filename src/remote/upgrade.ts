@@ -22,14 +22,17 @@ const lingerMs = 1_000
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
 
-/** http-proxy's passes over an upgrade; their list is part of the object, though not of its types. */
+/**
+ * http-proxy's passes over an upgrade; their list is part of the object, though not of its types.
+ */
 interface WithPasses {
   wsPasses: { readonly name: string }[]
 }
 
 /**
- * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a watch over WebSocket. Each gets an
- * upstream connection of its own. Throws `Unreachable` when there is no upstream to ask.
+ * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a
+ * watch over WebSocket. Each gets an upstream connection of its own. Throws `Unreachable` when
+ * there is no upstream to ask.
  */
 export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
   // Loaded with the first upgrade: many nodes never see one.
@@ -66,11 +69,15 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
   }
 }
 
-/** Called with the code of the answer, by the client's socket: http-proxy's events carry no other mark of the request. */
+/**
+ * Called with the code of the answer, by the client's socket: http-proxy's events carry no other
+ * mark of the request.
+ */
 const tellers = new WeakMap<Duplex, (code: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
-  // http-proxy takes util._extend as it loads, which Node deprecates aloud at its first use; this is what it stands for.
+  // http-proxy takes util._extend as it loads, which Node deprecates aloud at its first use; this
+  // is what it stands for.
   Object.assign(util, { _extend: Object.assign })
   const { default: httpProxy } = await import('http-proxy')
   const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
@@ -134,7 +141,10 @@ function asRequest(exchange: Exchange, socket: Duplex, passed: HeaderList): Inco
   } as unknown as IncomingMessage
 }
 
-/** Fields by name, in their own case, repeated ones as lists: the way node:http sends them as they came. */
+/**
+ * Fields by name, in their own case, repeated ones as lists: the way node:http sends them as they
+ * came.
+ */
 function grouped(headers: HeaderList): Record<string, string | string[]> {
   const fields = new Map<string, { name: string; values: string[] }>()
   for (let i = 0; i < headers.raw.length; i += 2) {
@@ -154,9 +164,10 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 }
 
 /**
- * A server that does not upgrade says why in an ordinary answer, which clients read to choose their next try. It goes back as it
- * came, instead of http-proxy's own handling, which would fold its fields and leave a chunked body unchunked; http-proxy sets that up
- * after it has shown the request, so it is taken away a moment later.
+ * A server that does not upgrade says why in an ordinary answer, which clients read to choose their
+ * next try. It goes back as it came, instead of http-proxy's own handling, which would fold its
+ * fields and leave a chunked body unchunked; http-proxy sets that up after it has shown the
+ * request, so it is taken away a moment later.
  */
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
@@ -178,8 +189,9 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
 const ofFraming = new Set(['transfer-encoding', 'connection', 'keep-alive'])
 
 /**
- * Shows a client that the answer broke off. The end of the connection is the end of the body here, so that only a reset says that some is
- * missing; Node does not reset a TLS connection, but destroying it leaves out close_notify, which says the same.
+ * Shows a client that the answer broke off. The end of the connection is the end of the body here,
+ * so that only a reset says that some is missing; Node does not reset a TLS connection, but
+ * destroying it leaves out close_notify, which says the same.
  */
 function breakOff(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()

@@ -5,8 +5,8 @@ import type { Sink } from '../exchange/exchange.ts'
 export const unattachedBytes = 256 * 1024
 
 /**
- * The body of an answer on its way to a sink. Bytes that come before the sink is attached wait here: pausing a connection while it is
- * being read costs more than holding what little comes.
+ * The body of an answer on its way to a sink. Bytes that come before the sink is attached wait
+ * here: pausing a connection while it is being read costs more than holding what little comes.
  */
 export class UpstreamBody {
   readonly #release: () => void

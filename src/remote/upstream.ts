@@ -23,8 +23,9 @@ const freshMs = 500
 const closeMs = 500
 
 /**
- * While an upstream is unhealthy, the rest between probes is this share of the time for which it has been so, at least `firstRestMs` and at
- * most the usual interval: the end of a short outage is found soon, and a long one costs no more probes than usual.
+ * While an upstream is unhealthy, the rest between probes is this share of the time for which it
+ * has been so, at least `firstRestMs` and at most the usual interval: the end of a short outage is
+ * found soon, and a long one costs no more probes than usual.
  */
 const outageShare = 1 / 4
 const firstRestMs = 1_000
@@ -42,12 +43,14 @@ export interface UpstreamHooks {
 /**
  * One kube-apiserver, and the verdict on it.
  *
- * `unready` is an API server that answers its probes, but not that it is ready; it is asked when there is no better one.
+ * `unready` is an API server that answers its probes, but not that it is ready; it is asked when
+ * there is no better one.
  *
- * Only probes decide. A failed request brings the next probe forward; but requests fail in numbers within a moment, so a probe that
- * repeats the finding of a moment ago is not counted again. A probe without an answer does not count if bytes of other answers came
- * meanwhile: over a thin link, or from an API server under load, probes are late first, and all upstreams would be given up at once
- * for being busy.
+ * Only probes decide. A failed request brings the next probe forward; but requests fail in numbers
+ * within a moment, so a probe that repeats the finding of a moment ago is not counted again. A
+ * probe without an answer does not count if bytes of other answers came meanwhile: over a thin
+ * link, or from an API server under load, probes are late first, and all upstreams would be given
+ * up at once for being busy.
  */
 export class Upstream implements Candidate {
   readonly origin: string
@@ -89,7 +92,10 @@ export class Upstream implements Candidate {
     return this.#judgement.verdict
   }
 
-  /** The name or address in its origin, with a port that is not the scheme's own: what a Host field says. */
+  /**
+   * The name or address in its origin, with a port that is not the scheme's own: what a Host field
+   * says.
+   */
   get host(): string {
     return (this.#host ??= new URL(this.origin).host)
   }
@@ -137,7 +143,10 @@ export class Upstream implements Candidate {
     this.#silent = false
   }
 
-  /** A request and a probe were not answered, and nothing has come from it since: it may be dead, though the verdict has not changed yet. */
+  /**
+   * A request and a probe were not answered, and nothing has come from it since: it may be dead,
+   * though the verdict has not changed yet.
+   */
   get silent(): boolean {
     return this.#silent
   }
@@ -149,9 +158,11 @@ export class Upstream implements Candidate {
   }
 
   /**
-   * For a request that has waited without an answer: false, and the upstream is silent from then on, where it neither answers a probe nor
-   * sends anything else within `ms`. It is not probed if it has just sent something: many requests wait where answers are slow, and
-   * would load it with probes. Where the way is long, a probe needs its time: twice what the last one took is waited for in any case.
+   * For a request that has waited without an answer: false, and the upstream is silent from then
+   * on, where it neither answers a probe nor sends anything else within `ms`. It is not probed if
+   * it has just sent something: many requests wait where answers are slow, and would load it with
+   * probes. Where the way is long, a probe needs its time: twice what the last one took is waited
+   * for in any case.
    */
   async answersWithin(ms: number): Promise<boolean> {
     const began = elapsed()
@@ -178,21 +189,28 @@ export class Upstream implements Candidate {
     this.#record.answered()
   }
 
-  /** A request that went out at `began`, by the clock of `elapsed`, was not answered: probes at once. */
+  /**
+   * A request that went out at `began`, by the clock of `elapsed`, was not answered: probes at
+   * once.
+   */
   failed(began: number): void {
     this.#record.failed(began)
     void this.probe()
   }
 
-  /** Whether it refuses the hub's own credentials, as far as is known: it answered 401 where they were shown last. */
+  /**
+   * Whether it refuses the hub's own credentials, as far as is known: it answered 401 where they
+   * were shown last.
+   */
   get refusesCredentials(): boolean {
     return this.#refused !== undefined
   }
 
   /**
-   * The hub's own credentials were shown to it at `shownAt`, by the clock of `elapsed`. An accepted request ends any refusal; an accepted
-   * probe ends only one that a probe has found as well, since a gateway may answer probes in the API server's place. What was shown before
-   * the hub had its present credentials says nothing of them.
+   * The hub's own credentials were shown to it at `shownAt`, by the clock of `elapsed`. An accepted
+   * request ends any refusal; an accepted probe ends only one that a probe has found as well, since
+   * a gateway may answer probes in the API server's place. What was shown before the hub had its
+   * present credentials says nothing of them.
    */
   credentialsShown(accepted: boolean, by: Shown, shownAt: number): void {
     if (shownAt < this.#renewedAt) return
@@ -219,7 +237,10 @@ export class Upstream implements Candidate {
     this.#rules = rules
   }
 
-  /** Probes now, or joins the probe under way. True where the upstream answered, even that it is not ready, or sent anything else meanwhile. */
+  /**
+   * Probes now, or joins the probe under way. True where the upstream answered, even that it is not
+   * ready, or sent anything else meanwhile.
+   */
   probe(): Promise<boolean> {
     this.#probing ??= this.#run().finally(() => {
       this.#probing = undefined
@@ -267,7 +288,10 @@ export class Upstream implements Candidate {
     this.#again(this.verdict === found ? this.#restMs() : closeMs)
   }
 
-  /** Drawn at random: nodes that saw an upstream fail at the same moment would otherwise all probe it at the same moment, for ever. */
+  /**
+   * Drawn at random: nodes that saw an upstream fail at the same moment would otherwise all probe
+   * it at the same moment, for ever.
+   */
   #restMs(): number {
     const { intervalMs } = this.#rules
     const soonMs = Math.max(firstRestMs, (elapsed() - this.#turnedAt) * outageShare)

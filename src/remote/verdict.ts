@@ -17,15 +17,18 @@ const rank: Readonly<Record<Finding, number>> = { unhealthy: 0, unready: 1, heal
 /**
  * What probes found, made into a verdict.
  *
- *   unknown -> healthy | unready | unhealthy     by the first probe
- *   any -> a worse one                           by `failedRetry` probes in a row that found it worse
- *   any -> a better one                          by `healthyThreshold` in a row that found it better
+ *   unknown -> healthy | unready | unhealthy     by the first probe any -> a worse one
+ *   by `failedRetry` probes in a row that found it worse any -> a better one
+ *   by `healthyThreshold` in a row that found it better
  *
  * Where the probes of a row differ, the verdict changes to the nearest of what they found.
  */
 export class Judgement {
   #verdict: Verdict = 'unknown'
-  /** Probes in a row that found it better (positive) or worse (negative) than the verdict, and the nearest of what they found. */
+  /**
+   * Probes in a row that found it better (positive) or worse (negative) than the verdict, and the
+   * nearest of what they found.
+   */
   #streak = 0
   #nearest: Finding = 'unhealthy'
 

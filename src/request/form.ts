@@ -3,8 +3,8 @@ import type { Encoding, Shape } from '../kube/media-type.ts'
 declare const brand: unique symbol
 
 /**
- * Media type and conversion together: what one answer looks like. The `key` tells forms apart in the store, whatever the order in
- * which a client wrote the parameters.
+ * Media type and conversion together: what one answer looks like. The `key` tells forms apart in
+ * the store, whatever the order in which a client wrote the parameters.
  */
 export interface Form {
   readonly encoding: Encoding
@@ -20,7 +20,10 @@ export interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Clauses by quality, then by how specific they are, then as written (goautoneg). No header accepts everything. */
+/**
+ * Clauses by quality, then by how specific they are, then as written (goautoneg). No header accepts
+ * everything.
+ */
 export function parseAccept(accept: string | undefined): AcceptClause[] {
   const clauses = (accept?.trim() ? accept : '*/*').split(',').flatMap((text, order) => {
     const [type = '', ...rest] = text.split(';').map((part) => part.trim())
@@ -43,7 +46,10 @@ export function parseAccept(accept: string | undefined): AcceptClause[] {
     .sort((a, b) => b.quality - a.quality || b.specificity - a.specificity || a.order - b.order)
 }
 
-/** Versions of meta.k8s.io, and what rows of a Table may carry: API servers know no others, and a key of the store holds no other. */
+/**
+ * Versions of meta.k8s.io, and what rows of a Table may carry: API servers know no others, and a
+ * key of the store holds no other.
+ */
 const metaVersions = new Set(['v1', 'v1beta1'])
 const includedKinds = new Set(['None', 'Metadata', 'Object'])
 
@@ -60,8 +66,8 @@ const mostKnown = 256
 const longestKnown = 512
 
 /**
- * The forms a client takes, most wanted first; clauses that name a conversion or type unknown here are left out, so an empty
- * list means that nothing this product reads is acceptable.
+ * The forms a client takes, most wanted first; clauses that name a conversion or type unknown here
+ * are left out, so an empty list means that nothing this product reads is acceptable.
  */
 export function formsOf(accept: string | undefined, query: URLSearchParams): readonly Form[] {
   const included = query.get('includeObject') || 'Metadata'
@@ -96,7 +102,10 @@ function formOf(
   return undefined
 }
 
-/** Whether an answer in this form shows of what object each of its parts is; rows of a Table do so unless their client wants none. */
+/**
+ * Whether an answer in this form shows of what object each of its parts is; rows of a Table do so
+ * unless their client wants none.
+ */
 export const namesObjects = ({ shape, key }: Form): boolean =>
   shape !== 'table' || !key.endsWith(';None')
 

@@ -13,8 +13,8 @@ export interface ListOptions {
 }
 
 /**
- * Reads and checks the options of a list or watch as apimachinery pkg/apis/meta/internalversion/validation does. Throws a
- * StatusError.
+ * Reads and checks the options of a list or watch as apimachinery
+ * pkg/apis/meta/internalversion/validation does. Throws a StatusError.
  */
 export function listOptionsOf(
   query: URLSearchParams,
@@ -37,7 +37,10 @@ export function listOptionsOf(
   return options
 }
 
-/** Whether an API server that serves WatchLists takes the options of a list or watch, as `listOptionsOf` checks them. */
+/**
+ * Whether an API server that serves WatchLists takes the options of a list or watch, as
+ * `listOptionsOf` checks them.
+ */
 export function areAccepted(query: URLSearchParams, watch: boolean): boolean {
   try {
     listOptionsOf(query, watch, true)
@@ -102,7 +105,8 @@ function watchFlaws(
     }
   }
   if (match === '') {
-    // Where WatchLists are served a watch from any version is taken for one (`SetListOptionsDefaults`).
+    // Where WatchLists are served a watch from any version is taken for one
+    // (`SetListOptionsDefaults`).
     const isAny = options.resourceVersion === '' || options.resourceVersion === '0'
     const isTaken = watchListServed && sendInitialEvents === undefined && isAny
     if (isTaken && options.continue !== '') flaws.push(continued)
@@ -148,8 +152,8 @@ function invalidOptions(causes: readonly StatusCause[]): ReturnType<typeof inval
 }
 
 /**
- * The version a request names as a number; zero for "any" and for none. Throws a StatusError for what is no version: 400 for a list; a
- * get and a watch fail without a reason.
+ * The version a request names as a number; zero for "any" and for none. Throws a StatusError for
+ * what is no version: 400 for a list; a get and a watch fail without a reason.
  */
 export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): number {
   if (text === '') return 0
@@ -160,7 +164,10 @@ export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): num
   throw new StatusError({ ...status, code: 500 })
 }
 
-/** A page and a version cannot be asked for together: the page says which version it is of. Throws a StatusError 400. */
+/**
+ * A page and a version cannot be asked for together: the page says which version it is of. Throws a
+ * StatusError 400.
+ */
 export function refuseVersionOfPage({ continue: page, resourceVersion }: ListOptions): void {
   if (page === '' || resourceVersion === '' || resourceVersion === '0') return
   throw new StatusError(
@@ -168,6 +175,9 @@ export function refuseVersionOfPage({ continue: page, resourceVersion }: ListOpt
   )
 }
 
-/** Whether a list is of exactly the version it names: where it says so, and where pages are to follow one another. */
+/**
+ * Whether a list is of exactly the version it names: where it says so, and where pages are to
+ * follow one another.
+ */
 export const wantsExactly = ({ match, limit }: ListOptions): boolean =>
   match === 'Exact' || (match === '' && limit > 0)

@@ -8,9 +8,10 @@ export interface Addressed {
 }
 
 /**
- * Why a request is not served on loopback: a web page sent it (any Origin), or it was led here by a name that is not this host's (DNS
- * rebinding). A browser of root's would otherwise act for its pages. Elsewhere names are the operator's to give. The name is not repeated:
- * a refusal would otherwise be as long as its sender likes.
+ * Why a request is not served on loopback: a web page sent it (any Origin), or it was led here by a
+ * name that is not this host's (DNS rebinding). A browser of root's would otherwise act for its
+ * pages. Elsewhere names are the operator's to give. The name is not repeated: a refusal would
+ * otherwise be as long as its sender likes.
  */
 export function strangeTo(
   ownHosts: ReadonlySet<string>,

@@ -12,7 +12,10 @@ export interface NonResourceRequest {
   /** The HTTP method in lower case. */
   readonly verb: string
   readonly query: URLSearchParams
-  /** The path could mean two things to two readers: it may be passed on as it came, and nothing may be concluded from it. */
+  /**
+   * The path could mean two things to two readers: it may be passed on as it came, and nothing may
+   * be concluded from it.
+   */
   readonly ambiguous?: true
 }
 
@@ -23,12 +26,15 @@ export interface ResourceRequest {
   readonly gvr: GVR
   readonly namespace?: string
   /**
-   * From the path only: a `metadata.name` field selector stays a selector here (see `namedBySelector`). Of a watch only where the query has a
-   * field selector of its own.
+   * From the path only: a `metadata.name` field selector stays a selector here (see
+   * `namedBySelector`). Of a watch only where the query has a field selector of its own.
    */
   readonly name?: string
   readonly subresource?: string
-  /** As it was sent; but a name in the path of a watch (deprecated) is the field selector that an API server makes of it. */
+  /**
+   * As it was sent; but a name in the path of a watch (deprecated) is the field selector that an
+   * API server makes of it.
+   */
   readonly query: URLSearchParams
 }
 
@@ -41,7 +47,9 @@ const verbOfMethod: Record<string, ResourceVerb> = {
   DELETE: 'delete',
 }
 
-/** Subresources of a namespace object; any other second word under a namespace is a resource in it. */
+/**
+ * Subresources of a namespace object; any other second word under a namespace is a resource in it.
+ */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
 export class MalformedPath extends Error {
@@ -49,11 +57,12 @@ export class MalformedPath extends Error {
 }
 
 /**
- * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/` with at least a
- * resource are non-resource requests. So are those that could mean two things to two readers, and they are marked as such: NUL, `.` and
- * `..` as a segment, what is no UTF-8, an encoded slash or an empty segment in what is read here (what follows a subresource is its own).
- * Throws `MalformedPath` for what no API server reads either: a bad escape, and a target that is no path (RFC 9112 section 3.2 has three
- * more forms).
+ * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/`
+ * with at least a resource are non-resource requests. So are those that could mean two things to
+ * two readers, and they are marked as such: NUL, `.` and `..` as a segment, what is no UTF-8, an
+ * encoded slash or an empty segment in what is read here (what follows a subresource is its own).
+ * Throws `MalformedPath` for what no API server reads either: a bad escape, and a target that is no
+ * path (RFC 9112 section 3.2 has three more forms).
  */
 export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
@@ -104,7 +113,10 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
   }
 }
 
-/** The segments between slashes, without escapes; a slash at the end stands before nothing. `undefined` where one has two readings. */
+/**
+ * The segments between slashes, without escapes; a slash at the end stands before nothing.
+ * `undefined` where one has two readings.
+ */
 function split(path: string): string[] | undefined {
   if (!path.startsWith('/')) throw new MalformedPath('the target of the request is not a path')
   const segments = path.slice(1).split('/')
@@ -148,12 +160,18 @@ function refine(
   return isTrue(query.get('watch')) ? 'watch' : 'list'
 }
 
-/** Whatever is said but `0` and `false`, an empty value too (apimachinery pkg/runtime/conversion.go). */
+/**
+ * Whatever is said but `0` and `false`, an empty value too (apimachinery
+ * pkg/runtime/conversion.go).
+ */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== '0' && value.toLowerCase() !== 'false'
 }
 
-/** The one name a list or watch is limited to by its field selector, as the API server authorizes it. */
+/**
+ * The one name a list or watch is limited to by its field selector, as the API server authorizes
+ * it.
+ */
 export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | undefined {
   const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
   return match?.[1]
@@ -161,7 +179,10 @@ export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | 
 
 type TokenPost = ResourceRequest & { readonly verb: 'create'; readonly subresource: 'token' }
 
-/** A request for a token of a service account: a write by its verb, of which nothing stays but the answer. */
+/**
+ * A request for a token of a service account: a write by its verb, of which nothing stays but the
+ * answer.
+ */
 export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.isResource &&
   info.verb === 'create' &&
@@ -169,7 +190,10 @@ export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.gvr.resource === 'serviceaccounts' &&
   info.subresource === 'token'
 
-/** Whether a request changes nothing at an API server, so that it may be sent and answered a second time: a read, or one for a token. */
+/**
+ * Whether a request changes nothing at an API server, so that it may be sent and answered a second
+ * time: a read, or one for a token.
+ */
 export const changesNothing = ({
   method,
   info,
@@ -178,19 +202,25 @@ export const changesNothing = ({
   readonly info: RequestInfo
 }): boolean => method === 'GET' || method === 'HEAD' || isTokenRequest(info)
 
-/** A request to watch a resource; the verb alone does not say it, since that of another request is its method, whatever word that is. */
+/**
+ * A request to watch a resource; the verb alone does not say it, since that of another request is
+ * its method, whatever word that is.
+ */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 
 const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
-/** Requests that may last: watches, and what streams to a person (k/k pkg/controlplane/apiserver/config.go). */
+/**
+ * Requests that may last: watches, and what streams to a person (k/k
+ * pkg/controlplane/apiserver/config.go).
+ */
 export const isLongRunning = (info: RequestInfo): boolean =>
   info.isResource &&
   (info.verb === 'watch' || (info.subresource !== undefined && longRunning.has(info.subresource)))
 
 /**
- * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be theirs, and says nothing of the credentials
- * that were shown to the API server.
+ * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be
+ * theirs, and says nothing of the credentials that were shown to the API server.
  */
 export const isRelayed = (info: RequestInfo): boolean =>
   info.isResource && info.subresource !== undefined && isLongRunning(info)

@@ -7,7 +7,10 @@ import type { Outlet } from './outlet.ts'
 import { renderStatus } from './render.ts'
 import type { SeenRequest } from './requests.ts'
 
-/** Names of the flow schema and priority level that the server tells; one each, as it has no flow control. */
+/**
+ * Names of the flow schema and priority level that the server tells; one each, as it has no flow
+ * control.
+ */
 const flowSchema = randomUUID()
 const priorityLevel = randomUUID()
 

@@ -39,7 +39,10 @@ interface Expected {
   readonly apiVersion: string
 }
 
-/** An object in a request body. Throws a StatusError: 415 for other media types, 400 for what is none or another kind. */
+/**
+ * An object in a request body. Throws a StatusError: 415 for other media types, 400 for what is
+ * none or another kind.
+ */
 export function decodeObject(
   body: Buffer,
   contentType: string | undefined,
@@ -125,7 +128,10 @@ function expectsKey(before: string): boolean {
   return open.at(-1) === '{' && /[{,]\s*$/.test(outside)
 }
 
-/** The server shows what it could not read, as text where it looks like an object, and not much of it. */
+/**
+ * The server shows what it could not read, as text where it looks like an object, and not much of
+ * it.
+ */
 function shown(text: string): string {
   const start = text.slice(0, 1024)
   return start.trimStart().startsWith('{') ? start.trim() : Buffer.from(start).toString('hex')

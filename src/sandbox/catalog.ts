@@ -3,7 +3,10 @@ import { at, givenText, listAt } from '../kube/json-at.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
-/** The resources served at a moment: the built-in ones, and those that definitions of custom resources bring. */
+/**
+ * The resources served at a moment: the built-in ones, and those that definitions of custom
+ * resources bring.
+ */
 export class Catalog {
   readonly #custom = new Map<string, readonly Kind[]>()
 

@@ -48,7 +48,10 @@ export const objectText = (kind: Kind, object: KubeObject): string =>
 const itemText = (kind: Kind, object: KubeObject): string =>
   kind.custom ? textOf(kind, object) : `{${textOf(kind, object)}}`
 
-/** A list of whole objects; that of a custom resource has its members sorted, and so its metadata last. */
+/**
+ * A list of whole objects; that of a custom resource has its members sorted, and so its metadata
+ * last.
+ */
 export function listText(kind: Kind, metadata: JsonObject, objects: readonly KubeObject[]): string {
   const items = objects.map((object) => itemText(kind, object)).join(',')
   const apiVersion = apiVersionOfKind(kind)

@@ -26,14 +26,20 @@ export class Faults {
     this.#resetConnections = resetConnections
   }
 
-  /** Connections are reset (RST): all there are and all to come, or where a match is given those whose request matches. */
+  /**
+   * Connections are reset (RST): all there are and all to come, or where a match is given those
+   * whose request matches.
+   */
   reset(match?: RequestMatch): Disposable {
     const fault = this.#add({ kind: 'reset' }, match)
     if (!match) this.#resetConnections()
     return fault
   }
 
-  /** Takes connections and requests, and says nothing; streams under way fall silent. Once lifted, all goes on. */
+  /**
+   * Takes connections and requests, and says nothing; streams under way fall silent. Once lifted,
+   * all goes on.
+   */
   freeze(match?: RequestMatch): Disposable {
     return this.#add({ kind: 'freeze' }, match)
   }
@@ -53,7 +59,10 @@ export class Faults {
     return this.#add({ kind: 'fail', status, marked: true }, match)
   }
 
-  /** Answers as a load balancer does that reaches no API server: a page in HTML, without an API server's marks. */
+  /**
+   * Answers as a load balancer does that reaches no API server: a page in HTML, without an API
+   * server's marks.
+   */
   failAsGateway(status: number, match?: RequestMatch): Disposable {
     return this.#add({ kind: 'fail', status, marked: false }, match)
   }

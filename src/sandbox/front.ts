@@ -203,7 +203,10 @@ function resetConnection(request: IncomingMessage): void {
   socket.destroy()
 }
 
-/** A socket that is reset while its end is still being sent is never closed by Node, and keeps the process. */
+/**
+ * A socket that is reset while its end is still being sent is never closed by Node, and keeps the
+ * process.
+ */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()

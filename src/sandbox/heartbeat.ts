@@ -10,7 +10,10 @@ export interface HeartbeatOptions {
   readonly intervalMs?: number
 }
 
-/** Renews a node's lease as a kubelet does: gets it, makes it where there is none, and from then on updates it. */
+/**
+ * Renews a node's lease as a kubelet does: gets it, makes it where there is none, and from then on
+ * updates it.
+ */
 export function startHeartbeat(options: HeartbeatOptions): Disposable {
   const leases = `${options.server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases`
   const headers = {

@@ -25,8 +25,9 @@ export interface Listed {
 }
 
 /**
- * The objects of a list in order of their keys, by the version rules of the API (apiserver pkg/storage/cacher and
- * pkg/storage/etcd3/store.go). Throws a StatusError: 410 for a version that is forgotten, 504 for one that does not come in time.
+ * The objects of a list in order of their keys, by the version rules of the API (apiserver
+ * pkg/storage/cacher and pkg/storage/etcd3/store.go). Throws a StatusError: 410 for a version that
+ * is forgotten, 504 for one that does not come in time.
  */
 export async function list(
   view: View,
@@ -89,7 +90,9 @@ export class Freshness {
     this.#waitMs = waitMs
   }
 
-  /** Resolves once the view shows `version`. Throws a StatusError 504 when it does not come in time. */
+  /**
+   * Resolves once the view shows `version`. Throws a StatusError 504 when it does not come in time.
+   */
   async reach(view: View, version: number): Promise<void> {
     if (version <= view.version) return
     const came = new AbortController()

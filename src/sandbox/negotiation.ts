@@ -43,7 +43,10 @@ export interface Asking {
   readonly query: URLSearchParams
 }
 
-/** The first acceptable clause, as apiserver pkg/endpoints/handlers/negotiation does it. Throws a StatusError 406. */
+/**
+ * The first acceptable clause, as apiserver pkg/endpoints/handlers/negotiation does it. Throws a
+ * StatusError 406.
+ */
 export function negotiate(asking: Asking, offer: Offer): Representation {
   const clauses = parseAccept(asking.accept)
   for (const clause of clauses) {

@@ -18,7 +18,9 @@ const types = [
 export const isApply = (contentType: string | undefined): boolean =>
   bareType(contentType) === 'application/apply-patch+yaml'
 
-/** Throws a StatusError 415 for patches a kind does not take; strategic ones are for built-in kinds. */
+/**
+ * Throws a StatusError 415 for patches a kind does not take; strategic ones are for built-in kinds.
+ */
 export function checkPatchType(kind: Kind, contentType: string | undefined): void {
   const offered = kind.custom ? types : [...types, 'application/strategic-merge-patch+json']
   if (offered.includes(bareType(contentType))) return
@@ -32,7 +34,10 @@ export function checkPatchType(kind: Kind, contentType: string | undefined): voi
   )
 }
 
-/** The object as a patch leaves it. Throws a StatusError for patches that cannot be read or do not fit. */
+/**
+ * The object as a patch leaves it. Throws a StatusError for patches that cannot be read or do not
+ * fit.
+ */
 export function patched(
   kind: Kind,
   object: KubeObject,
@@ -51,8 +56,9 @@ export function patched(
 }
 
 /**
- * What server-side apply makes of an object that is there or not: what is applied is merged into it, and entered as owned by the field
- * manager. Fields are not contended for, and what a manager no longer applies stays.
+ * What server-side apply makes of an object that is there or not: what is applied is merged into
+ * it, and entered as owned by the field manager. Fields are not contended for, and what a manager
+ * no longer applies stays.
  */
 export function applied(
   kind: Kind,

@@ -6,8 +6,9 @@ import type { ChannelStream } from './websocket.ts'
 const [stdin, stdout, stderr, failure, closing] = [0, 1, 2, 3, 255]
 
 /**
- * What stands in for a process. Without input: writes its command line and ends with the code that `exit <n>` asks for, else 0. With
- * input: sends back what comes, until the client closes its input. A forwarded port sends everything back.
+ * What stands in for a process. Without input: writes its command line and ends with the code that
+ * `exit <n>` asks for, else 0. With input: sends back what comes, until the client closes its
+ * input. A forwarded port sends everything back.
  */
 export function runProcess(stream: ChannelStream, seen: SeenRequest, protocol: string): void {
   if (protocol === 'v2.portforward.k8s.io' || seen.path.endsWith('/portforward')) {

@@ -10,12 +10,16 @@ import type { JsonObject } from '../kube/json.ts'
 
 export { ProtobufError } from '../codec/protobuf/message/error.ts'
 
-/** What every object begins with; an envelope follows (apimachinery pkg/runtime/serializer/protobuf). */
+/**
+ * What every object begins with; an envelope follows (apimachinery
+ * pkg/runtime/serializer/protobuf).
+ */
 const magic = Buffer.from('k8s\0')
 
 /**
- * An object or list as the API server writes it, byte for byte, from the JSON the API server writes. Its `kind` and `apiVersion` are
- * those of `gvk`, whatever it says itself. Throws a ProtobufError for a kind without a schema and for values its schema does not allow.
+ * An object or list as the API server writes it, byte for byte, from the JSON the API server
+ * writes. Its `kind` and `apiVersion` are those of `gvk`, whatever it says itself. Throws a
+ * ProtobufError for a kind without a schema and for values its schema does not allow.
  */
 export function toProtobuf(gvk: GVK, object: JsonObject): Buffer {
   const out = new BackwardWriter()
@@ -31,7 +35,10 @@ export function toProtobuf(gvk: GVK, object: JsonObject): Buffer {
   return out.finish()
 }
 
-/** The reverse: what the API server would show in JSON. Throws a ProtobufError for all that is no such object. */
+/**
+ * The reverse: what the API server would show in JSON. Throws a ProtobufError for all that is no
+ * such object.
+ */
 export function fromProtobuf(bytes: Uint8Array): { gvk: GVK; object: JsonObject } {
   const body = asBuffer(bytes)
   if (!body.subarray(0, magic.length).equals(magic))

@@ -24,8 +24,9 @@ const firstWaitMs = 800
 const longestWaitMs = 30_000
 
 /**
- * Keeps in step with a collection the way client-go's reflector does: lists, watches from the list's version, watches again from the
- * last version it saw when a watch ends, lists again when that version is refused.
+ * Keeps in step with a collection the way client-go's reflector does: lists, watches from the
+ * list's version, watches again from the last version it saw when a watch ends, lists again when
+ * that version is refused.
  */
 export class Reflector implements AsyncDisposable {
   /** What it holds, by namespace and name. */
@@ -92,7 +93,9 @@ export class Reflector implements AsyncDisposable {
     this.#options.onChange?.(this, true)
   }
 
-  /** False where the version was refused, or the watch ended too soon to be one: then a list is due. */
+  /**
+   * False where the version was refused, or the watch ended too soon to be one: then a list is due.
+   */
   async #watch(): Promise<boolean> {
     this.watches++
     const began = performance.now()

@@ -169,7 +169,10 @@ function tableOf(
   }
 }
 
-/** The object of a bookmark: nothing but a version, and what a kind shows of itself when it is empty. */
+/**
+ * The object of a bookmark: nothing but a version, and what a kind shows of itself when it is
+ * empty.
+ */
 export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: boolean): KubeObject {
   const metadata: JsonObject = {
     resourceVersion: version,
@@ -180,8 +183,8 @@ export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: bo
 }
 
 /**
- * The object with every member the server shows, in the server's order, and none it does not know. Throws a ProtobufError for values of a
- * wrong type. Kinds without a schema stay as they are.
+ * The object with every member the server shows, in the server's order, and none it does not know.
+ * Throws a ProtobufError for values of a wrong type. Kinds without a schema stay as they are.
  */
 export const canonical = (gvk: GVK, object: JsonObject): JsonObject =>
   speaksProtobuf(gvk) ? fromProtobuf(toProtobuf(gvk, object)).object : object

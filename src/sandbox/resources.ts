@@ -27,7 +27,10 @@ import { answerSubresource } from './subresources.ts'
 import { awaitStart, watch } from './watching.ts'
 import type { DeleteOptions } from './write-rules.ts'
 
-/** False for a group and version nobody serves: such a path is no resource at all. Throws StatusErrors. */
+/**
+ * False for a group and version nobody serves: such a path is no resource at all. Throws
+ * StatusErrors.
+ */
 export async function answerResource(api: Api, call: Call): Promise<boolean> {
   const { info, seen } = call
   if (!info.isResource) return false
@@ -253,7 +256,10 @@ async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteO
   }
 }
 
-/** Clients write these options in the group and version of what they delete: whichever it is, it is right. */
+/**
+ * Clients write these options in the group and version of what they delete: whichever it is, it is
+ * right.
+ */
 function deleteOptionsVersion(body: Buffer): string {
   const inJson = /"apiVersion"\s*:\s*"([^"]*)"/.exec(body.subarray(0, 4096).toString('latin1'))
   return inJson?.[1] ?? 'v1'

@@ -41,7 +41,10 @@ export interface SandboxOptions {
   readonly watchQueueBytes?: number
   /** Whether watches may ask for initial events. Default: true. */
   readonly watchList?: boolean
-  /** Namespaces there are from the start. Default: default, kube-system, kube-public, kube-node-lease. */
+  /**
+   * Namespaces there are from the start. Default: default, kube-system, kube-public,
+   * kube-node-lease.
+   */
   readonly namespaces?: readonly string[]
   /** How long ago new objects are said to have been created. Default: now. */
   readonly createdAgoMs?: number
@@ -58,8 +61,9 @@ export interface SecondFront extends AsyncDisposable {
 }
 
 /**
- * An API server in memory, that behaves on the wire as kube-apiserver 1.35 does where a hub, kubelet, kube-proxy or kubectl can tell.
- * Members that touch objects work in process: they fail with the StatusErrors a client would be sent.
+ * An API server in memory, that behaves on the wire as kube-apiserver 1.35 does where a hub,
+ * kubelet, kube-proxy or kubectl can tell. Members that touch objects work in process: they fail
+ * with the StatusErrors a client would be sent.
  */
 export interface Sandbox extends AsyncDisposable {
   readonly url: string
@@ -78,7 +82,10 @@ export interface Sandbox extends AsyncDisposable {
   /** A bearer token for a user. */
   token(user: User | string): string
   revoke(token: string): void
-  /** Takes whoever shows this token for a user, whatever stands in the token: as an authenticator that is a webhook may. */
+  /**
+   * Takes whoever shows this token for a user, whatever stands in the token: as an authenticator
+   * that is a webhook may.
+   */
   accept(token: string, user: User): void
 
   create(gvr: GVR, object: JsonObject): KubeObject
@@ -100,7 +107,10 @@ export interface Sandbox extends AsyncDisposable {
   untilWatches(count: number, match?: (request: SeenRequest) => boolean): Promise<void>
   /** Ends watches cleanly, as their deadlines do. */
   endWatches(match?: (request: SeenRequest) => boolean): void
-  /** Another API server of the same cluster, whose answers are so many writes old. Faults strike it too. */
+  /**
+   * Another API server of the same cluster, whose answers are so many writes old. Faults strike it
+   * too.
+   */
   lag(versions: number): Promise<SecondFront>
 }
 

@@ -19,7 +19,10 @@ export interface Selection {
   selects(object: KubeObject): boolean
 }
 
-/** Throws a StatusError for selectors that cannot be read, or that name fields the kind cannot be selected by. */
+/**
+ * Throws a StatusError for selectors that cannot be read, or that name fields the kind cannot be
+ * selected by.
+ */
 export function selectionOf(
   kind: Kind,
   namespace: string | undefined,
@@ -66,7 +69,8 @@ function checkField(kind: Kind, field: string): void {
   const byNamespace = kind.namespaced || (known?.byNamespace ?? !kind.custom)
   if (field === 'metadata.namespace' && byNamespace) return
   if (kind.fields.includes(field)) return
-  // Kinds without fields of their own fall to apimachinery pkg/runtime/conversion.go, which words it otherwise.
+  // Kinds without fields of their own fall to apimachinery pkg/runtime/conversion.go, which words
+  // it otherwise.
   const message =
     known || kind.custom
       ? `field label not supported: ${field}`

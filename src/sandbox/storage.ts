@@ -2,7 +2,10 @@ import type { Json } from '../kube/json.ts'
 import type { Kind } from './kinds.ts'
 import { keyOf, type KubeObject } from './object.ts'
 
-/** One write. `object` is what it left, or for DELETED the last state with the version of the deletion. */
+/**
+ * One write. `object` is what it left, or for DELETED the last state with the version of the
+ * deletion.
+ */
 export interface Change {
   readonly version: number
   readonly kind: Kind
@@ -14,11 +17,16 @@ export interface Change {
 /** What readers see: the whole storage, or a storage that lags behind. */
 export interface View {
   readonly version: number
-  /** What a read that names no version sees: etcd's own, however far behind the server's cache is. */
+  /**
+   * What a read that names no version sees: etcd's own, however far behind the server's cache is.
+   */
   readonly newest: number
   /** Changes up to this version are forgotten: nothing older can be asked for. */
   readonly compacted: number
-  /** Objects of a kind by key, as they were at `version`, which is neither forgotten nor in the future. */
+  /**
+   * Objects of a kind by key, as they were at `version`, which is neither forgotten nor in the
+   * future.
+   */
   at(kind: Kind, version: number): ReadonlyMap<string, KubeObject>
   /** Changes after a version that is not forgotten, oldest first. */
   changesAfter(version: number): readonly Change[]
@@ -79,7 +87,10 @@ export class Storage implements View {
     })
   }
 
-  /** Takes an object out, whose last state is `last`; what it returns carries the version of the deletion. */
+  /**
+   * Takes an object out, whose last state is `last`; what it returns carries the version of the
+   * deletion.
+   */
   remove(kind: Kind, last: KubeObject): KubeObject {
     const metadata = { ...last.metadata, resourceVersion: this.nextVersion }
     const object = { ...last, metadata } as KubeObject

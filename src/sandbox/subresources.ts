@@ -83,7 +83,10 @@ async function requestToken(api: Api, call: ResourceCall): Promise<void> {
   })
 }
 
-/** Pod and node a token is to live with. Throws a StatusError: 404 for a pod that is not there, 409 for another of its name. */
+/**
+ * Pod and node a token is to live with. Throws a StatusError: 404 for a pod that is not there, 409
+ * for another of its name.
+ */
 function boundTo(
   api: Api,
   { info }: ResourceCall,

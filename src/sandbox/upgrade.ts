@@ -13,7 +13,10 @@ import { ChannelStream } from './websocket.ts'
 
 const upgraded = new Set(['exec', 'attach', 'portforward'])
 
-/** Answers a request to change the protocol of its connection: exec, attach and port-forward of pods. */
+/**
+ * Answers a request to change the protocol of its connection: exec, attach and port-forward of
+ * pods.
+ */
 export function answerUpgrade(
   api: Api,
   request: IncomingMessage,
@@ -83,7 +86,10 @@ function openWebSocket(
   runProcess(new ChannelStream(socket, head), seen, chosen)
 }
 
-/** Takes the upgrade and sends back whatever comes: enough for a proxy, which does not look inside either. */
+/**
+ * Takes the upgrade and sends back whatever comes: enough for a proxy, which does not look inside
+ * either.
+ */
 function openSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const offered = String(request.headers['x-stream-protocol-version'] ?? '')
   const first = offered.split(',')[0]?.trim()

@@ -35,9 +35,10 @@ export interface OpenWatch {
 const leastDeadlineMs = 1_800_000
 
 /**
- * Resolves when the watch may begin: at once, but for initial events no older than a version that has not come yet; those of a watch that
- * names none are the most recent (apiserver pkg/storage/cacher: GetCurrentResourceVersion). Throws a StatusError for what is no version,
- * or does not come in time.
+ * Resolves when the watch may begin: at once, but for initial events no older than a version that
+ * has not come yet; those of a watch that names none are the most recent (apiserver
+ * pkg/storage/cacher: GetCurrentResourceVersion). Throws a StatusError for what is no version, or
+ * does not come in time.
  */
 export async function awaitStart(
   view: View,
@@ -49,7 +50,10 @@ export async function awaitStart(
   await freshness.reach(view, resourceVersion === '' ? view.newest : asked)
 }
 
-/** Streams initial events, changes and bookmarks into an answer whose head is written, until its deadline or its client ends it. */
+/**
+ * Streams initial events, changes and bookmarks into an answer whose head is written, until its
+ * deadline or its client ends it.
+ */
 export function watch(
   view: View,
   watched: Watched,
@@ -66,7 +70,8 @@ export function watch(
     if (outlet.waiting > settings.queueBytes) outlet.break()
   }
   const bookmark = (initialEventsEnd = false): void => {
-    // One that lags tells nobody of a version before its own (apiserver pkg/storage/cacher/cache_watcher.go).
+    // One that lags tells nobody of a version before its own (apiserver
+    // pkg/storage/cacher/cache_watcher.go).
     if (view.version < asked) return
     send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
   }
@@ -115,7 +120,10 @@ function selected(view: View, { kind, selection }: Watched): KubeObject[] {
 
 const sortKey = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, metadata.name)
 
-/** What a change means to a watch: an object that newly passes its selectors is added to it, one that newly fails is deleted. */
+/**
+ * What a change means to a watch: an object that newly passes its selectors is added to it, one
+ * that newly fails is deleted.
+ */
 function eventOf(
   { kind, selection }: Watched,
   change: Change,

@@ -3,7 +3,10 @@ import type { Duplex } from 'node:stream'
 /** No client of a pod's streams sends larger frames. */
 const largestFrame = 1024 * 1024
 
-/** The server's side of a WebSocket whose messages carry the number of a channel in their first byte. */
+/**
+ * The server's side of a WebSocket whose messages carry the number of a channel in their first
+ * byte.
+ */
 export class ChannelStream {
   readonly #socket: Duplex
   #waiting: Buffer = Buffer.alloc(0)

@@ -24,7 +24,10 @@ export const isDeleting = (object: KubeObject): boolean =>
 export const graceful = (object: KubeObject): boolean =>
   Number(at(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
 
-/** What the new object is made of: metadata as given but for what the server owns, and either all but status or status alone. */
+/**
+ * What the new object is made of: metadata as given but for what the server owns, and either all
+ * but status or status alone.
+ */
 export function mergedUpdate(
   kind: Kind,
   old: KubeObject,
@@ -63,7 +66,8 @@ export function checkPreconditions(
   { uid, resourceVersion }: DeleteOptions,
 ): void {
   const { name } = old.metadata
-  // Worded with the kind where other conflicts have the resource (apiserver pkg/registry/rest/delete.go).
+  // Worded with the kind where other conflicts have the resource (apiserver
+  // pkg/registry/rest/delete.go).
   const about = { group: kind.gvr.group, resource: kind.kind, name }
   const refuse = (what: string, asked: string, found: string, happened: string): StatusError =>
     new StatusError(

@@ -8,7 +8,10 @@ import type { StalledAnswers } from './stalled-answers.ts'
 /** What serves requests, whatever the protocol in which they come. */
 export interface Service {
   readonly handler: Handler<Incoming, WireReply>
-  /** Called with a failure that the client cannot be told of: the answer had begun, or its connection was gone. */
+  /**
+   * Called with a failure that the client cannot be told of: the answer had begun, or its
+   * connection was gone.
+   */
   readonly onBroken: (cause: unknown) => void
   /** Called for each connection that is closed because of what its client does or fails to do. */
   readonly onCut?: OnCut
@@ -25,7 +28,10 @@ export interface Served extends Required<Service> {
 
 /** One request's way back to its client. */
 export interface Outlet {
-  /** Status and fields; they go out with the first bytes, or when `flush` is called. With `last` the connection takes no more requests. */
+  /**
+   * Status and fields; they go out with the first bytes, or when `flush` is called. With `last` the
+   * connection takes no more requests.
+   */
   head(status: number, headers: HeaderList, last: boolean): void
   flush(): void
   /** The whole body. */
@@ -34,7 +40,10 @@ export interface Outlet {
   sink(): Sink & { started(): boolean }
 }
 
-/** Lets the service answer one request that is no upgrade, and keeps `activity` informed. Rejects where the service fails. */
+/**
+ * Lets the service answer one request that is no upgrade, and keeps `activity` informed. Rejects
+ * where the service fails.
+ */
 export async function answer(
   incoming: Incoming,
   outlet: Outlet,
@@ -65,5 +74,7 @@ class ClientGone extends Error {
   }
 }
 
-/** One instance for all requests: each ends with it, and a stack trace for each would tell nothing. */
+/**
+ * One instance for all requests: each ends with it, and a stack trace for each would tell nothing.
+ */
 export const clientGone = new ClientGone()

@@ -16,12 +16,15 @@ export interface Activity extends Disposable {
   /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
   lasts(): void
   /**
-   * To be called when the pipeline has found out who asks: what the caller has proved counts for its
-   * connection from then on. Of several callers on one connection the last one counts, the node
+   * To be called when the pipeline has found out who asks: what the caller has proved counts for
+   * its connection from then on. Of several callers on one connection the last one counts, the node
    * before all: a token's holder may turn out to be a service account later.
    */
   readonly proven: (identity: Identity) => void
-  /** To be called with the code of the answer. Whether this was one refusal too many in a row: the connection is to end with it. */
+  /**
+   * To be called with the code of the answer. Whether this was one refusal too many in a row: the
+   * connection is to end with it.
+   */
   answered(status: number): boolean
   /** To be called with what waits on the stream of the request now, in either direction. */
   waits(bytes: number): void
@@ -35,7 +38,10 @@ interface Connection extends Weighed {
   rank: Rank
   owner: string
   bytes: number
-  /** What a head that is being read may hold: counted until the caller is proven, as nothing shows it. */
+  /**
+   * What a head that is being read may hold: counted until the caller is proven, as nothing shows
+   * it.
+   */
   unseen: number
   open: boolean
   /** Whether a request has come. */
@@ -54,10 +60,11 @@ interface Connection extends Weighed {
 export const reservedShare = 1 / 8
 
 /**
- * Keeps at most so many connections of one listener open. When one more comes, one is closed: first one on which no caller was ever
- * proven, served or not, the oldest of the address that has most of them; then one of the callers' (see `#spare`). The node's go last, and
- * only while idle: where the node has all of them served, the new one is closed. Callers have no more than seven eighths, so that the
- * node always finds room.
+ * Keeps at most so many connections of one listener open. When one more comes, one is closed: first
+ * one on which no caller was ever proven, served or not, the oldest of the address that has most of
+ * them; then one of the callers' (see `#spare`). The node's go last, and only while idle: where the
+ * node has all of them served, the new one is closed. Callers have no more than seven eighths, so
+ * that the node always finds room.
  */
 export class ConnectionLimit {
   readonly #most: number
@@ -83,7 +90,8 @@ export class ConnectionLimit {
 
   #enter(socket: Socket): void {
     const name = nameOf(socket)
-    // No two connections have the same ends: the client has reset that one, which Node has not heard of yet.
+    // No two connections have the same ends: the client has reset that one, which Node has not
+    // heard of yet.
     const former = this.#all.get(name)
     if (former) this.#close(former)
     if (this.#all.size >= this.#most) {
@@ -122,13 +130,19 @@ export class ConnectionLimit {
     return oldest ?? this.#spare() ?? idleForLongest(this.#ranks.node.most()?.members ?? [])
   }
 
-  /** Of the identity that has most connections the one that has been idle for longest, else the one whose request came last. */
+  /**
+   * Of the identity that has most connections the one that has been idle for longest, else the one
+   * whose request came last.
+   */
   #spare(): Connection | undefined {
     const members = this.#ranks.caller.most()?.members ?? []
     return idleForLongest(members) ?? largest(members, ({ since }) => since)
   }
 
-  /** To be called when a request begins, with the connection or the TLS socket inside it, and with what its head holds. */
+  /**
+   * To be called when a request begins, with the connection or the TLS socket inside it, and with
+   * what its head holds.
+   */
   serving(socket: Socket, headBytes: number): Activity {
     const connection = this.#of(socket)
     let held = limits.requestBytes + headBytes
@@ -178,7 +192,10 @@ export class ConnectionLimit {
     }
   }
 
-  /** To be called when a connection turns out to speak HTTP/2. Calls `onProven` when a caller is first proven on it. */
+  /**
+   * To be called when a connection turns out to speak HTTP/2. Calls `onProven` when a caller is
+   * first proven on it.
+   */
   carriesHttp2(socket: Socket, onProven: () => void): void {
     const connection = this.#of(socket)
     if (!connection) return
@@ -208,7 +225,10 @@ export class ConnectionLimit {
     if (leaving) this.#close(leaving)
   }
 
-  /** Resolves when only answers that last are under way, and no connection is without a request yet. To be called once no more are accepted. */
+  /**
+   * Resolves when only answers that last are under way, and no connection is without a request yet.
+   * To be called once no more are accepted.
+   */
   async atRest(): Promise<void> {
     for (;;) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -255,7 +275,10 @@ export class ConnectionLimit {
   }
 }
 
-/** A client error other than "try again later": the hub and API servers give it to those they do not serve. */
+/**
+ * A client error other than "try again later": the hub and API servers give it to those they do not
+ * serve.
+ */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 429
 
 /** A connection and the TLS socket inside it are known by their common ends. */
@@ -267,7 +290,10 @@ const idleForLongest = (members: Iterable<Connection>): Connection | undefined =
   return largest(idle, ({ since }) => -since)
 }
 
-/** All loopback addresses count as one: a program of this host may call from any of them. So do those of an IPv6 network of 64 bits. */
+/**
+ * All loopback addresses count as one: a program of this host may call from any of them. So do
+ * those of an IPv6 network of 64 bits.
+ */
 function networkOf({ remoteAddress = '' }: Socket): string {
   if (isLoopback(remoteAddress)) return 'loopback'
   if (!isIPv6(remoteAddress) || remoteAddress.includes('.')) return remoteAddress

@@ -11,10 +11,12 @@ export interface Weighed extends Ranked {
 export const unprovenShare = 1 / 2
 
 /**
- * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`, and to half of that for those whose
- * callers are not proven. Beyond it a connection of the owner that holds most is closed: of those not proven as long as there are any,
- * then of callers. It is the heaviest one; but where none of those not proven is heavier than a client can be that begins, the oldest, so
- * that connections which do nothing leave it the time to prove its caller. What the node holds is not bounded here.
+ * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`,
+ * and to half of that for those whose callers are not proven. Beyond it a connection of the owner
+ * that holds most is closed: of those not proven as long as there are any, then of callers. It is
+ * the heaviest one; but where none of those not proven is heavier than a client can be that begins,
+ * the oldest, so that connections which do nothing leave it the time to prove its caller. What the
+ * node holds is not bounded here.
  */
 export class ConnectionMemory {
   readonly #limit: number

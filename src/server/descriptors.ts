@@ -6,10 +6,11 @@ import { after } from '../base/clock.ts'
 import type { BoundSocket, SocketHandle } from './listening.ts'
 
 /**
- * How many connections are accepted at each listening socket in one turn of the event loop. libuv accepts one a turn for each descriptor
- * that it watches. A turn in which hundreds of clients have sent something takes some 10 ms, so with one descriptor a hundred connections a
- * second fill the queue of the socket, in which the kubelet's wait like all others; from a full queue the kernel drops them, and clients
- * try again after 1, 3 and 7 seconds.
+ * How many connections are accepted at each listening socket in one turn of the event loop. libuv
+ * accepts one a turn for each descriptor that it watches. A turn in which hundreds of clients have
+ * sent something takes some 10 ms, so with one descriptor a hundred connections a second fill the
+ * queue of the socket, in which the kubelet's wait like all others; from a full queue the kernel
+ * drops them, and clients try again after 1, 3 and 7 seconds.
  */
 export const acceptedATurn = 8
 
@@ -23,9 +24,10 @@ export type Times = number
 export type SocketIndex = number
 
 /**
- * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only on its way between processes: a child sends back what it is
- * sent, and ends. Resolves to why that failed, after which each socket accepts as before; what came until then stays. Ends without a reason
- * when one of the sockets takes no more connections.
+ * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only on its way between
+ * processes: a child sends back what it is sent, and ends. Resolves to why that failed, after which
+ * each socket accepts as before; what came until then stays. Ends without a reason when one of the
+ * sockets takes no more connections.
  */
 export async function acceptMore(sockets: readonly BoundSocket[]): Promise<string | undefined> {
   const script = new URL(`./duplicating${extname(import.meta.url)}`, import.meta.url)

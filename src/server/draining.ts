@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 
 /**
- * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own `close` takes a connection without
- * a request yet for idle, and closes it while its first request is on the way.
+ * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own
+ * `close` takes a connection without a request yet for idle, and closes it while its first request
+ * is on the way.
  */
 export class HttpConnections {
   /** Answers under way on each connection; `undefined` before its first request. */
@@ -45,7 +46,10 @@ export class HttpConnections {
     for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
   }
 
-  /** Ends each present connection after the answers under way on it; later connections are served as usual. */
+  /**
+   * Ends each present connection after the answers under way on it; later connections are served as
+   * usual.
+   */
   retire(): void {
     for (const [socket, underWay] of this.#open) this.#end(socket, underWay)
   }
@@ -60,8 +64,8 @@ export class HttpConnections {
 }
 
 /**
- * Takes no more connections; resolves when all present ones have closed, which is for others to bring about, and so have those that came
- * in elsewhere.
+ * Takes no more connections; resolves when all present ones have closed, which is for others to
+ * bring about, and so have those that came in elsewhere.
  */
 export async function closed(server: HttpServer, elsewhere?: Promise<void>): Promise<void> {
   // Not the HTTP server's own `close`, which would close those that have not asked yet.

@@ -1,4 +1,5 @@
-// A program of its own: sends each listening socket that it is sent back as often as it is told, and ends when its parent has all of them.
+// A program of its own: sends each listening socket that it is sent back as often as it is told,
+// and ends when its parent has all of them.
 import type { SendHandle } from 'node:child_process'
 import type { SocketIndex, Times } from './descriptors.ts'
 

@@ -40,7 +40,10 @@ const isUpgrade = (request: IncomingMessage): boolean =>
 
 /** The connections of one protocol, as far as ending them goes. */
 export interface Closing {
-  /** Present connections take no more requests and let those under way finish; later connections are served. */
+  /**
+   * Present connections take no more requests and let those under way finish; later connections are
+   * served.
+   */
   retire(): void
   /** Takes no more requests and lets those under way finish. */
   drain(): void
@@ -132,7 +135,10 @@ const sayYes = async (): Promise<WireReply> => ({
   body: Buffer.alloc(0),
 })
 
-/** Node keeps a response for what is ignored, too, until the answers before it have gone: so it counts as pipelined. */
+/**
+ * Node keeps a response for what is ignored, too, until the answers before it have gone: so it
+ * counts as pipelined.
+ */
 function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void {
   const ignored = (ignoredOn.get(socket) ?? 0) + 1
   ignoredOn.set(socket, ignored)
@@ -144,8 +150,9 @@ function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void
 const ignoredOn = new WeakMap<Duplex, number>()
 
 /**
- * An offer that is ignored makes its request the last one on the connection: Node's parser passes over what came behind it in the same
- * chunk, so that the next request would begin wherever the next chunk does.
+ * An offer that is ignored makes its request the last one on the connection: Node's parser passes
+ * over what came behind it in the same chunk, so that the next request would begin wherever the
+ * next chunk does.
  */
 const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
 
@@ -224,9 +231,10 @@ function pairs(raw: readonly string[]): [string, string][] {
 }
 
 /**
- * Whether an upgrade was asked for while another answer is under way, or after a malformed message. An upgrade is answered on the bare
- * socket, and the client would take that for the answer under way; so the connection is closed, and the requests under way are ended
- * here, as Node reports nothing more of a connection that it has handed over.
+ * Whether an upgrade was asked for while another answer is under way, or after a malformed message.
+ * An upgrade is answered on the bare socket, and the client would take that for the answer under
+ * way; so the connection is closed, and the requests under way are ended here, as Node reports
+ * nothing more of a connection that it has handed over.
  */
 function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
   if (refused.has(socket)) return true
@@ -244,7 +252,9 @@ function refuseNow(socket: Duplex, fault: Fault): void {
   endWith(socket, messageOf(fault))
 }
 
-/** Reads and drops the rest of a body that its handler left unread: the next request comes after it. */
+/**
+ * Reads and drops the rest of a body that its handler left unread: the next request comes after it.
+ */
 function skipRest(request: IncomingMessage, { onProvenConnection }: Activity): void {
   if (request.complete) return
   const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs

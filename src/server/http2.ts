@@ -104,8 +104,8 @@ export class Http2Connections implements Closing {
   }
 
   /**
-   * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep connections that break off in memory
-   * until their time is over.
+   * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep
+   * connections that break off in memory until their time is over.
    */
   #watch(session: Http2Session, open: () => number): Disposable {
     let idleSince = elapsed()
@@ -144,7 +144,8 @@ export class Http2Connections implements Closing {
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
-    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no path.
+    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no
+    // path.
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
       if (refuseStream(stream, malformed, serving)) retire()
       return
@@ -172,7 +173,8 @@ export class Http2Connections implements Closing {
     const outlet = outletOf(stream, incoming.method === 'HEAD', {
       onBroken,
       onTaken,
-      // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of refusals needs new connections.
+      // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of
+      // refusals needs new connections.
       onHead: (status, last) => {
         if (last || (status === 401 && !serving.onProvenConnection)) retire()
       },
@@ -230,14 +232,19 @@ function grouped(raw: readonly string[]): Record<string, string[]> {
 
 const malformed = `${JSON.stringify(badRequest('the request could not be understood'))}\n`
 
-/** Answers a malformed request. Whether that was one refusal too many in a row on its connection. */
+/**
+ * Answers a malformed request. Whether that was one refusal too many in a row on its connection.
+ */
 function refuseStream(stream: ServerHttp2Stream, body: string, serving: Activity): boolean {
   stream.respond({ ':status': 400, 'content-type': 'application/json' })
   stream.end(body)
   return serving.answered(400)
 }
 
-/** Drops what the client still sends after its whole answer, and closes the stream if it does not stop. */
+/**
+ * Drops what the client still sends after its whole answer, and closes the stream if it does not
+ * stop.
+ */
 function letGo(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   stream.resume()

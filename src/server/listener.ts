@@ -26,12 +26,18 @@ export interface ListenerOptions extends Service {
 }
 
 export interface Listener extends Bound {
-  /** Takes no more connections and lets requests under way finish for `graceMs`; what is still open then is cut. */
+  /**
+   * Takes no more connections and lets requests under way finish for `graceMs`; what is still open
+   * then is cut.
+   */
   close(graceMs: number): Promise<void>
 }
 
 export interface ProxyListener extends Listener {
-  /** Begins to close; resolves when no request needs the hub any more: only tunnels and answers that last are still open. */
+  /**
+   * Begins to close; resolves when no request needs the hub any more: only tunnels and answers that
+   * last are still open.
+   */
   settle(graceMs: number): Promise<void>
 }
 
@@ -42,7 +48,10 @@ export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   return listener(server, service.connections, [serveHttp1(server, service)], options)
 }
 
-/** The certificate that a TLS listener shows, and the authorities that it accepts clients' certificates from. */
+/**
+ * The certificate that a TLS listener shows, and the authorities that it accepts clients'
+ * certificates from.
+ */
 export interface ServingCredentials {
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate: string
@@ -53,13 +62,17 @@ export interface ServingCredentials {
 
 export interface SecureListener extends ProxyListener {
   /**
-   * Shows these to connections made from now on. Present connections go on; but if `clientCa` has changed, each ends after the requests
-   * under way on it, and at once if none has come, so that no client is believed any longer for a certificate of the authorities before.
+   * Shows these to connections made from now on. Present connections go on; but if `clientCa` has
+   * changed, each ends after the requests under way on it, and at once if none has come, so that no
+   * client is believed any longer for a certificate of the authorities before.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
 
-/** HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Client certificates are asked for here and judged by the handler. */
+/**
+ * HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Client certificates are asked for here and
+ * judged by the handler.
+ */
 export async function listenSecurely(
   options: ListenerOptions & { readonly credentials: ServingCredentials },
 ): Promise<SecureListener> {
@@ -118,7 +131,10 @@ function served(server: Server, options: ListenerOptions): Served {
   return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
 }
 
-/** How long an accepted connection may take to send its first request once the listener is told to stop. */
+/**
+ * How long an accepted connection may take to send its first request once the listener is told to
+ * stop.
+ */
 const firstRequestMs = 1_000
 
 async function listener(

@@ -7,7 +7,10 @@ import {
   type ListenAddress,
 } from '../base/listening-sockets.ts'
 
-/** Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this process as a file descriptor. */
+/**
+ * Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this
+ * process as a file descriptor.
+ */
 export type Place =
   | {
       readonly host: string
@@ -27,8 +30,8 @@ export interface Bound {
   /** In the order of the places. */
   readonly sockets: readonly BoundSocket[]
   /**
-   * Takes no more connections at the places after the first, which is the server's own to close; resolves when those that came in there
-   * have closed, which is for others to bring about.
+   * Takes no more connections at the places after the first, which is the server's own to close;
+   * resolves when those that came in there have closed, which is for others to bring about.
    */
   readonly closeFurther: () => Promise<void>
 }
@@ -40,19 +43,28 @@ export interface BoundSocket {
   readonly fd: number
   /** The same socket as Node passes it to another process. */
   readonly handle: SocketHandle | undefined
-  /** Accepts connections on another descriptor of the same socket, too, and closes it with the server. */
+  /**
+   * Accepts connections on another descriptor of the same socket, too, and closes it with the
+   * server.
+   */
   readonly acceptOn: (handle: SocketHandle) => Promise<void>
   /** Aborted once the server takes no more connections. */
   readonly closing: Signal
 }
 
-/** A socket that can be passed over a channel between processes; each process then has a descriptor of its own. */
+/**
+ * A socket that can be passed over a channel between processes; each process then has a descriptor
+ * of its own.
+ */
 export interface SocketHandle {
   readonly fd: number
   close(): void
 }
 
-/** A server cannot listen where it is to. The message is for an operator: it names the place, and who is there. */
+/**
+ * A server cannot listen where it is to. The message is for an operator: it names the place, and
+ * who is there.
+ */
 export class CannotListen extends Error {
   readonly code: string
   /** The flag that sets another port. */
@@ -72,7 +84,10 @@ function reasonFor(place: Place, { code, message }: NodeJS.ErrnoException): stri
   return `cannot be used: ${message}`
 }
 
-/** Who has the place, by the kernel's tables: what answers there may be after the tokens of those who call the hub. */
+/**
+ * Who has the place, by the kernel's tables: what answers there may be after the tokens of those
+ * who call the hub.
+ */
 function takenBy({ host, port, setBy }: Extract<Place, { host: string }>): string {
   const otherPort = setBy === undefined ? '' : `; ${setBy} sets another port`
   const [found] = socketsAt({ address: host, port })
@@ -89,13 +104,18 @@ const shown = (place: Place): string =>
     ? `the socket passed as file descriptor ${place.fd}`
     : inBrackets({ address: place.host, port: place.port })
 
-/** How many ports are tried where any will do, and another program has the one that was drawn at a further place. */
+/**
+ * How many ports are tried where any will do, and another program has the one that was drawn at a
+ * further place.
+ */
 const draws = 20
 
 /**
- * Resolves when the server listens at all of its places; rejects with `CannotListen` where it cannot, and listens nowhere then. Later failures,
- * such as a connection that cannot be accepted for want of file handles, do not end the process: `onBroken` is called with them. A passed
- * socket is closed with the server, but in this process only: another that holds it keeps the port and the connections waiting there.
+ * Resolves when the server listens at all of its places; rejects with `CannotListen` where it
+ * cannot, and listens nowhere then. Later failures, such as a connection that cannot be accepted
+ * for want of file handles, do not end the process: `onBroken` is called with them. A passed socket
+ * is closed with the server, but in this process only: another that holds it keeps the port and the
+ * connections waiting there.
  */
 export async function listening(
   server: Server,
@@ -158,7 +178,10 @@ interface Failed {
   readonly failure: NodeJS.ErrnoException
 }
 
-/** Servers that accept at further places for another, whose own connections these become; none are left where one cannot listen. */
+/**
+ * Servers that accept at further places for another, whose own connections these become; none are
+ * left where one cannot listen.
+ */
 async function furtherServers(
   server: Server,
   places: readonly Place[],
@@ -186,7 +209,10 @@ const acceptingFor = (server: Server): Server =>
 export const isAbsent = ({ code }: { readonly code?: string }): boolean =>
   code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
 
-/** How a server takes its sockets. Node keeps that in members it does not document, and its servers for HTTP differ from its plain ones. */
+/**
+ * How a server takes its sockets. Node keeps that in members it does not document, and its servers
+ * for HTTP differ from its plain ones.
+ */
 function optionsOf(server: Server): object {
   const { allowHalfOpen, noDelay, highWaterMark } = server as object as Readonly<
     Record<string, unknown>
@@ -197,7 +223,10 @@ function optionsOf(server: Server): object {
 const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => server.close(() => resolve()))
 
-/** Node's API offers neither the number of a listening socket nor what can be passed to another process: both are here only. */
+/**
+ * Node's API offers neither the number of a listening socket nor what can be passed to another
+ * process: both are here only.
+ */
 function socketOf(server: Server): Pick<BoundSocket, 'at' | 'fd' | 'handle'> {
   const handle = (server as { readonly _handle?: SocketHandle })._handle
   const { address, port } = server.address() as AddressInfo

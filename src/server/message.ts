@@ -8,8 +8,9 @@ export interface Fault {
 }
 
 /**
- * What is wrong with a message that Node's parser lets pass and Go's net/http refuses: a version that is neither 1.0 nor 1.1, a Host field
- * that is missing, repeated or malformed, a transfer encoding that is not exactly `chunked`.
+ * What is wrong with a message that Node's parser lets pass and Go's net/http refuses: a version
+ * that is neither 1.0 nor 1.1, a Host field that is missing, repeated or malformed, a transfer
+ * encoding that is not exactly `chunked`.
  */
 export function faultOf(request: IncomingMessage): Fault | undefined {
   const { httpVersion, rawHeaders } = request
@@ -27,7 +28,8 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
   }
   const encodings = headers.all('transfer-encoding')
   const [encoding = 'chunked'] = encodings
-  // Node reads a transfer encoding in HTTP/1.0, Go does not: what is a body to one would be the next request to the other.
+  // Node reads a transfer encoding in HTTP/1.0, Go does not: what is a body to one would be the
+  // next request to the other.
   if (httpVersion === '1.0' && encodings.length > 0) return { code: 400 }
   if (encodings.length > 1 || encoding.toLowerCase() !== 'chunked') return { code: 501 }
   return undefined
@@ -37,8 +39,9 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
 const hostCharacters = /^[\w!$%&'()*+,\-.:;=[\]~]*$/
 
 /**
- * The path of a request's target. Of a target in absolute form (RFC 9112 section 3.2.2) it is the path, where the target names the same
- * host as the Host field; any other target is returned as it is, and will be refused as a path.
+ * The path of a request's target. Of a target in absolute form (RFC 9112 section 3.2.2) it is the
+ * path, where the target names the same host as the Host field; any other target is returned as it
+ * is, and will be refused as a path.
  */
 export function pathOf({ url = '/', headers }: IncomingMessage): string {
   if (url.startsWith('/')) return url

@@ -8,7 +8,9 @@ import { ConnectionMemory } from './connection-memory.ts'
 import { listen, type Listener } from './listener.ts'
 import type { Place } from './listening.ts'
 
-/** One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is. */
+/**
+ * One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is.
+ */
 export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string | undefined
@@ -16,7 +18,9 @@ export interface ReadinessCheck {
   readonly counts?: () => boolean
 }
 
-/** What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them. */
+/**
+ * What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them.
+ */
 export interface Inspections {
   readonly reports: Readonly<Record<string, () => Promise<object>>>
   /** Whether a caller, which is on loopback, may have them. */
@@ -29,17 +33,26 @@ export interface OpsOptions {
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]
-  /** Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and since when. To be cheap. */
+  /**
+   * Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and
+   * since when. To be cheap.
+   */
   readonly remarks: () => readonly string[]
   readonly inspections?: Inspections
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
 }
 
-/** One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would restart the hub. */
+/**
+ * One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would
+ * restart the hub.
+ */
 export const mostConnections = 64
 
-/** No probe and no scraper sends a request before the answer to the last one; the next may come just before the last is over. */
+/**
+ * No probe and no scraper sends a request before the answer to the last one; the next may come just
+ * before the last is over.
+ */
 export const mostPipelined = 4
 
 /** An answer here is short, and its client is waiting for it. */
@@ -50,10 +63,16 @@ export const leastExpositionMs = 1_000
 
 export const leastInspectionMs = 50
 
-/** yurthub's answer, to the letter: `yurtadm` compares the whole body with it (pkg/yurtadm/util/yurthub/yurthub.go). */
+/**
+ * yurthub's answer, to the letter: `yurtadm` compares the whole body with it
+ * (pkg/yurtadm/util/yurthub/yurthub.go).
+ */
 const yurthubOk = 'OK'
 
-/** Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects nothing but their names. */
+/**
+ * Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects
+ * nothing but their names.
+ */
 export function listenOps(options: OpsOptions): Promise<Listener> {
   return listen({
     ...options,

@@ -20,7 +20,10 @@ export function peerOf(socket: Socket): Peer {
   return peer
 }
 
-/** To be called while a request of the connection is being taken: the file descriptor is another file's once it is closed. */
+/**
+ * To be called while a request of the connection is being taken: the file descriptor is another
+ * file's once it is closed.
+ */
 function inodeOn(socket: Socket): { readonly inode?: string } {
   // Node has no other name for it.
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
@@ -28,7 +31,10 @@ function inodeOn(socket: Socket): { readonly inode?: string } {
   return inode === undefined ? {} : { inode }
 }
 
-/** A certificate counts only if the listener's authorities vouch for it; an API server, too, treats any other as none. */
+/**
+ * A certificate counts only if the listener's authorities vouch for it; an API server, too, treats
+ * any other as none.
+ */
 function shownOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
   if (!socket.authorized) return {}
   const { subject, valid_from, valid_to } = socket.getPeerCertificate()

@@ -1,4 +1,7 @@
-/** How far it is known who is at the other end of a connection: nobody yet, a caller with a token, or the node itself. */
+/**
+ * How far it is known who is at the other end of a connection: nobody yet, a caller with a token,
+ * or the node itself.
+ */
 export type Rank = 'unproven' | 'caller' | 'node'
 
 /** What ranks keep of a connection. */

@@ -12,13 +12,19 @@ const faults: Readonly<Record<string, Fault>> = {
   HPE_INVALID_TRANSFER_ENCODING: { code: 501 },
 }
 
-/** Answers a message that could not be parsed, if the connection can still be written to, and closes it. */
+/**
+ * Answers a message that could not be parsed, if the connection can still be written to, and closes
+ * it.
+ */
 export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
   else endWith(socket, messageOf(faults[error.code ?? ''] ?? { code: 400 }))
 }
 
-/** A whole answer as Go's net/http words it: it refuses malformed messages before an API server could make a Status (net/http server.go). */
+/**
+ * A whole answer as Go's net/http words it: it refuses malformed messages before an API server
+ * could make a Status (net/http server.go).
+ */
 export function messageOf(fault: Fault): string {
   const { line, body } = wordsOf(fault)
   return `HTTP/1.1 ${line}\r\nContent-Type: ${plainText}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
@@ -44,7 +50,9 @@ function wordsOf({ code, detail }: Fault): { line: string; body: string } {
   return { line, body: code === 501 ? 'Unsupported transfer encoding' : line }
 }
 
-/** Writes the last bytes of a connection, and closes it after a moment even if its client does not. */
+/**
+ * Writes the last bytes of a connection, and closes it after a moment even if its client does not.
+ */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
   socket.end(bytes, () => unlessClosed(socket, limits.lingerMs, () => socket.destroy()))
 }

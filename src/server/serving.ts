@@ -27,7 +27,10 @@ export interface ServingOptions {
 /** How often given files are looked at. */
 const filesMs = 5_000
 
-/** The TLS listener's certificate and its authorities for client certificates, kept current while it runs. */
+/**
+ * The TLS listener's certificate and its authorities for client certificates, kept current while it
+ * runs.
+ */
 export class Serving implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
@@ -78,7 +81,10 @@ export class Serving implements Disposable {
     this.#followers.push((credentials) => listener.replaceCredentials(credentials))
   }
 
-  /** Takes over changed authorities of the API servers, which vouch for clients too where no file is given for that. */
+  /**
+   * Takes over changed authorities of the API servers, which vouch for clients too where no file is
+   * given for that.
+   */
   replaceUpstreamCa(ca: string | undefined): void {
     if (ca === this.#upstreamCa) return
     this.#upstreamCa = ca

@@ -12,7 +12,10 @@ const looksInTime = 4
 export interface Answering {
   readonly stream: EventEmitter
   readonly activity: Activity
-  /** How long the client may take nothing where a caller is proven on its connection; where none is, see `StalledAnswers`. */
+  /**
+   * How long the client may take nothing where a caller is proven on its connection; where none is,
+   * see `StalledAnswers`.
+   */
   readonly patienceMs: number
   /** Bytes that wait for the client now. */
   readonly waiting: () => number
@@ -29,9 +32,10 @@ interface Taking extends Answering {
 }
 
 /**
- * The answers under way on the connections of one listener; cuts those that have stalled because the client takes nothing. Each is judged
- * by itself: a client that answers pings, or reads one stream, may have abandoned another. Where no caller is proven on the connection,
- * taking a little does not help: what waits has to go within `unprovenMs`.
+ * The answers under way on the connections of one listener; cuts those that have stalled because
+ * the client takes nothing. Each is judged by itself: a client that answers pings, or reads one
+ * stream, may have abandoned another. Where no caller is proven on the connection, taking a little
+ * does not help: what waits has to go within `unprovenMs`.
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number
@@ -43,7 +47,10 @@ export class StalledAnswers implements Disposable {
     this.#looking = every(this.#unprovenMs / looksInTime, () => this.#look())
   }
 
-  /** Watches an answer until it closes. The function returned is to be called whenever the client has taken something. */
+  /**
+   * Watches an answer until it closes. The function returned is to be called whenever the client
+   * has taken something.
+   */
   add(answering: Answering): () => void {
     const taking = { ...answering, taken: false, since: elapsed() }
     this.#open.add(taking)

@@ -14,7 +14,10 @@ export const refused = new WeakSet<Duplex>()
 
 const connections = new WeakMap<Duplex, Set<UnderWay>>()
 
-/** The requests under way on one connection. There are several where a client pipelines; they are answered in turn. */
+/**
+ * The requests under way on one connection. There are several where a client pipelines; they are
+ * answered in turn.
+ */
 export function underWayOn(socket: Duplex): Set<UnderWay> {
   const known = connections.get(socket)
   if (known) return known
@@ -23,6 +26,9 @@ export function underWayOn(socket: Duplex): Set<UnderWay> {
   return none
 }
 
-/** Whether a parse error lies in this request's body, and its answer has not begun and may have a body of its own. */
+/**
+ * Whether a parse error lies in this request's body, and its answer has not begun and may have a
+ * body of its own.
+ */
 export const mayBeRefused = ({ request, response }: UnderWay): boolean =>
   !request.complete && !response.headersSent && request.method !== 'HEAD'

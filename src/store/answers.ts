@@ -26,7 +26,8 @@ export const objectReply = (form: Form, { gvk, object }: ObjectOfKind): ObjectRe
 export function listReply(form: Form, stored: StoredList): ListReply {
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored
-  // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is read as it is sent.
+  // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is
+  // read as it is sent.
   const batches = form.encoding === 'protobuf' ? [...stored.batches] : stored.batches
   const objects = Array.isArray(batches) ? batches.flat() : []
   return {

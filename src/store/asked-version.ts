@@ -5,7 +5,10 @@ import type { ResourceRequest } from '../request/request-info.ts'
 
 // What is asked of versions, held against the version at which something is stored.
 
-/** Throws a StatusError for what is no version, where those of the resource are: aggregated API servers may write theirs as they like. */
+/**
+ * Throws a StatusError for what is no version, where those of the resource are: aggregated API
+ * servers may write theirs as they like.
+ */
 export function refuseNoVersion(
   asked: string,
   stored: string,
@@ -21,7 +24,10 @@ export function newerThan(version: string, stored: string): Status | undefined {
   return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
 }
 
-/** Throws a StatusError for a get that names no version, or one that is newer than that up to which its object is `known`. */
+/**
+ * Throws a StatusError for a get that names no version, or one that is newer than that up to which
+ * its object is `known`.
+ */
 export function refuseVersionOfGet({ query }: ResourceRequest, known: string): void {
   const asked = query.get('resourceVersion') ?? ''
   refuseNoVersion(asked, known, 'get')
@@ -29,7 +35,10 @@ export function refuseVersionOfGet({ query }: ResourceRequest, known: string): v
   if (newer) throw new StatusError(newer)
 }
 
-/** Throws what a list of the version that is stored is answered with where another one is asked for: 504 for a newer one, 410 for exactly an older one or a further page. */
+/**
+ * Throws what a list of the version that is stored is answered with where another one is asked for:
+ * 504 for a newer one, 410 for exactly an older one or a further page.
+ */
 export function refuseOtherVersions(options: ListOptions, stored: string): void {
   if (options.continue !== '')
     throw new StatusError(expired('The provided continue parameter is too old'))

@@ -8,7 +8,10 @@ import type { ResourceRequest } from '../request/request-info.ts'
 import { keptTokens, tokenName } from './token-name.ts'
 import type { Audience, CollectionKey, DocumentKey, ObjectKey } from './store.ts'
 
-/** The selectors of a list or watch, in one spelling for what means the same. Throws `MalformedSelector`. */
+/**
+ * The selectors of a list or watch, in one spelling for what means the same. Throws
+ * `MalformedSelector`.
+ */
 export function selectorsOf({ query }: ResourceRequest): {
   labelSelector: string
   fieldSelector: string
@@ -48,8 +51,8 @@ export const memberKey = (exchange: Exchange, info: ResourceRequest, form: Form)
 })
 
 /**
- * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept without the columns that say what
- * they mean, so the two are kept apart.
+ * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept
+ * without the columns that say what they mean, so the two are kept apart.
  */
 export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey {
   if (form.shape !== 'table') return memberKey(exchange, info, form)
@@ -76,16 +79,19 @@ export function tokenKey(
 const writtenInJson = new Set(['/version', '/openapi/v3'])
 
 /**
- * The keys of a document in each representation that the client takes, most wanted first. The query is
- * no part of them: clients write a time-out into it, which changes nothing of the document, and the hash
- * of the document they expect (OpenAPI), which is theirs to choose.
+ * The keys of a document in each representation that the client takes, most wanted first. The query
+ * is no part of them: clients write a time-out into it, which changes nothing of the document, and
+ * the hash of the document they expect (OpenAPI), which is theirs to choose.
  */
 export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
   const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
   return documentTypesOf(accept).map((type) => ({ identity, url: info.path, accept: type }))
 }
 
-/** The key of the document that an API server gave; `undefined` where it is in none that the client takes and the hub knows. */
+/**
+ * The key of the document that an API server gave; `undefined` where it is in none that the client
+ * takes and the hub knows.
+ */
 export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
   const type = documentTypeOf(contentType)
   return documentKeys(exchange).find(({ accept }) => accept === type)

@@ -9,8 +9,9 @@ export interface NamedObject {
 }
 
 /**
- * Tells, of what is stored at the moment, which objects the node's pods refer to: all of them, and more does no harm. `undefined`: that is
- * not known, and then nothing is taken for not needed. Does not throw.
+ * Tells, of what is stored at the moment, which objects the node's pods refer to: all of them, and
+ * more does no harm. `undefined`: that is not known, and then nothing is taken for not needed. Does
+ * not throw.
  */
 export type TellNeeded = () => readonly NamedObject[] | undefined
 

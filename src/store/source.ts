@@ -18,7 +18,10 @@ import type {
 } from './store.ts'
 import { wholeOrNothing } from './whole-or-nothing.ts'
 
-/** What a list or watch is answered from: the collection it asks for, or a wider one and what of it was asked for. */
+/**
+ * What a list or watch is answered from: the collection it asks for, or a wider one and what of it
+ * was asked for.
+ */
 export interface Source {
   readonly form: Form
   readonly key: CollectionKey
@@ -28,9 +31,10 @@ export interface Source {
 }
 
 /**
- * Where the answer to a list or watch comes from: the collection that was asked for, in the first of the client's forms in which it is
- * stored; where it never was listed, the newest of those of the same caller that surely hold all of it. `undefined`: nothing that is
- * stored tells what is in it. Throws `MalformedSelector`.
+ * Where the answer to a list or watch comes from: the collection that was asked for, in the first
+ * of the client's forms in which it is stored; where it never was listed, the newest of those of
+ * the same caller that surely hold all of it. `undefined`: nothing that is stored tells what is in
+ * it. Throws `MalformedSelector`.
  */
 export function sourceOf(
   exchange: Exchange,
@@ -49,7 +53,10 @@ export function sourceOf(
   return undefined
 }
 
-/** The newest stored collection of the same caller that surely holds all that is asked for, and what of it that is. */
+/**
+ * The newest stored collection of the same caller that surely holds all that is asked for, and what
+ * of it that is.
+ */
 export function widerSource(
   asked: CollectionKey,
   form: Form,
@@ -71,7 +78,10 @@ function newestFirst(a: KnownCollection, b: KnownCollection): number {
   return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
 }
 
-/** What of the stored collection was asked for. `undefined` where it cannot be read, or may not be shown (`wholeOrNothing`). */
+/**
+ * What of the stored collection was asked for. `undefined` where it cannot be read, or may not be
+ * shown (`wholeOrNothing`).
+ */
 export function storedList(
   { form, key, selection }: Source,
   store: ObjectStore,
@@ -83,7 +93,10 @@ export function storedList(
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
 }
 
-/** What happened to it, to who watches what of the stored collection was asked for. As `ObjectStore.changes`. */
+/**
+ * What happened to it, to who watches what of the stored collection was asked for. As
+ * `ObjectStore.changes`.
+ */
 export function storedChanges(
   { form, key, selection }: Source,
   store: ObjectStore,

@@ -2,12 +2,15 @@ import { now } from '../base/clock.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 
-/** Programs that show a person the warnings they get. All others would write them to their log, once a request. */
+/**
+ * Programs that show a person the warnings they get. All others would write them to their log, once
+ * a request.
+ */
 const shownToPeople = new Set(['kubectl', 'oc', 'k9s', 'helm'])
 
 /**
- * How old what the cache answers is: `Age`, in seconds since the cloud last said it (RFC 9111 section 5.1). `confirmedAt` is in
- * milliseconds since the epoch; 0, for not known, says nothing.
+ * How old what the cache answers is: `Age`, in seconds since the cloud last said it (RFC 9111
+ * section 5.1). `confirmedAt` is in milliseconds since the epoch; 0, for not known, says nothing.
  */
 export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
   if (confirmedAt === 0) return headers
@@ -16,8 +19,8 @@ export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
 }
 
 /**
- * The same, and for people a `Warning`, which kubectl prints. It names the time and not the age, so that kubectl prints it once for all
- * requests of one command that are as old.
+ * The same, and for people a `Warning`, which kubectl prints. It names the time and not the age, so
+ * that kubectl prints it once for all requests of one command that are as old.
  */
 export function withStaleness(
   headers: HeaderList,

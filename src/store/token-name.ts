@@ -1,7 +1,10 @@
 import type { TokenSpec } from '../codec/token-request.ts'
 import type { GVR } from '../kube/gvk.ts'
 
-/** Under which the answers to token requests are kept, in the namespace of the service account; sealed (`sqlite/seal.ts`). */
+/**
+ * Under which the answers to token requests are kept, in the namespace of the service account;
+ * sealed (`sqlite/seal.ts`).
+ */
 export const keptTokens: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 
 /** All that the answer to a token request depends on, but the namespace. */
@@ -12,8 +15,8 @@ export interface AskedToken extends TokenSpec {
 const defaultSeconds = 3600
 
 /**
- * The name under which the answer to a token request is kept: the same for requests that mean the same. It says nothing of the token, and
- * may be shown.
+ * The name under which the answer to a token request is kept: the same for requests that mean the
+ * same. It says nothing of the token, and may be shown.
  */
 export function tokenName({
   serviceAccount,

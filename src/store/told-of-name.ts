@@ -4,7 +4,10 @@ import { covers } from '../kube/selectors.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from './store.ts'
 
-/** The newest version at which a caller was shown a collection that would have the object that it asks for. */
+/**
+ * The newest version at which a caller was shown a collection that would have the object that it
+ * asks for.
+ */
 export function toldOfName(
   { forms, identity }: Exchange,
   { gvr, namespace, name = '' }: ResourceRequest,

@@ -25,7 +25,10 @@ class Flood {
     this.#hub = hub
   }
 
-  /** Sends that many requests, each on a connection of its own that stays open, and one after another. */
+  /**
+   * Sends that many requests, each on a connection of its own that stays open, and one after
+   * another.
+   */
   async send(count: number, head: (path: string) => string): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     for (let i = 0; i < count; i++) outcomes.push(await this.#one(head))

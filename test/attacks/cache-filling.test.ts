@@ -14,8 +14,9 @@ const pathOf = (name: string): string => `/api/v1/namespaces/default/configmaps/
 const fileOf = ({ config }: TestHub): string => join(config.cachePath, 'objects.db')
 
 /**
- * A cluster with some megabytes of ConfigMaps in it, and a hub with a small cache. The node has read what
- * it boots with, and a program with a token of its own what it lives on; both are asked again offline.
+ * A cluster with some megabytes of ConfigMaps in it, and a hub with a small cache. The node has
+ * read what it boots with, and a program with a token of its own what it lives on; both are asked
+ * again offline.
  */
 async function start(t: Test) {
   const cloud = await startCloud(t, {

@@ -1,6 +1,6 @@
 /**
- * SIGUSR1, on which Node opens its debugger to every program of the host. A process without keys of its own is let off nothing: whoever
- * debugs a process runs code as its user, which is root.
+ * SIGUSR1, on which Node opens its debugger to every program of the host. A process without keys of
+ * its own is let off nothing: whoever debugs a process runs code as its user, which is root.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,10 @@ const sigusr1 = 1n << 9n
 const mask = (status: string, name: string): bigint =>
   BigInt(`0x${new RegExp(`^${name}:\\s*(\\w+)$`, 'm').exec(status)?.[1] ?? '0'}`)
 
-/** Resolves as soon as SIGUSR1 does not end the process any more, as it ends any program that has not begun. */
+/**
+ * Resolves as soon as SIGUSR1 does not end the process any more, as it ends any program that has
+ * not begun.
+ */
 async function survivesSignal(pid: number): Promise<void> {
   await until('SIGUSR1 to be blocked, ignored or caught', () => {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
@@ -69,7 +72,10 @@ function started(t: Test, command: string, args: readonly string[]): Started {
   return { child, pid: child.pid ?? 0, said: () => said.join('') }
 }
 
-/** An API server that takes connections and says nothing, and a kubeconfig for it: `nodehub cluster` waits. */
+/**
+ * An API server that takes connections and says nothing, and a kubeconfig for it: `nodehub cluster`
+ * waits.
+ */
 async function silent(
   t: Test,
 ): Promise<{ readonly kubeconfig: string; readonly asked: Promise<unknown> }> {

@@ -1,6 +1,6 @@
 /**
- * A refusal that repeats a Host of many KB is as long as its sender likes, and one that is not taken is memory held. Refusals of callers that
- * are not proven have words of the hub's own.
+ * A refusal that repeats a Host of many KB is as long as its sender likes, and one that is not
+ * taken is memory held. Refusals of callers that are not proven have words of the hub's own.
  */
 import t from 'tap'
 import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'

@@ -1,6 +1,7 @@
 /**
- * A program without privileges sends a request whose body is larger than Node reads ahead, and resets its connection. Node does not hear of
- * that, and its port is free: a program of root may take it while the hub looks up whose connection it was.
+ * A program without privileges sends a request whose body is larger than Node reads ahead, and
+ * resets its connection. Node does not hear of that, and its port is free: a program of root may
+ * take it while the hub looks up whose connection it was.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -22,10 +23,16 @@ const skip =
 
 const another = 65_534
 
-/** An address of the loopback that no other program calls from: one that does keeps its port from being taken. */
+/**
+ * An address of the loopback that no other program calls from: one that does keeps its port from
+ * being taken.
+ */
 const localAddress = '127.77.0.1'
 
-/** Sends the head of a POST with much of its body; a line on its input makes it reset the connection, and it says so. */
+/**
+ * Sends the head of a POST with much of its body; a line on its input makes it reset the
+ * connection, and it says so.
+ */
 const sender = (port: number, bodyBytes: number): string => `
 const { createInterface } = require('node:readline')
 const socket = require('node:net').connect({ host: '127.0.0.1', port: ${port}, localAddress: '${localAddress}' }, () => {

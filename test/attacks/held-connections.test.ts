@@ -1,6 +1,7 @@
 /**
- * Whoever reaches a listener can be refused as often as it likes, and leave the refusals untaken: such connections were once held for two
- * minutes each, until no other found room. They make room before all others now, and do not last.
+ * Whoever reaches a listener can be refused as often as it likes, and leave the refusals untaken:
+ * such connections were once held for two minutes each, until no other found room. They make room
+ * before all others now, and do not last.
  */
 import { connect } from 'node:http2'
 import t from 'tap'
@@ -114,7 +115,8 @@ for (const isProven of [false, true]) {
     const slow = (await dial()).write(getOver2(1))
     await until('the first request', () => seen.length >= 1)
     take(slow)
-    // One that takes nothing at all is cut in either case: by then the time of the first would be over.
+    // One that takes nothing at all is cut in either case: by then the time of the first would be
+    // over.
     const still = await dial()
     still.write(getOver2(1))
     await until('the second request', () => seen.length >= 2)

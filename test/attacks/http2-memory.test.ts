@@ -1,6 +1,7 @@
 /**
- * Whoever reaches a TLS listener can open HTTP/2 connections on which it has heads half read, many long heads at once, and answers that it
- * does not take. What all of that holds is counted over all connections, and bounded.
+ * Whoever reaches a TLS listener can open HTTP/2 connections on which it has heads half read, many
+ * long heads at once, and answers that it does not take. What all of that holds is counted over all
+ * connections, and bounded.
  */
 import { once } from 'node:events'
 import { connect, type ClientHttp2Session } from 'node:http2'
@@ -24,7 +25,10 @@ const served = async (incoming: Incoming): Promise<WireReply> => {
 
 const longHead = Buffer.concat([getFields, field(12_000)])
 
-/** A field that goes into the table, and is then named two thousand times by one byte each; the head does not end. */
+/**
+ * A field that goes into the table, and is then named two thousand times by one byte each; the head
+ * does not end.
+ */
 const smallFields = Buffer.concat([
   getFields,
   Buffer.from('4001610162', 'hex'),

@@ -1,4 +1,7 @@
-/** Filters are code that runs as root: what they import is run as well, and has to be as trusted as they are. */
+/**
+ * Filters are code that runs as root: what they import is run as well, and has to be as trusted as
+ * they are.
+ */
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,6 +1,7 @@
 /**
- * What follows a malformed request is nobody's request, yet Node makes a response for each, and keeps them until the answers before it have
- * gone. Behind a watch that is for ever: 10 MB of such requests once held 180 MB on one connection.
+ * What follows a malformed request is nobody's request, yet Node makes a response for each, and
+ * keeps them until the answers before it have gone. Behind a watch that is for ever: 10 MB of such
+ * requests once held 180 MB on one connection.
  */
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
@@ -10,7 +11,10 @@ import { get, said, startListener } from '../kit/listener.ts'
 const malformed = 'GET / HTTP/1.1\r\n\r\n'
 const server = 'OPTIONS * HTTP/1.1\r\nHost: hub\r\n\r\n'
 
-/** Behind an answer that does not come; resolves when the connection is closed, or everything was sent and kept. */
+/**
+ * Behind an answer that does not come; resolves when the connection is closed, or everything was
+ * sent and kept.
+ */
 async function pipelined(t: Test, first: string, unit: string): Promise<readonly string[]> {
   const { listener, cuts } = await startListener(t, () => new Promise(() => undefined))
   const socket = connect(listener.port, '127.0.0.1')

@@ -1,4 +1,7 @@
-/** Links that lie where the hub, or a join of an image, is about to write or read, and lead elsewhere. */
+/**
+ * Links that lie where the hub, or a join of an image, is about to write or read, and lead
+ * elsewhere.
+ */
 import fs from 'node:fs'
 import { basename, dirname, join as joinPath, relative } from 'node:path'
 import t, { type Test } from 'tap'
@@ -38,7 +41,10 @@ function plant(path: string, target: string): void {
   fs.symlinkSync(target, path)
 }
 
-/** Whatever join and leave write; where they write until it is whole; and the authority that join makes. */
+/**
+ * Whatever join and leave write; where they write until it is whole; and the authority that join
+ * makes.
+ */
 const written = [
   '/etc/kubernetes/manifests/nodehub.yaml',
   '/etc/kubernetes/kubelet-nodehub.conf',
@@ -67,7 +73,10 @@ const folders = [
   '/var/lib/nodehub/pki',
 ]
 
-/** How a link leads to a path outside: by its own path, up from where it stands, and by another link of the image. */
+/**
+ * How a link leads to a path outside: by its own path, up from where it stands, and by another link
+ * of the image.
+ */
 const ways: Readonly<Record<string, (link: string, target: string, root: string) => string>> = {
   absolute: (_link, target) => target,
   'by ..': (link, target) => relative(dirname(link), target),

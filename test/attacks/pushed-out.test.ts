@@ -1,6 +1,7 @@
 /**
- * Connections that send nothing are the lightest of all. While they filled what connections without a proven caller may hold, each further
- * one closed the heaviest: that of a caller about to show that it is the node, with a request under way, or in its TLS handshake.
+ * Connections that send nothing are the lightest of all. While they filled what connections without
+ * a proven caller may hold, each further one closed the heaviest: that of a caller about to show
+ * that it is the node, with a request under way, or in its TLS handshake.
  */
 import { connect as connectSecurely } from 'node:http2'
 import t, { type Test } from 'tap'

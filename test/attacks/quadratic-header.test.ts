@@ -1,13 +1,16 @@
 /**
- * A head of 60 KiB costs the hub what four heads of 15 KiB cost, whatever stands in it: a caller who shows nothing would otherwise stop
- * the process, the kubelet's requests in it, with one field.
+ * A head of 60 KiB costs the hub what four heads of 15 KiB cost, whatever stands in it: a caller
+ * who shows nothing would otherwise stop the process, the kubelet's requests in it, with one field.
  */
 import t from 'tap'
 import { startCloud } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { isSuperLinear } from '../kit/work.ts'
 
-/** A field of a request whose text grows with `length`, between a beginning and an end that keep it from being what is looked for. */
+/**
+ * A field of a request whose text grows with `length`, between a beginning and an end that keep it
+ * from being what is looked for.
+ */
 const between =
   (name: string, start: string, unit: string, end: string) =>
   (length: number): Record<string, string> => ({

@@ -1,6 +1,7 @@
 /**
- * A client resets a connection whose body nobody reads, so that Node does not hear of it, and connects again from the same port. The limit
- * knew connections by the client's end: when the first one was closed at last, it forgot the second, which then counted for nothing.
+ * A client resets a connection whose body nobody reads, so that Node does not hear of it, and
+ * connects again from the same port. The limit knew connections by the client's end: when the first
+ * one was closed at last, it forgot the second, which then counted for nothing.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

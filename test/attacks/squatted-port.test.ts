@@ -1,6 +1,7 @@
 /**
- * The hub's ports are above 1023: while the hub is down, any user of the node may bind them. It then reads what clients send to it and answers
- * them, also at [::1] alone, which clients that call `localhost` may try first.
+ * The hub's ports are above 1023: while the hub is down, any user of the node may bind them. It
+ * then reads what clients send to it and answers them, also at [::1] alone, which clients that call
+ * `localhost` may try first.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +34,10 @@ interface Place {
   readonly address: string
 }
 
-/** Binds each place and says how that went, then each request that it gets; over TLS where it is given what to show. */
+/**
+ * Binds each place and says how that went, then each request that it gets; over TLS where it is
+ * given what to show.
+ */
 const squatter = (places: readonly Place[], shown?: object): string => `
 const shown = ${JSON.stringify(shown ?? null)}
 const answer = (request, response) => {

@@ -85,7 +85,10 @@ class World implements Disposable {
     }
   }
 
-  /** Lets time pass until the refresher has gone through the pods once more, as it does now and then in any case. */
+  /**
+   * Lets time pass until the refresher has gone through the pods once more, as it does now and then
+   * in any case.
+   */
   async passUntilLook(): Promise<void> {
     for (const { looks } = this; this.looks === looks;) await this.pass(250)
   }

@@ -55,7 +55,10 @@ export interface Underway {
   answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
 }
 
-/** A recorder of JSON before a store, without a cloud: what is asked of it is answered by the test, when the test likes. */
+/**
+ * A recorder of JSON before a store, without a cloud: what is asked of it is answered by the test,
+ * when the test likes.
+ */
 export async function recordingIn(directory: string, comparesEvents = true) {
   const store = await openStore({
     directory: join(directory, 'cache'),

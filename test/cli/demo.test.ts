@@ -26,7 +26,10 @@ function currentContext(text: string) {
 
 const decoded = (data: string | undefined): string => Buffer.from(data ?? '', 'base64').toString()
 
-/** A demonstration that waits for what is typed, with what it has printed by then, and what it says besides. */
+/**
+ * A demonstration that waits for what is typed, with what it has printed by then, and what it says
+ * besides.
+ */
 async function startDemo(t: Teardown, ...flags: readonly string[]) {
   const demo = spawn(...plainNode('src/main.ts', 'demo', ...flags), {
     stdio: ['ignore', 'pipe', 'pipe'],

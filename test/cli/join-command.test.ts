@@ -635,7 +635,8 @@ void t.test(
       t.match(await leaving(root), { code: 0, err: `${why}` })
       t.strictSame(treeOf(root, state), before)
 
-      // The mode may be off by now: pods of before stay on the host network as long as the hub says so.
+      // The mode may be off by now: pods of before stay on the host network as long as the hub says
+      // so.
       await joining(root)
       fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
       const joined = treeOf(root)

@@ -13,7 +13,9 @@ import { freePort } from '../kit/free-port.ts'
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const pool = ['--nodepool-name=hn', '--host-network-pool']
 
-/** Runs what follows with the node's folders in the place of the machine's own, for itself alone. */
+/**
+ * Runs what follows with the node's folders in the place of the machine's own, for itself alone.
+ */
 const onTheNode = `for each in etc srv var/lib; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; exec "$@"`
 
 /** Says what the kubelet would find, restarted now. */

@@ -55,7 +55,10 @@ const nameShown = (wire: Wire): string => {
   return typeof subject?.CN === 'string' ? subject.CN : 'nobody'
 }
 
-/** Says of each request who its connection showed itself to be; with `close`, each has a connection of its own. */
+/**
+ * Says of each request who its connection showed itself to be; with `close`, each has a connection
+ * of its own.
+ */
 async function witness(t: Teardown, pair: Pair, close = false): Promise<RawUpstream> {
   const upstream = await rawUpstream(t, {
     ...pair,

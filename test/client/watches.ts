@@ -13,7 +13,9 @@ export const serving = pki.server()
 const first = pki.client('first-node')
 export const second = pki.client('second-node')
 
-/** Connections that end with the test; with the certificate of a first node unless another is named. */
+/**
+ * Connections that end with the test; with the certificate of a first node unless another is named.
+ */
 export function connectionsOf(
   t: Teardown,
   pace: Partial<Pace> = {},

@@ -11,7 +11,10 @@ import { followPools } from '../../src/cluster/pools.ts'
 
 t.setTimeout(120_000)
 
-/** What admission asks of an API server that answers so, and the paths that were asked for besides the list of pools. */
+/**
+ * What admission asks of an API server that answers so, and the paths that were asked for besides
+ * the list of pools.
+ */
 async function lookup(
   t: Test,
   answer: RequestListener,

@@ -10,7 +10,10 @@ import { isList, isObject, type Json } from '../../src/kube/json.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
 
-/** Cursors over the objects of a fixture, and the objects as JSON, from the JSON beside it where it is protobuf. */
+/**
+ * Cursors over the objects of a fixture, and the objects as JSON, from the JSON beside it where it
+ * is protobuf.
+ */
 function listed(name: string, encoding: Encoding): { cursor: Cursor; json: Json }[] {
   const extension = encoding === 'json' ? 'json' : 'pb'
   const { head, objects } = cutList(encoding, 'object', [fixture(`${name}.${extension}`)])

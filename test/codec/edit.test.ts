@@ -248,7 +248,8 @@ void t.test('what a judged list keeps is kept byte for byte', async (t) => {
     odd.replaceAll('"n":1', '"n":2'),
   )
   t.equal(oneOf(remove(['a', 1])), '{"a":[{"x" : 1e400 , "y":"\\u0061\\/"},{"n":1},"\xff"]}')
-  // A toleration with an unknown field and a length written in more bytes than it takes, then one that goes.
+  // A toleration with an unknown field and a length written in more bytes than it takes, then one
+  // that goes.
   const [kept, gone] = [
     Buffer.from('b2018600' + '0a0161' + 'f80105', 'hex'),
     Buffer.from('b201030a0162', 'hex'),

@@ -4,9 +4,10 @@ import { readConfig } from '../../src/config/config.ts'
 import { readNodeFile } from '../kit/node-files.ts'
 
 /**
- * The flags of yurthub 1.4.0 to 1.7.0: those of cmd/yurthub/app/options/options.go at each tag of openyurtio/openyurt, and those that
- * k8s.io/component-base/cli/globalflag adds in the version of that tag's go.mod (klog's own up to 1.4.4). `value` is one that a node
- * may have, and not the default; `empty` tells that yurthub takes the flag with nothing behind it.
+ * The flags of yurthub 1.4.0 to 1.7.0: those of cmd/yurthub/app/options/options.go at each tag of
+ * openyurtio/openyurt, and those that k8s.io/component-base/cli/globalflag adds in the version of
+ * that tag's go.mod (klog's own up to 1.4.4). `value` is one that a node may have, and not the
+ * default; `empty` tells that yurthub takes the flag with nothing behind it.
  */
 interface Flag {
   readonly flag: string

@@ -33,7 +33,9 @@ export interface Sample {
   readonly objects: readonly Expectation[]
 }
 
-/** An object, which says its kind, and what it is to be shown as: written by hand, on plain values. */
+/**
+ * An object, which says its kind, and what it is to be shown as: written by hand, on plain values.
+ */
 export interface Expectation {
   readonly object: JsonObject
   readonly shown: JsonObject | 'withheld'
@@ -214,7 +216,10 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
 
 type Sampled = Both & Expectation
 
-/** Plain values as Go's decoders read them, so that both encodings and an expectation can be compared. */
+/**
+ * Plain values as Go's decoders read them, so that both encodings and an expectation can be
+ * compared.
+ */
 const valueOf = (encoding: Encoding, gvk: GVK, look: ApiObject | undefined): Json =>
   look === undefined ? 'withheld' : (withoutEmpty(plain(encoding, gvk, look)) ?? {})
 
@@ -231,7 +236,10 @@ const verbs = [...reads, ...writes]
 
 type Verb = (typeof verbs)[number]
 
-/** What was written was written: its reply shows what a read would, or the object itself where a read would show none. */
+/**
+ * What was written was written: its reply shows what a read would, or the object itself where a
+ * read would show none.
+ */
 function expectedAnswer(verb: Verb, { object, shown }: Expectation): Json {
   const isRead = reads.some((read) => read === verb)
   return expectedOf(shown === 'withheld' && !isRead ? object : shown)

@@ -92,7 +92,10 @@ export function listed(store: ObjectStore, key: CollectionKey): (string | undefi
   return list && texts([...list.batches].flat())
 }
 
-/** What is told of the collection after `since`: type and bytes of each event, and of what was held before. */
+/**
+ * What is told of the collection after `since`: type and bytes of each event, and of what was held
+ * before.
+ */
 export function told(store: ObjectStore, key: CollectionKey, since: number | string): unknown {
   const changes = store.changes(key, String(since))
   if (changes === undefined || changes === 'expired') return changes
@@ -107,7 +110,10 @@ export function got(store: ObjectStore, key: ObjectKey): string | undefined {
   return typeof found === 'object' ? Buffer.from(found.object.bytes).toString() : found
 }
 
-/** What any store of objects promises. `open` opens the one that lies in `directory`, which is empty at first. */
+/**
+ * What any store of objects promises. `open` opens the one that lies in `directory`, which is empty
+ * at first.
+ */
 export function objectStoreContract(
   t: Test,
   open: (directory: string) => Promise<ObjectStore>,

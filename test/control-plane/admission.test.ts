@@ -128,7 +128,8 @@ async function tryAll(t: Test, plane: ControlPlane, carrier: Carrier): Promise<v
   for (const each of everyCase) {
     const wanted = carrier === 'nothing but policies that always hold' ? (each.down ?? each) : each
     if (wanted === 'any') continue
-    // A policy is obeyed, and a pool known to it, a moment after it was written: only what stays wrong is wrong.
+    // A policy is obeyed, and a pool known to it, a moment after it was written: only what stays
+    // wrong is wrong.
     let answer = await send(plane, each)
     const isRight = () => differences(wanted, answer).length === 0
     await until(

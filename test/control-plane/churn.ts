@@ -27,7 +27,10 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
 
 const names = 6
 
-/** Objects of several kinds that are made, changed and deleted at the API server itself, a few in each round. */
+/**
+ * Objects of several kinds that are made, changed and deleted at the API server itself, a few in
+ * each round.
+ */
 export class Churn {
   readonly #admin: ApiClient
   #rounds = 0

@@ -18,7 +18,10 @@ interface Surroundings {
 /** A way in which clients are cut off; resolves when all is as before. */
 interface Cut {
   readonly name: string
-  /** The API server forgets what happened before: it answers older versions with 410, and clients list anew, as they would without a hub. */
+  /**
+   * The API server forgets what happened before: it answers older versions with 410, and clients
+   * list anew, as they would without a hub.
+   */
   readonly forgets?: true
   befall(surroundings: Surroundings): Promise<void>
 }
@@ -77,18 +80,25 @@ const cuts: readonly Cut[] = [
 export interface Converged {
   /** What reflectors held otherwise than the API server, after a cut and time enough. */
   readonly differences: readonly string[]
-  /** Requests for a whole collection beyond the first, by the cut after which they came, and those for which no API server was to blame. */
+  /**
+   * Requests for a whole collection beyond the first, by the cut after which they came, and those
+   * for which no API server was to blame.
+   */
   readonly relists: Readonly<Record<string, number>>
   readonly needless: number
   readonly reflectors: number
 }
 
-/** How long a client may take to come back: client-go waits up to half a minute and its jitter between two attempts. */
+/**
+ * How long a client may take to come back: client-go waits up to half a minute and its jitter
+ * between two attempts.
+ */
 const patienceSeconds = 75
 
 /**
- * client-go's reflectors behind a hub, in both encodings, with WatchList and without, through `rounds` cuts; after each they are to hold what
- * the API server holds. Says why where there are no reflectors to be had.
+ * client-go's reflectors behind a hub, in both encodings, with WatchList and without, through
+ * `rounds` cuts; after each they are to hold what the API server holds. Says why where there are no
+ * reflectors to be had.
  */
 export async function sufferCuts(
   t: Scope,
@@ -146,7 +156,8 @@ export async function sufferCuts(
   for (let round = 0; round < rounds; round += 1) {
     const cut = cuts[round % cuts.length]
     if (!cut) throw new Error('there are cuts')
-    // A watch that ends within a second without an event makes its client list anew, whatever ended it.
+    // A watch that ends within a second without an event makes its client list anew, whatever ended
+    // it.
     await churn.round()
     await settle('changes')
     const began = performance.now()
@@ -185,7 +196,8 @@ async function differing(admin: ApiClient, reflectors: Reflectors): Promise<stri
 async function online({ opsUrl }: HubProcess, wanted: boolean): Promise<void> {
   const ops = new ApiClient(opsUrl)
   await until(`the hub to be ${wanted ? 'online' : 'offline'}`, async () => {
-    // Metrics are made once a second, and a watch that begins meanwhile is a short one when the hub is killed.
+    // Metrics are made once a second, and a watch that begins meanwhile is a short one when the hub
+    // is killed.
     const { body } = await ops.get('/readyz?verbose')
     return body.includes(wanted ? ']cloud online' : ']cloud offline')
   })

@@ -8,7 +8,10 @@ t.setTimeout(600_000) // two control planes and their load share what cores ther
 const kubectl = findBinaries(['kubectl'])
 const skip = noControlPlane() ?? ('missing' in kubectl ? kubectl.missing : false)
 
-/** Each of the two is killed, frozen and stopped once; bench/README.md has the figures of a hundred rounds. */
+/**
+ * Each of the two is killed, frozen and stopped once; bench/README.md has the figures of a hundred
+ * rounds.
+ */
 const rounds = 6
 
 /** What a client may be told of a write that may have been done. */

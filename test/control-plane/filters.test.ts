@@ -103,7 +103,10 @@ void t.test(
   },
 )
 
-/** Filters act for kubectl where the cluster's ConfigMap says so: then what people read says what components are shown. */
+/**
+ * Filters act for kubectl where the cluster's ConfigMap says so: then what people read says what
+ * components are shown.
+ */
 async function readByKubectl(t: Test, plane: ControlPlane, hub: HubProcess, kubectl: string) {
   const filters = ['masterservice', 'servicetopology', 'inclusterconfig', 'serviceenvupdater']
   await must(
@@ -138,7 +141,9 @@ async function readByKubectl(t: Test, plane: ControlPlane, hub: HubProcess, kube
   t.match(await said('get service cloud -o yaml'), /not found/)
 }
 
-/** As an operator would who wants pods to be led to the hub on a node whose pods share its loopback. */
+/**
+ * As an operator would who wants pods to be led to the hub on a node whose pods share its loopback.
+ */
 function startHub(plane: ControlPlane): Promise<HubProcess> {
   const serving = plane.pki.server('hub-serving', { commonName: 'hub' }, [`IP:${host}`])
   return startHubProcess(plane.workspace, {

@@ -68,7 +68,10 @@ interface StaticPod {
   readonly spec: { readonly volumes: { name: string; hostPath: { path: string } }[] }
 }
 
-/** The manifest as it is printed for operators, but for the host's folders, in whose place there are some of the workspace. */
+/**
+ * The manifest as it is printed for operators, but for the host's folders, in whose place there are
+ * some of the workspace.
+ */
 async function writeStaticPod(plane: ControlPlane): Promise<string> {
   const printing = plainNode(
     main,

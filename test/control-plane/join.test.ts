@@ -135,7 +135,10 @@ async function labelsOf(plane: ControlPlane): Promise<unknown> {
   return (metadata as { labels?: unknown }).labels
 }
 
-/** The hub as the static pod has it, but for its credentials, which are not where a kubelet rotates them, and free ports. */
+/**
+ * The hub as the static pod has it, but for its credentials, which are not where a kubelet rotates
+ * them, and free ports.
+ */
 async function startHub(
   plane: ControlPlane,
   node: string,

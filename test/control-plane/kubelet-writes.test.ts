@@ -97,7 +97,10 @@ const patches: readonly [string, JsonObject][] = [
   ],
 ]
 
-/** Without what tells when and by whom it was written; a time that is null is none, whether it is written or not. */
+/**
+ * Without what tells when and by whom it was written; a time that is null is none, whether it is
+ * written or not.
+ */
 const told = (object: JsonObject): JsonObject => {
   const {
     managedFields: _m,

@@ -85,7 +85,9 @@ async function comesBackWhenKilled(kubelet: Kubelet, pod: string): Promise<void>
   })
 }
 
-/** The API and the container runtime agree on the pods that run and on the ids of their containers. */
+/**
+ * The API and the container runtime agree on the pods that run and on the ids of their containers.
+ */
 async function showsWhatRuns(
   plane: ControlPlane,
   kubelet: Kubelet,

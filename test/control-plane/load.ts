@@ -7,8 +7,8 @@ export interface Read {
 }
 
 /**
- * One answer, in milliseconds of `performance.now`. A request is sent when it has a connection: how long it waited for one before says how
- * fast the load's own machine is.
+ * One answer, in milliseconds of `performance.now`. A request is sent when it has a connection: how
+ * long it waited for one before says how fast the load's own machine is.
  */
 interface Sample {
   readonly sentAt: number
@@ -16,8 +16,8 @@ interface Sample {
 }
 
 /**
- * Asks at a steady rate whether or not answers come, as many clients do that know nothing of each other. Each takes anything but a
- * whole answer with status 200 for an error.
+ * Asks at a steady rate whether or not answers come, as many clients do that know nothing of each
+ * other. Each takes anything but a whole answer with status 200 for an error.
  */
 export class Load {
   readonly errors: string[] = []
@@ -53,7 +53,10 @@ export class Load {
     this.#agent.destroy()
   }
 
-  /** How the requests fared that were sent between two times: how many, the first answer after the beginning, the slowest. */
+  /**
+   * How the requests fared that were sent between two times: how many, the first answer after the
+   * beginning, the slowest.
+   */
   between(from: number, to: number): { count: number; nextMs: number; slowestMs: number } {
     const sent = this.samples.filter(({ sentAt }) => sentAt >= from && sentAt < to)
     return {

@@ -5,7 +5,10 @@ import { until } from '../kit/until.ts'
 
 const namespace = '/api/v1/namespaces/default'
 
-/** What `needyPod` refers to: a config map, a secret, a bound volume, a runtime class, and the service account with what is published for it. */
+/**
+ * What `needyPod` refers to: a config map, a secret, a bound volume, a runtime class, and the
+ * service account with what is published for it.
+ */
 export async function makeDependencies({ admin, workspace }: ControlPlane): Promise<void> {
   const folder = workspace.file('volume')
   mkdirSync(folder, { recursive: true })
@@ -46,7 +49,10 @@ export async function makeDependencies({ admin, workspace }: ControlPlane): Prom
   })
 }
 
-/** Starts only with all that it refers to, its service account's token among it, and then says its name over HTTP at port 8080. */
+/**
+ * Starts only with all that it refers to, its service account's token among it, and then says its
+ * name over HTTP at port 8080.
+ */
 export const needyPod = (name: string): object => ({
   apiVersion: 'v1',
   kind: 'Pod',

@@ -378,7 +378,9 @@ function randomSpec(random: Random, version: PoolVersion): JsonObject {
   return spec['hostNetwork'] === true ? { ...spec, type: 'Edge' } : spec
 }
 
-/** What `nodehub cluster` writes into the configurations is still there once they are applied again. */
+/**
+ * What `nodehub cluster` writes into the configurations is still there once they are applied again.
+ */
 async function authoritiesStay(
   t: Test,
   { admin }: ControlPlane,

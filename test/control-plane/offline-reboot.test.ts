@@ -76,7 +76,10 @@ void t.test(
 
 const seconds = (began: number): string => `${((performance.now() - began) / 1000).toFixed(1)} s`
 
-/** A hub and a kubelet whose pods run and answer, with a link to the API server that can be taken down. */
+/**
+ * A hub and a kubelet whose pods run and answer, with a link to the API server that can be taken
+ * down.
+ */
 async function nodeWithPods(t: Test, options: Pick<KubeletOptions, 'featureGates'> = {}) {
   const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
   const way = await link(t, Number(new URL(plane.url).port))
@@ -113,7 +116,10 @@ async function uids(plane: ControlPlane, kubelet: Kubelet): Promise<Record<strin
 
 const reader = (plane: ControlPlane) => plane.credentials({ commonName: 'reader' })
 
-/** Resolves when the pod's own server says its name: at the address that it really has, of which the API may not know yet. */
+/**
+ * Resolves when the pod's own server says its name: at the address that it really has, of which the
+ * API may not know yet.
+ */
 function answers(kubelet: Kubelet, name: string): Promise<void> {
   return until(
     `${name} to answer`,

@@ -63,7 +63,10 @@ const paths: Readonly<Record<string, string>> = {
   RoleBinding: '/apis/rbac.authorization.k8s.io/v1/namespaces/NAMESPACE/rolebindings',
 }
 
-/** Pools as they were stored by an older release; no webhook converts them, and none admits anything. */
+/**
+ * Pools as they were stored by an older release; no webhook converts them, and none admits
+ * anything.
+ */
 async function prepare({ admin }: ControlPlane): Promise<void> {
   await create(admin, '/api/v1/namespaces', { metadata: { name: own.namespace } })
   const installation = {

@@ -90,7 +90,9 @@ void t.test(
   },
 )
 
-/** A node of a host-network pool with a pod network all the same, and its hub with the filter on. */
+/**
+ * A node of a host-network pool with a pod network all the same, and its hub with the filter on.
+ */
 async function hostNetworkNode(t: Test) {
   const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
   const { admin, workspace } = plane
@@ -173,7 +175,10 @@ async function hostNetworkNode(t: Test) {
       act()
       await hub.daemon.start()
     },
-    /** When the kubelet has looked at every pod as it is shown now, the same sandboxes and containers run. */
+    /**
+     * When the kubelet has looked at every pod as it is shown now, the same sandboxes and
+     * containers run.
+     */
     async nothingIsNew(test: Test) {
       for (const name of names) test.equal(await touch(name), 200)
       for (const name of names) {

@@ -23,8 +23,9 @@ export interface Held {
 }
 
 /**
- * Compiles the program of client-go's reflectors into the workspace. Returns the reason why that cannot be done here: no Go, or no way to
- * the modules it is made of; throws where the program itself is wrong.
+ * Compiles the program of client-go's reflectors into the workspace. Returns the reason why that
+ * cannot be done here: no Go, or no way to the modules it is made of; throws where the program
+ * itself is wrong.
  */
 export async function compileReflector(
   workspace: Workspace,

@@ -15,7 +15,9 @@ export const installed = { name: 'nodehub-cluster', namespace: 'nodehub-system' 
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
-/** One `nodehub cluster`, in a process of its own, with no more rights than its service account has. */
+/**
+ * One `nodehub cluster`, in a process of its own, with no more rights than its service account has.
+ */
 export interface Replica {
   readonly daemon: Daemon
   readonly webhookPort: number
@@ -32,8 +34,8 @@ export interface ReplicaSet {
 }
 
 /**
- * All that `nodehub manifests --part cluster` prints but what takes a scheduler, and two replicas behind a balancer that stands for its
- * Service: the API server finds it as an external name.
+ * All that `nodehub manifests --part cluster` prints but what takes a scheduler, and two replicas
+ * behind a balancer that stands for its Service: the API server finds it as an external name.
  */
 export async function startReplicas(
   t: Scope,
@@ -112,7 +114,9 @@ async function startReplica(
   }
 }
 
-/** As a Service does: each connection goes to one that takes it. Returns what ends all there are. */
+/**
+ * As a Service does: each connection goes to one that takes it. Returns what ends all there are.
+ */
 async function balance(t: Scope, port: number, replicas: readonly Replica[]): Promise<() => void> {
   let turn = 0
   const open = new Set<Socket>()

@@ -43,7 +43,10 @@ void t.test(
   },
 )
 
-/** A pool in an older version, converted, defaulted and judged; nothing is kept. Resolves to 'admitted', or to what was answered. */
+/**
+ * A pool in an older version, converted, defaulted and judged; nothing is kept. Resolves to
+ * 'admitted', or to what was answered.
+ */
 const tryPool = async (admin: ApiClient): Promise<string> => {
   const pool = {
     apiVersion: 'apps.openyurt.io/v1beta1',
@@ -135,7 +138,10 @@ function atTime<T>(time: number, act: () => T): T {
   }
 }
 
-/** What replicas have made of it in so many days, at each look a month apart, if they never heard that API servers have been told. */
+/**
+ * What replicas have made of it in so many days, at each look a month apart, if they never heard
+ * that API servers have been told.
+ */
 function aged(names: readonly string[], days: number): ServingState {
   let state: ServingState | undefined
   for (let left = days; left >= 0; left -= 30) {
@@ -170,7 +176,8 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
     while (asking) outcomes.push(await tryPool(admin).catch(String))
   })()
 
-  // An authority nearly four years old, and the next one, which has been told of long enough: another installation hands them over.
+  // An authority nearly four years old, and the next one, which has been told of long enough:
+  // another installation hands them over.
   const first = await stored()
   const late = aged(all, 1300)
   const bundle = [...first.bundle, ...late.bundle]
@@ -192,7 +199,8 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
   const taken = await until('the next authority to sign', async () => {
     const state = await stored()
     if (state.signing.certificate === late.next?.certificate) return state
-    // The leader may not have heard of its own write yet; it looks again in a minute, or when the Secret changes.
+    // The leader may not have heard of its own write yet; it looks again in a minute, or when the
+    // Secret changes.
     if (++looks % 20 === 0)
       await merge(admin, secret, { metadata: { annotations: { look: `${looks}` } } })
     return undefined
@@ -202,14 +210,16 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
   await until('admission to be asked under it', () => outcomes.length > before + 10)
   asking = false
   await asked
-  // Where the machine is busy an API server may give a webhook up; that has nothing to do with certificates.
+  // Where the machine is busy an API server may give a webhook up; that has nothing to do with
+  // certificates.
   const refused = outcomes.filter((each) => each !== 'admitted' && !/deadline|silence/.test(each))
   t.strictSame(refused, [], `${outcomes.length} pools, none of them refused`)
   // API servers keep their connections: over new ones they look at the certificate again.
   set.cut()
   await admits(admin, 'over new connections')
 
-  // Somebody deletes the Secret: nobody vouches for what is made anew until the leader has written so.
+  // Somebody deletes the Secret: nobody vouches for what is made anew until the leader has written
+  // so.
   t.equal((await admin.send('DELETE', secret)).status, 200)
   await until('admission to be back', async () => {
     const state = await stored()

@@ -259,7 +259,10 @@ const masked = new Set([
   'time',
 ])
 
-/** Who owns which field is told of server-side apply alone; columns of tables are described for pods alone. */
+/**
+ * Who owns which field is told of server-side apply alone; columns of tables are described for pods
+ * alone.
+ */
 const untold = new Set(['managedFields', 'storageVersionHash', 'description'])
 
 function masking(value: Json): Json {
@@ -349,7 +352,8 @@ void t.test(
         headers,
       })
       const lines = text.split('\n').filter((line) => line !== '')
-      // Bookmarks on the way come when the server's clock says so; the one that ends the initial events is promised.
+      // Bookmarks on the way come when the server's clock says so; the one that ends the initial
+      // events is promised.
       const told = lines.filter(
         (line) =>
           !line.startsWith('{"type":"BOOKMARK"') || line.includes(initialEventsEndAnnotation),

@@ -18,7 +18,10 @@ export function podRunning(api: ApiClient, name: string): Promise<KubeObject> {
   )
 }
 
-/** The container id of a one-container pod, as the runtime names it: the API says `containerd://` before it. */
+/**
+ * The container id of a one-container pod, as the runtime names it: the API says `containerd://`
+ * before it.
+ */
 export const containerId = (pod: KubeObject): string | undefined =>
   pod.status?.containerStatuses?.[0]?.containerID?.replace(/^containerd:\/\//, '')
 

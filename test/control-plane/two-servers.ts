@@ -69,14 +69,17 @@ export interface Suffered {
   readonly anomalies: readonly string[]
   /** What the watching client does not hold in the end of what is there. */
   readonly unseen: readonly string[]
-  /** How long the first answer took that was asked for after a server was struck, in milliseconds, and the slowest of that time. */
+  /**
+   * How long the first answer took that was asked for after a server was struck, in milliseconds,
+   * and the slowest of that time.
+   */
   readonly nextMs: readonly number[]
   readonly slowestMs: readonly number[]
 }
 
 /**
- * Two real API servers on one etcd, a hub before them; in turn each is killed, frozen and thawed, stopped and started, `rounds` times in
- * all, under reads, writes, kubectl and a watch.
+ * Two real API servers on one etcd, a hub before them; in turn each is killed, frozen and thawed,
+ * stopped and started, `rounds` times in all, under reads, writes, kubectl and a watch.
  */
 export async function sufferMisfortunes(t: Scope, rounds: number): Promise<Suffered> {
   const kubectl = findBinaries(['kubectl'])

@@ -56,7 +56,8 @@ for (const release of found) {
   )
 }
 
-// The widest skew that Kubernetes supports: a kubelet may be three minor versions older than the API server.
+// The widest skew that Kubernetes supports: a kubelet may be three minor versions older than the
+// API server.
 const newest = found.at(-1)
 const oldest = found.find((each) => newest && numberOf(newest) - numberOf(each) <= 3)
 if (newest && oldest && oldest !== newest)
@@ -88,7 +89,9 @@ async function startHub(plane: ControlPlane): Promise<HubProcess> {
   })
 }
 
-/** Followed by a list and a watch from its version, and by a WatchList where the API server has it. */
+/**
+ * Followed by a list and a watch from its version, and by a WatchList where the API server has it.
+ */
 const collections = {
   listed: { path: `${namespace}/configmaps`, kind: 'ConfigMap' },
   watchListed: { path: `${namespace}/secrets`, kind: 'Secret' },

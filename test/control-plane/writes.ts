@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 
-/** Creates ConfigMaps at a steady rate, one at a time, each under a name of its own, and keeps what came of each. */
+/**
+ * Creates ConfigMaps at a steady rate, one at a time, each under a name of its own, and keeps what
+ * came of each.
+ */
 export class Writes {
   /** Names whose creation was acknowledged. */
   readonly acknowledged = new Set<string>()

@@ -34,7 +34,9 @@ const places = [
 ] as const
 type Place = (typeof places)[number]
 
-/** The disk under a program that is to be started with `env`: what it is told, and what it counts. */
+/**
+ * The disk under a program that is to be started with `env`: what it is told, and what it counts.
+ */
 export class Disk implements Disposable {
   /** For the program: the files below `folder` are watched. */
   readonly env: Readonly<Record<string, string>>
@@ -52,7 +54,10 @@ export class Disk implements Disposable {
     }
   }
 
-  /** It is killed instead of taking its `step`th step from now on: a write, a sync, a name changed, a message sent. */
+  /**
+   * It is killed instead of taking its `step`th step from now on: a write, a sync, a name changed,
+   * a message sent.
+   */
   killAt(step: number): void {
     this.#set('left', step)
   }
@@ -99,8 +104,9 @@ export class Disk implements Disposable {
 }
 
 /**
- * One thing done to the files below the folder, or a moment marked in its file `told`. Paths are whole. `end`: how long the log was once
- * it stood there, so that a moment outside of the program can be set beside it.
+ * One thing done to the files below the folder, or a moment marked in its file `told`. Paths are
+ * whole. `end`: how long the log was once it stood there, so that a moment outside of the program
+ * can be set beside it.
  */
 export type Step = { readonly thread: number; readonly end: number } & (
   | { readonly kind: 'create' | 'mkdir' | 'unlink'; readonly inode: number; readonly path: string }

@@ -20,7 +20,9 @@ export interface HubPowerCuts {
   readonly onCut?: (step: number, of: number) => void
 }
 
-/** Something that a client was told when the log was so long, and that a power cut must not take. */
+/**
+ * Something that a client was told when the log was so long, and that a power cut must not take.
+ */
 interface Told {
   readonly reader: Reader
   readonly version: number
@@ -28,9 +30,10 @@ interface Told {
 }
 
 /**
- * Lets a hub live for some lives, each ended by a kill, and cuts the power at moments of all that was written: on each disk that could be
- * found then a hub starts without a cloud, and every list it answers has to be as the cloud was at one version, not older than any list or
- * deletion that a client had been told.
+ * Lets a hub live for some lives, each ended by a kill, and cuts the power at moments of all that
+ * was written: on each disk that could be found then a hub starts without a cloud, and every list
+ * it answers has to be as the cloud was at one version, not older than any list or deletion that a
+ * client had been told.
  */
 export async function cutHubPower(
   t: Teardown,

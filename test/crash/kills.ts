@@ -18,9 +18,10 @@ export interface Kills {
 }
 
 /**
- * A hub that is killed again and again, each time at the next step of what it does: while it records events and passes them on, while it
- * replaces lists. Then it starts without a cloud, and whatever its clients were shown has to be there; and again with it, where they go
- * on where they were. Rejects at the first thing that is wrong.
+ * A hub that is killed again and again, each time at the next step of what it does: while it
+ * records events and passes them on, while it replaces lists. Then it starts without a cloud, and
+ * whatever its clients were shown has to be there; and again with it, where they go on where they
+ * were. Rejects at the first thing that is wrong.
  */
 export async function kill(t: Teardown, { folder, library, ...of }: Kills): Promise<void> {
   const cloud = await startCloud(t)
@@ -51,5 +52,8 @@ export async function kill(t: Teardown, { folder, library, ...of }: Kills): Prom
   }
 }
 
-/** Goes through all steps in an order in which few of them already touch all parts; a prime, so that none is left out. */
+/**
+ * Goes through all steps in an order in which few of them already touch all parts; a prime, so that
+ * none is left out.
+ */
 const stride = 37

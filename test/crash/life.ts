@@ -49,8 +49,9 @@ export class Life {
   }
 
   /**
-   * Lets things happen that the hub records, and ends when it has been killed: at its `step`th step, or, where that is 0 or it has not so
-   * many, when all is done. Returns how many it took to do all; `undefined` where it did not come to that.
+   * Lets things happen that the hub records, and ends when it has been killed: at its `step`th
+   * step, or, where that is 0 or it has not so many, when all is done. Returns how many it took to
+   * do all; `undefined` where it did not come to that.
    */
   async die(kind: 'events' | 'lists', step: number, random: Random): Promise<number | undefined> {
     for (const { encoding, reflector } of this.readers) {
@@ -121,7 +122,10 @@ export class Life {
     await this.#hub.online()
   }
 
-  /** What is asked for by name is what the list at `version` holds of it, and nothing where that holds nothing. */
+  /**
+   * What is asked for by name is what the list at `version` holds of it, and nothing where that
+   * holds nothing.
+   */
   async #single(
     { encoding, truth, reflector: { path } }: Reader,
     version: number,

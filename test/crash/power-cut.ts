@@ -26,9 +26,11 @@ class Folder {
 type Naming = ReadonlyMap<string, File | Folder | undefined>
 
 /**
- * A disk that keeps what was synced, and of all else what chance leaves of it: steps are fed to it one after the other, and at any moment
- * `cutPower` builds what could be found after a power cut then. It promises no more than POSIX does: a synced file is not yet a synced
- * name. Names are whole within a folder; a file's bytes are so by sectors; what was not synced may come in any order.
+ * A disk that keeps what was synced, and of all else what chance leaves of it: steps are fed to it
+ * one after the other, and at any moment `cutPower` builds what could be found after a power cut
+ * then. It promises no more than POSIX does: a synced file is not yet a synced name. Names are
+ * whole within a folder; a file's bytes are so by sectors; what was not synced may come in any
+ * order.
  */
 export class FragileDisk {
   readonly #root: Folder
@@ -126,8 +128,8 @@ export class FragileDisk {
   }
 
   /**
-   * After a sync that failed, Linux takes for written what it could not write: no later sync tries again
-   * (https://lwn.net/Articles/752063/).
+   * After a sync that failed, Linux takes for written what it could not write: no later sync tries
+   * again (https://lwn.net/Articles/752063/).
    */
   #lost(inode: number, count: number, random: Random): void {
     const file = this.#inodes.get(inode)
@@ -155,7 +157,10 @@ function done(bytes: Buffer, change: Change): Buffer {
   return cut
 }
 
-/** Longer ones are given room to grow, so that what is appended again and again is not copied each time. */
+/**
+ * Longer ones are given room to grow, so that what is appended again and again is not copied each
+ * time.
+ */
 function withLength(bytes: Buffer, length: number): Buffer {
   if (length <= bytes.length) return bytes.subarray(0, length)
   const room = bytes.buffer.byteLength - bytes.byteOffset
@@ -219,7 +224,8 @@ function bytesOf({ bytes, pending }: File, random: Random): Buffer {
   bytes.copy(found)
   pending.forEach((change, at) => {
     const early = at < border
-    // With some only, each sector has its own fate, and the one at the border in any case: it is what was being written.
+    // With some only, each sector has its own fate, and the one at the border in any case: it is
+    // what was being written.
     const apart =
       change.kind === 'write' && (fate === 'some' || (fate !== 'whole' && at === border))
     for (const part of apart ? sectorsOf(change) : [change]) {
@@ -230,7 +236,10 @@ function bytesOf({ bytes, pending }: File, random: Random): Buffer {
   return found
 }
 
-/** That a file is longer may be known before what stands there: nothing, then, or what stood there before. */
+/**
+ * That a file is longer may be known before what stands there: nothing, then, or what stood there
+ * before.
+ */
 function lengthened(
   bytes: Buffer,
   { at, bytes: lost }: Extract<Change, { kind: 'write' }>,

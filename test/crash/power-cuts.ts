@@ -9,7 +9,10 @@ import { Disk, recorded, type Step } from './disk.ts'
 import { FragileDisk } from './power-cut.ts'
 import { followed, placesIn, plain, registers, stateIn, type Said } from './workload.ts'
 
-/** What one register may hold: any state from the last one that outlives a power cut up to the last that was begun. */
+/**
+ * What one register may hold: any state from the last one that outlives a power cut up to the last
+ * that was begun.
+ */
 class Expected {
   readonly #begun = ['none']
   #failed = false
@@ -59,15 +62,20 @@ export interface PowerCuts {
   readonly cuts: number
   /** So many syncs go well before one fails; absent: all do. */
   readonly failEverySync?: number
-  /** What waits for no disk is synced within so many milliseconds, and this is waited for now and then; absent: never. */
+  /**
+   * What waits for no disk is synced within so many milliseconds, and this is waited for now and
+   * then; absent: never.
+   */
   readonly syncWithinMs?: number
-  /** There was a run before, which was killed instead of taking this step; absent: there was none. */
+  /**
+   * There was a run before, which was killed instead of taking this step; absent: there was none.
+   */
   readonly killedAt?: number
 }
 
 /**
- * Lets a store be written to in another process, and cuts its power at `cuts` moments of what was written: opens each disk that could be
- * found then. Returns what is wrong with them, a line each.
+ * Lets a store be written to in another process, and cuts its power at `cuts` moments of what was
+ * written: opens each disk that could be found then. Returns what is wrong with them, a line each.
  */
 export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<string[]> {
   const folder = realpathSync(given)
@@ -120,8 +128,9 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 }
 
 /**
- * A disk that fails and loses power before it was well again may have lost anything. It is well when something was done that was begun
- * after the failure: of what was begun before, it may be said only now that it is done.
+ * A disk that fails and loses power before it was well again may have lost anything. It is well
+ * when something was done that was begun after the failure: of what was begun before, it may be
+ * said only now that it is done.
  */
 class Doubt {
   readonly #begun = new Set<string>()
@@ -147,7 +156,10 @@ function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
 
 const saidAt = (step: Step | undefined): string => (step?.kind === 'mark' ? step.text : '')
 
-/** Steps after which the power is cut, and how often: most of them around syncs, and where something has just been promised. */
+/**
+ * Steps after which the power is cut, and how often: most of them around syncs, and where something
+ * has just been promised.
+ */
 function momentsIn(steps: readonly Step[], cuts: number, random: Random): Map<number, number> {
   const of = (kind: Step['kind']): number[] =>
     [...steps.keys()].filter((at) => steps[at]?.kind === kind)

@@ -6,7 +6,10 @@ import { stateOf, type Truth } from './truth.ts'
 /** What is wrong with what a client was shown. */
 export class Wrong extends Error {}
 
-/** A client that lists and watches, holds every word against the truth, and remembers how far it was told. */
+/**
+ * A client that lists and watches, holds every word against the truth, and remembers how far it was
+ * told.
+ */
 export class Reflector {
   readonly path: string
   readonly #truth: Truth
@@ -25,7 +28,10 @@ export class Reflector {
     this.#truth = truth
   }
 
-  /** Asks for the list. Rejects where it breaks off or is refused, with a `Wrong` where it is not as it was at its version. */
+  /**
+   * Asks for the list. Rejects where it breaks off or is refused, with a `Wrong` where it is not as
+   * it was at its version.
+   */
   async list(client: Client): Promise<void> {
     const answer = await client.get(this.path)
     if (answer.status !== 200) throw new Error(`${this.path}: ${answer.status}`)
@@ -45,7 +51,10 @@ export class Reflector {
     this.onTold?.('LIST', version)
   }
 
-  /** Goes on from where it was, in the background, for as long as the watch lives. Rejects where there is no watch. */
+  /**
+   * Goes on from where it was, in the background, for as long as the watch lives. Rejects where
+   * there is no watch.
+   */
   async watch(client: Client): Promise<void> {
     const watching = await client.watch(this.path, {
       resourceVersion: String(this.version),
@@ -108,7 +117,10 @@ export class Reflector {
     this.onTold?.(type, version)
   }
 
-  /** Resolves when it was told everything up to `version`, or will not be: its watch is over, it was told to list anew, or something is wrong. */
+  /**
+   * Resolves when it was told everything up to `version`, or will not be: its watch is over, it was
+   * told to list anew, or something is wrong.
+   */
   async until(version: number): Promise<void> {
     await this.#condition.until(
       () =>

@@ -18,7 +18,10 @@ import {
   type Said,
 } from './workload.ts'
 
-/** Writes to a store, round after round as a seed has it, and marks in the file `told` what it begins and what is done. */
+/**
+ * Writes to a store, round after round as a seed has it, and marks in the file `told` what it
+ * begins and what is done.
+ */
 const [folder = '', seed = '1', rounds = '10', syncWithin] = process.argv.slice(2)
 const random = new Random(Number(seed))
 const told = openSync(join(folder, 'told'), 'a', 0o600)

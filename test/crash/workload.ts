@@ -19,10 +19,15 @@ export const collections: Readonly<Record<string, CollectionKey>> = {
 export const single = keyOf('settings', { gvr: core('configmaps') })
 export const document: DocumentKey = { identity: 'node' as never, url: '/version', accept: '' }
 
-/** What outlives a power cut from now on: nothing more, this state of this register, or all that was done before, too. */
+/**
+ * What outlives a power cut from now on: nothing more, this state of this register, or all that was
+ * done before, too.
+ */
 export type Outlives = 'nothing' | 'itself' | 'all'
 
-/** A line of what the store's user is told: it begins to bring a state about, or that has been done. */
+/**
+ * A line of what the store's user is told: it begins to bring a state about, or that has been done.
+ */
 export type Said =
   | { readonly begin: string; readonly state: string }
   | { readonly done: string; readonly outlives: Outlives }
@@ -39,7 +44,10 @@ export const bodyOf = (name: string, version: number, size: number): ApiObject =
     ),
   })
 
-/** What is stored, in one line: of each register its state, or 'none'. Throws where an object is not what was once stored under its name. */
+/**
+ * What is stored, in one line: of each register its state, or 'none'. Throws where an object is not
+ * what was once stored under its name.
+ */
 export function stateIn(store: ObjectStore, register: string): string {
   const key = collections[register]
   if (key) {
@@ -63,7 +71,10 @@ function wordFor({ name, resourceVersion, bytes }: ApiObject): string {
   return `${name}@${resourceVersion}/${bytes.byteLength}`
 }
 
-/** What the events that the store keeps make of an earlier state of a list; `undefined` where it does not keep so many. */
+/**
+ * What the events that the store keeps make of an earlier state of a list; `undefined` where it
+ * does not keep so many.
+ */
 export function followed(store: ObjectStore, register: string, state: string): string | undefined {
   const key = collections[register]
   const [since = '', words = ''] = state.split(': ')
@@ -80,7 +91,10 @@ export function followed(store: ObjectStore, register: string, state: string): s
 
 export const registers = [...Object.keys(collections), 'single', 'document']
 
-/** Where the store lies, in folders that it makes itself, and its key, which is made as the hub makes it. */
+/**
+ * Where the store lies, in folders that it makes itself, and its key, which is made as the hub
+ * makes it.
+ */
 export function placesIn(folder: string): { directory: string; sealingKey: Uint8Array } {
   const state = join(folder, 'state')
   settledFolder(state, 0o700)

@@ -1,6 +1,9 @@
 import type { DifferenceName } from './differences.ts'
 
-/** Stands, in targets and bodies, for the namespace that belongs to one way in alone, for what is written there. */
+/**
+ * Stands, in targets and bodies, for the namespace that belongs to one way in alone, for what is
+ * written there.
+ */
 export const own = 'OWN'
 
 /** The namespace that all read and nobody writes. */
@@ -11,7 +14,10 @@ export interface Asking {
   /** Default: GET. */
   readonly method?: string
   readonly target: string
-  /** Besides Host, User-Agent and Accept, or instead of them; `undefined` takes one away, a list repeats it. */
+  /**
+   * Besides Host, User-Agent and Accept, or instead of them; `undefined` takes one away, a list
+   * repeats it.
+   */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body?: string | Buffer
   /** A body is sent with its length unless it is to be sent in chunks. */

@@ -30,8 +30,8 @@ export const compareRead = (asking: Asking, doors: Doors, look: Look): Promise<C
   compareUnless(() => false, asking, doors, look)
 
 /**
- * Watches through every door, as reads are. Connections may break, and a client then watches again: a
- * watch that broke off is repeated, and is a difference where it breaks off each time.
+ * Watches through every door, as reads are. Connections may break, and a client then watches again:
+ * a watch that broke off is repeated, and is a difference where it breaks off each time.
  */
 export const compareWatch = (asking: Asking, doors: Doors): Promise<Compared[]> =>
   compareUnless(({ through }) => through === undefined, asking, doors, asWatched)

@@ -1,4 +1,7 @@
-/** Every way in which an answer through the hub is known to differ; docs/differences.md has a section of this name for each. */
+/**
+ * Every way in which an answer through the hub is known to differ; docs/differences.md has a
+ * section of this name for each.
+ */
 export const differences = [
   'connections',
   'continue',

@@ -30,10 +30,15 @@ export interface DoorOptions {
   readonly tls?: ConnectionOptions
 }
 
-/** Longer than any answer takes, so that a test fails with the name of the request that has none. */
+/**
+ * Longer than any answer takes, so that a test fails with the name of the request that has none.
+ */
 const patienceMs = 25_000
 
-/** HTTP/1.1, byte by byte. Ordinary requests follow each other on connections that are kept; any other has one of its own. */
+/**
+ * HTTP/1.1, byte by byte. Ordinary requests follow each other on connections that are kept; any
+ * other has one of its own.
+ */
 export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Door {
   const { host, hostname, port, protocol } = new URL(url)
   const sender: Sender = { host, agent, namespace }

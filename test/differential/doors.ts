@@ -19,8 +19,8 @@ const kubelet = 'kubelet/v1.35.0 (linux/amd64) kubernetes/abcdef0'
 const operator = 'operator/v1.0.0 (linux/amd64) kubernetes/abcdef0'
 
 /**
- * The API server, and each of the hub's listeners and protocols; as a program whose answers are recorded and as one whose answers pass.
- * Namespaces of one length keep lengths alike.
+ * The API server, and each of the hub's listeners and protocols; as a program whose answers are
+ * recorded and as one whose answers pass. Namespaces of one length keep lengths alike.
  */
 export function doorsOf(t: Teardown, { hub, url, tls, node }: DoorsOptions): Doors {
   const secure = { url: hub.secureUrl, tls: { ca: hub.ca, ...node } }
@@ -39,7 +39,10 @@ export function doorsOf(t: Teardown, { hub, url, tls, node }: DoorsOptions): Doo
   return doors
 }
 
-/** Probes that are patient: where everything runs in one process, and other tests beside it, silence proves nothing. */
+/**
+ * Probes that are patient: where everything runs in one process, and other tests beside it, silence
+ * proves nothing.
+ */
 export const patientHeartbeat = {
   intervalMs: 1_000,
   timeoutMs: 20_000,

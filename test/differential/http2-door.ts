@@ -5,7 +5,10 @@ import type { Asking } from './asking.ts'
 import { shownBy, type Door, type DoorOptions } from './door.ts'
 import { bodyOf, fieldsOf, inOwn, type Sender } from './message.ts'
 
-/** Fields that say something of an HTTP/1.1 connection, or of a head that HTTP/2 has in another form. */
+/**
+ * Fields that say something of an HTTP/1.1 connection, or of a head that HTTP/2 has in another
+ * form.
+ */
 const ofHttp1 = new Set(['connection', 'expect', 'host', 'te', 'upgrade'])
 
 /** HTTP/2 over TLS. Its answers are told as HTTP/1.1 would say them. */

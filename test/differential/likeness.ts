@@ -15,7 +15,10 @@ export interface Likeness {
 /** How an answer is to be looked at; `undefined` is no answer at all. */
 export type Look = (heard: Heard | undefined, sender: Sender) => Likeness | undefined
 
-/** Of one connection: the hub has connections of its own with both sides, and frames on each what passes. */
+/**
+ * Of one connection: the hub has connections of its own with both sides, and frames on each what
+ * passes.
+ */
 const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length'])
 
 /** Of one answer. That both have it is compared, what it says is not. */
@@ -31,7 +34,10 @@ export const exactly: Look = (heard) =>
     trailers: heard.trailers,
   }
 
-/** Without what sets two objects apart that were made in the same way, or two looks at one object at different times. */
+/**
+ * Without what sets two objects apart that were made in the same way, or two looks at one object at
+ * different times.
+ */
 export const asTwins: Look = (heard, sender) => {
   const plain = exactly(heard, sender)
   if (heard === undefined || plain === undefined) return undefined
@@ -40,9 +46,9 @@ export const asTwins: Look = (heard, sender) => {
 }
 
 /**
- * Watches as twins, without bookmarks between events: when an API server sends one is a matter of its
- * clock. The bookmark that ends initial events is compared, and so are all other events, in their
- * order, and how the watch ends.
+ * Watches as twins, without bookmarks between events: when an API server sends one is a matter of
+ * its clock. The bookmark that ends initial events is compared, and so are all other events, in
+ * their order, and how the watch ends.
  */
 export const asWatched: Look = (heard, sender) =>
   asTwins(heard && { ...heard, body: withoutBookmarks(heard) }, sender)

@@ -1,6 +1,9 @@
 import { own, type Asking } from './asking.ts'
 
-/** Who sends a message: the address it sends it to, the program it says it is, the namespace that is its own. */
+/**
+ * Who sends a message: the address it sends it to, the program it says it is, the namespace that is
+ * its own.
+ */
 export interface Sender {
   readonly host: string
   readonly agent: string

@@ -4,8 +4,8 @@ import type { Door, Heard } from './door.ts'
 import { until } from '../kit/until.ts'
 
 /**
- * Makes what is there to be read, and a namespace for each door to write in. Resolves with the token of a service account that may do
- * next to nothing.
+ * Makes what is there to be read, and a namespace for each door to write in. Resolves with the
+ * token of a service account that may do next to nothing.
  */
 export async function prepare({ direct, through }: Doors): Promise<string> {
   for (const asking of furniture) await made(direct, asking)

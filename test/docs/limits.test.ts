@@ -1,6 +1,6 @@
 /**
- * docs/limits.md against the code: a figure that is changed in one of them and not in the other fails here. What becomes of who
- * goes beyond a limit is shown by the tests that its row names.
+ * docs/limits.md against the code: a figure that is changed in one of them and not in the other
+ * fails here. What becomes of who goes beyond a limit is shown by the tests that its row names.
  */
 import t from 'tap'
 import { readFileSync } from 'node:fs'
@@ -93,7 +93,10 @@ const share = (level: PriorityLevel): number => new PriorityShares(() => 100).li
 const seats = Number(options['max-requests-in-flight'].default)
 const seatsOf = (level: PriorityLevel): number => new PriorityShares(() => seats).limit(level)
 
-/** The figures of each row, as the page writes them and in its order; those in quotes alone are no constants of the code. */
+/**
+ * The figures of each row, as the page writes them and in its order; those in quotes alone are no
+ * constants of the code.
+ */
 const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   '## Clients': {
     'Connections of a listener': [counted(maxConnections)],
@@ -246,7 +249,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 const noFigures = /\b(?:40[0138]|41[03]|429|431|50[34])\b|HTTP\/[12](?:\.1)?|\bv[23]\w*/g
 const aFigure = /\d|\b(?:half|quarters?|eighths?|tenths?|hundred|thousand)\b/
 
-/** What is left of a text without the figures, which stand there in this order; or the figure that does not. */
+/**
+ * What is left of a text without the figures, which stand there in this order; or the figure that
+ * does not.
+ */
 function without(text: string, figures: readonly string[]): { rest: string } | { missing: string } {
   let rest = ''
   let after = text

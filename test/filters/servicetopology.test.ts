@@ -22,7 +22,10 @@ const known = (topology: string | undefined, changes: Partial<Inputs> = {}): Par
 
 const nodes = ['node-1', 'node-2', 'node-3', 'no-such-node']
 
-/** How each version has the endpoints of a service on nodes, `undefined` being on none that is known. */
+/**
+ * How each version has the endpoints of a service on nodes, `undefined` being on none that is
+ * known.
+ */
 const kinds: Readonly<Record<string, (on: readonly (string | undefined)[]) => JsonObject>> = {
   'EndpointSlice v1': (on) => ({
     ...slice('discovery.k8s.io/v1'),
@@ -193,7 +196,8 @@ void t.test('what it must not guess is waited for', async (t) => {
 })
 
 void t.test('a slice of the older version is read as Go writes it', async (t) => {
-  // kubernetes/api discovery/v1beta1, generated.proto: endpoints = 2, addresses = 1, topology = 5, nodeName = 6.
+  // kubernetes/api discovery/v1beta1, generated.proto: endpoints = 2, addresses = 1, topology = 5,
+  // nodeName = 6.
   const text = (number: number, value: string): Buffer => bytesField(number, Buffer.from(value))
   const entry = Buffer.concat([text(1, 'kubernetes.io/hostname'), text(2, 'node-2')])
   const far = Buffer.concat([text(1, '10.244.2.2'), bytesField(5, entry)])

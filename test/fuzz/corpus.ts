@@ -7,7 +7,10 @@ const findings = join(import.meta.dirname, 'corpus')
 /** An input that once was answered wrongly, by its file. */
 export const finding = (name: string): Buffer => readFileSync(join(findings, name))
 
-/** Answers of a kube-apiserver whose names match, with what was found by earlier runs under the same beginning. */
+/**
+ * Answers of a kube-apiserver whose names match, with what was found by earlier runs under the same
+ * beginning.
+ */
 export function corpus(pattern: RegExp): readonly Buffer[] {
   const files = [fixtures, findings].flatMap((folder) =>
     readdirSync(folder)

@@ -4,8 +4,9 @@ import { FailedRound, fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
 /**
- * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME]... [--round N]`: every target in turn for its share of the time, a slice at a
- * time; `--round` repeats one round. The input of a round that goes wrong is written to fuzz-<target>.bin, to become a file of the corpus.
+ * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME]... [--round N]`: every target in turn
+ * for its share of the time, a slice at a time; `--round` repeats one round. The input of a round
+ * that goes wrong is written to fuzz-<target>.bin, to become a file of the corpus.
  */
 const { values } = parseArgs({
   options: {

@@ -12,7 +12,10 @@ const binary = [
   '12ffffff7f', '12808080807f', '0a00', '1200', '0b', '0c', '08ff', '6b387300', '0a04', '80',
 ].map((text) => Buffer.from(text, 'hex')) // prettier-ignore
 
-/** `bytes` changed in one to five places; sometimes not at all. `others` are what a piece may be taken from. */
+/**
+ * `bytes` changed in one to five places; sometimes not at all. `others` are what a piece may be
+ * taken from.
+ */
 export function mutated(random: Random, bytes: Buffer, others: readonly Buffer[]): Buffer {
   let changed = bytes
   for (let times = random.below(6); times > 0; times--)
@@ -63,7 +66,10 @@ const neighboursSwapped = (bytes: Buffer, at: number, length: number): Buffer =>
     bytes.subarray(at + 2 * length),
   ])
 
-/** `bytes` in up to a dozen chunks, each in memory of its own, as a socket would have it; some of one byte, some empty. */
+/**
+ * `bytes` in up to a dozen chunks, each in memory of its own, as a socket would have it; some of
+ * one byte, some empty.
+ */
 export function chunked(random: Random, bytes: Buffer): Buffer[] {
   const cuts = Array.from({ length: random.below(12) }, () => random.below(bytes.length + 1))
   const near = random.below(bytes.length + 1)

@@ -7,7 +7,10 @@ export interface Report {
   readonly name: string
   readonly rounds: number
   readonly taken: number
-  /** Bytes the heap and what is held outside it (buffers) grew by between the warm round and the last, after collecting. */
+  /**
+   * Bytes the heap and what is held outside it (buffers) grew by between the warm round and the
+   * last, after collecting.
+   */
   readonly growth: number
 }
 
@@ -22,7 +25,10 @@ export class FailedRound extends Error {
   }
 }
 
-/** Gives a target inputs for as long as `goes` says so, and throws a `FailedRound` at the first that goes wrong. */
+/**
+ * Gives a target inputs for as long as `goes` says so, and throws a `FailedRound` at the first that
+ * goes wrong.
+ */
 export async function fuzz(
   opening: Opening,
   seed: number,

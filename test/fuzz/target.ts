@@ -3,7 +3,10 @@ import type { Random } from './random.ts'
 /** Something that is given hostile input. */
 export interface Target extends AsyncDisposable {
   readonly name: string
-  /** One input. Says whether it was taken; throws a `Finding` where the answer is wrong, and what the code throws that it should not. */
+  /**
+   * One input. Says whether it was taken; throws a `Finding` where the answer is wrong, and what
+   * the code throws that it should not.
+   */
   round(random: Random): Outcome | Promise<Outcome>
 }
 
@@ -12,7 +15,10 @@ export type Outcome = 'taken' | 'refused'
 /** Opens a target; what it needs is made then, and is gone when it is disposed of. */
 export interface Opening {
   readonly name: string
-  /** After so many rounds what is kept for good is there: code is compiled, and caches that are bounded are full. Default 200. */
+  /**
+   * After so many rounds what is kept for good is there: code is compiled, and caches that are
+   * bounded are full. Default 200.
+   */
   readonly warmRounds?: number
   open(): Target | Promise<Target>
 }

@@ -1,4 +1,7 @@
-/** Whatever text a caller repeats, reading it takes work in proportion to its length: four times the text is not sixteen times the work. */
+/**
+ * Whatever text a caller repeats, reading it takes work in proportion to its length: four times the
+ * text is not sixteen times the work.
+ */
 import t from 'tap'
 import { endToEnd, HeaderList } from '../../src/exchange/headers.ts'
 import { shownBy } from '../../src/identity/bearer-token.ts'
@@ -37,7 +40,23 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
 }
 
 /** What is repeated: blanks, separators, and what looks like the beginning of something. */
-const units = [' ', '\t', ',', ', ', ';', ';q=0', '=', 'a=b,', 'a!=', 'a,', '(', 'a in (b),', '!', '\\', '%41', '/', '//', '.', ':', ':1', '[', 'a', 'a.b', '1.', 'metadata.name='] // prettier-ignore
+const separators = [' ', '\t', ',', ', ', ';', ';q=0', '=', 'a=b,', 'a!=', 'a,', '(', 'a in (b),']
+const others = [
+  '!',
+  '\\',
+  '%41',
+  '/',
+  '//',
+  '.',
+  ':',
+  ':1',
+  '[',
+  'a',
+  'a.b',
+  '1.',
+  'metadata.name=',
+]
+const units = [...separators, ...others]
 
 const outcome = (read: (text: string) => unknown) => (text: string) => {
   try {

@@ -15,7 +15,10 @@ const pair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
 const credential = (name: string): string =>
   readFileSync(`test/fixtures/credentials/${name}`, 'utf8')
 
-/** The node edge-1 as kubeadm leaves it, with its kubelet's flags in a file that is a link, in a folder of a test. */
+/**
+ * The node edge-1 as kubeadm leaves it, with its kubelet's flags in a file that is a link, in a
+ * folder of a test.
+ */
 export function nodeRoot(
   root: string,
   {
@@ -44,7 +47,10 @@ export function nodeRoot(
   return root
 }
 
-/** Every file, link and folder below, with its rights and content; without those whose paths begin with one of `but`. */
+/**
+ * Every file, link and folder below, with its rights and content; without those whose paths begin
+ * with one of `but`.
+ */
 export function treeOf(root: string, ...but: readonly string[]): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).toSorted()
   return Object.fromEntries(

@@ -21,7 +21,9 @@ const kindOf = (kind: string, plural = `${kind.toLowerCase()}s`): JsonObject => 
   },
 })
 
-/** Admission policies in v1, as a recent API server has them; one in memory judges nothing by them. */
+/**
+ * Admission policies in v1, as a recent API server has them; one in memory judges nothing by them.
+ */
 export function definePolicyKinds(sandbox: Sandbox): void {
   for (const { kind, resource } of Object.values(policyKinds))
     sandbox.create(customResources, kindOf(kind, resource))

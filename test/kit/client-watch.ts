@@ -15,7 +15,10 @@ export interface Seen {
 /** A watch under way: events are taken one by one, in the order they came. */
 export class Watching {
   readonly answer: IncomingMessage
-  /** Resolves when it is over: it came to its end, which is seen by who reads it to there, or it broke off. */
+  /**
+   * Resolves when it is over: it came to its end, which is seen by who reads it to there, or it
+   * broke off.
+   */
   readonly over: Promise<'ended' | 'broken'>
   readonly #events: AsyncGenerator<Seen>
 

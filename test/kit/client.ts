@@ -41,7 +41,9 @@ export interface ClientOptions {
 export const tableAccept =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json'
 
-/** A program that speaks to an API server, or to a hub, on a connection of its own for each request. */
+/**
+ * A program that speaks to an API server, or to a hub, on a connection of its own for each request.
+ */
 export class Client {
   readonly #options: ClientOptions
   readonly encoding: Encoding

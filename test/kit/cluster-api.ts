@@ -51,7 +51,9 @@ export interface TestCluster {
   connect(onRequest?: (request: ApiRequest, status: number | undefined) => void): Promise<ApiServer>
 }
 
-/** An API server in memory that knows NodePools, and a client of it as `nodehub cluster` has one. */
+/**
+ * An API server in memory that knows NodePools, and a client of it as `nodehub cluster` has one.
+ */
 export async function startTestCluster(
   t: Teardown,
   options: SandboxOptions = {},

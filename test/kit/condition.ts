@@ -1,8 +1,8 @@
 import { inTime, type Patience } from './until.ts'
 
 /**
- * Lets tests wait until something holds, looking whenever something has changed. What never comes to
- * hold ends the wait with an error that quotes it.
+ * Lets tests wait until something holds, looking whenever something has changed. What never comes
+ * to hold ends the wait with an error that quotes it.
  */
 export class Condition {
   readonly #patience: Patience

@@ -28,8 +28,8 @@ const core = ['etcd', 'kube-apiserver', 'openssl'] as const
 const binaries = [...core, 'kube-scheduler', 'kube-controller-manager'] as const
 
 /**
- * Why no control plane can be started here, as the reason of a skipped test; `undefined` if one can. Of a release only the API server is
- * needed: envtest's archives hold no other.
+ * Why no control plane can be started here, as the reason of a skipped test; `undefined` if one
+ * can. Of a release only the API server is needed: envtest's archives hold no other.
  */
 export function noControlPlane(release?: Release): string | undefined {
   const found = release === undefined ? findBinaries(binaries) : findBinaries(core, release)
@@ -92,7 +92,8 @@ export class ControlPlane {
   }
 
   /**
-   * A kubeconfig file for `subject` at `server`, whom `authority` vouches for; a plain `http://` server is given no credentials.
+   * A kubeconfig file for `subject` at `server`, whom `authority` vouches for; a plain `http://`
+   * server is given no credentials.
    */
   kubeconfig(subject: Subject, server = this.url, authority = this.pki.ca.certificate): string {
     const plain = server.startsWith('http://')
@@ -224,7 +225,10 @@ async function startApiServer(
   return { url, daemon }
 }
 
-/** Without the controllers that would take a node's silence for its death: tests cut nodes off for a while. */
+/**
+ * Without the controllers that would take a node's silence for its death: tests cut nodes off for a
+ * while.
+ */
 async function startControllerManager(plane: ControlPlane, command: string): Promise<Daemon> {
   const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-controller-manager' })
   const port = await freePort()

@@ -32,7 +32,9 @@ export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   ...known,
 })
 
-/** An exchange of the node's kubelet as it comes out of the layers that give a request its meaning. */
+/**
+ * An exchange of the node's kubelet as it comes out of the layers that give a request its meaning.
+ */
 export function exchangeOf(url: string, described: Described = {}): Exchange {
   const { method = 'GET', signal = new AbortController().signal, upgrade = false } = described
   const fields = { 'User-Agent': 'kubelet/v1.35.0', ...described.headers }

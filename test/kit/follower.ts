@@ -11,13 +11,16 @@ interface Event {
 }
 
 /**
- * Lists a collection and watches it, as a reflector does: from its last version on whenever a watch ends, from a new list only when it is
- * told that its version is too old.
+ * Lists a collection and watches it, as a reflector does: from its last version on whenever a watch
+ * ends, from a new list only when it is told that its version is too old.
  */
 export class Follower {
   /** The names it holds. */
   readonly names = new Set<string>()
-  /** Signs of time going backwards: an event older than what was seen, a watch from a version that none has. */
+  /**
+   * Signs of time going backwards: an event older than what was seen, a watch from a version that
+   * none has.
+   */
   readonly anomalies: string[] = []
   lists = 0
   watches = 0

@@ -4,8 +4,9 @@ import { createServer } from 'node:net'
 const handedOut = new Set<number>()
 
 /**
- * A port that nothing listens on at either address of loopback. It lies below the range the kernel draws outgoing ports from and below node ports, so
- * that a server which is down for a while finds its port still free when it comes back.
+ * A port that nothing listens on at either address of loopback. It lies below the range the kernel
+ * draws outgoing ports from and below node ports, so that a server which is down for a while finds
+ * its port still free when it comes back.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt += 1) {

@@ -5,7 +5,10 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** What the process holds, on the heap and outside of it, once all that nobody holds has been collected. */
+/**
+ * What the process holds, on the heap and outside of it, once all that nobody holds has been
+ * collected.
+ */
 export function heldBytes(): number {
   collect()
   collect()
@@ -17,8 +20,8 @@ export function heldBytes(): number {
 const looks = 3
 
 /**
- * The least of what the process holds, once it holds no less any more: on a busy machine connections
- * are still closing, and what they hold goes with them. What is kept for good stays.
+ * The least of what the process holds, once it holds no less any more: on a busy machine
+ * connections are still closing, and what they hold goes with them. What is kept for good stays.
  */
 export async function heldForGood(): Promise<number> {
   let least = heldBytes()

@@ -13,10 +13,15 @@ export interface TestHubOptions {
   readonly config?: Partial<HubConfig>
 }
 
-/** Probes follow each other closely, and one is enough for a verdict, so that no test waits for one. */
+/**
+ * Probes follow each other closely, and one is enough for a verdict, so that no test waits for one.
+ */
 const quickHeartbeat = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
 
-/** A node's hub, which keeps its state in `rootDir` and takes every caller on loopback without credentials for the node. */
+/**
+ * A node's hub, which keeps its state in `rootDir` and takes every caller on loopback without
+ * credentials for the node.
+ */
 export const hubFlags = (
   rootDir: string,
   { upstreams, flags = [] }: TestHubOptions,
@@ -49,7 +54,8 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
     configMap: flags.some((flag) => flag.startsWith('--hub-config-map'))
       ? result.config.configMap
       : undefined,
-    // The test and its API servers are in the same process, and no hub would shed requests for what these hold.
+    // The test and its API servers are in the same process, and no hub would shed requests for what
+    // these hold.
     memoryLimitBytes: result.config.memoryLimitBytes ?? 8 * 2 ** 30,
     ...changes,
   }

@@ -1,4 +1,6 @@
-/** A hub on its own, for tests that kill it: flags as arguments, lines of JSON on standard output. */
+/**
+ * A hub on its own, for tests that kill it: flags as arguments, lines of JSON on standard output.
+ */
 import { createLog, standardError } from '../../src/cli/log.ts'
 import { startHub } from '../../src/hub.ts'
 import { testConfig } from './hub-config.ts'

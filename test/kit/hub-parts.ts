@@ -63,7 +63,10 @@ export interface PartsHub {
   stop(): Promise<void>
 }
 
-/** The data path of a hub in its own order, put together so that a test can stand between two parts of it. Records everything. */
+/**
+ * The data path of a hub in its own order, put together so that a test can stand between two parts
+ * of it. Records everything.
+ */
 export async function startHubParts(
   t: Teardown,
   {

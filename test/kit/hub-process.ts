@@ -20,7 +20,10 @@ export interface Line {
   readonly pid?: number
 }
 
-/** `nodehub start` as an operator runs it, on ports of its own, with whatever processes come after the first. */
+/**
+ * `nodehub start` as an operator runs it, on ports of its own, with whatever processes come after
+ * the first.
+ */
 export class HubProcess {
   readonly proxyPort: number
   readonly securePort: number

@@ -158,7 +158,10 @@ export class TestHub {
     return Number(line?.slice(sample.length + 1) ?? 0)
   }
 
-  /** Resolves once a sample of the metrics has this value: for what moves after its client has its answer. */
+  /**
+   * Resolves once a sample of the metrics has this value: for what moves after its client has its
+   * answer.
+   */
   async reaches(sample: string, value: number): Promise<void> {
     let seen = NaN
     await until(
@@ -189,7 +192,10 @@ export async function startChildHub(t: Teardown, options: TestHubOptions): Promi
   return hub
 }
 
-/** An empty folder, gone with the test after the hub that uses it; tap's `testdir` goes before all that is torn down. */
+/**
+ * An empty folder, gone with the test after the hub that uses it; tap's `testdir` goes before all
+ * that is torn down.
+ */
 export function rootFolder(t: Teardown): string {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))

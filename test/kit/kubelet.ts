@@ -16,7 +16,10 @@ import { freePort } from './free-port.ts'
 
 export interface KubeletOptions {
   readonly nodeName: string
-  /** Where its API server is and what it shows there; may name a plain `http://` server without credentials. */
+  /**
+   * Where its API server is and what it shows there; may name a plain `http://` server without
+   * credentials.
+   */
   readonly kubeconfig: string
   /** Who may ask the kubelet for logs and exec: the authority of the API server's certificate. */
   readonly clientCa: string
@@ -37,7 +40,9 @@ export interface KubeletOptions {
 
 const binaries = ['kubelet', 'containerd', 'runc', 'ctr', 'busybox', 'ip', 'umount'] as const
 
-/** Why no kubelet can run containers here, as the reason of a skipped test; `undefined` if one can. */
+/**
+ * Why no kubelet can run containers here, as the reason of a skipped test; `undefined` if one can.
+ */
 export function noKubelet(release?: Release): string | undefined {
   if (process.platform !== 'linux') return 'no kubelet: only Linux runs one'
   if (process.getuid?.() !== 0) return 'no kubelet: only root can start one'
@@ -74,7 +79,10 @@ export class Kubelet {
     this.#umount = umount
   }
 
-  /** A list of the pods that the kubelet itself takes for its own, asked by the holder of a certificate it believes. */
+  /**
+   * A list of the pods that the kubelet itself takes for its own, asked by the holder of a
+   * certificate it believes.
+   */
   async pods(credentials: CertificateFiles): Promise<KubeObject> {
     // The kubelet vouches for its own serving certificate.
     const client = new ApiClient(this.#url, { credentials })
@@ -89,7 +97,8 @@ export class Kubelet {
   }
 
   /**
-   * What a power cut does to it: it is killed, and so is every container; what was mounted in memory (secrets, tokens) is gone. Disks stay.
+   * What a power cut does to it: it is killed, and so is every container; what was mounted in
+   * memory (secrets, tokens) is gone. Disks stay.
    */
   async powerCut(): Promise<void> {
     await this.daemon.kill()
@@ -121,7 +130,10 @@ export class Kubelet {
   }
 }
 
-/** Starts containerd and a kubelet; with the test, every container, mount, address and control group of theirs ends. */
+/**
+ * Starts containerd and a kubelet; with the test, every container, mount, address and control group
+ * of theirs ends.
+ */
 export async function startKubelet(t: Scope, options: KubeletOptions): Promise<Kubelet> {
   const found = findBinaries(binaries, options.release)
   if ('missing' in found) throw new Error(found.missing)

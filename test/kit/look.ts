@@ -34,7 +34,10 @@ export function made(definition: FilterDefinition, known: Partial<Inputs>): Filt
   return typeof filter === 'function' ? filter : filter.filter
 }
 
-/** What a filter makes of an object: the same instance where it leaves it, `undefined` where it withholds it. */
+/**
+ * What a filter makes of an object: the same instance where it leaves it, `undefined` where it
+ * withholds it.
+ */
 export function judged(
   filter: Filter,
   encoding: Encoding,
@@ -53,7 +56,9 @@ export function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObje
   return JSON.parse(body.toString()) as JsonObject
 }
 
-/** Without what is null or empty, of which Go's decoders make the same whether it is written or not. */
+/**
+ * Without what is null or empty, of which Go's decoders make the same whether it is written or not.
+ */
 export function withoutEmpty(value: Json | undefined): Json | undefined {
   if (Array.isArray(value)) {
     const elements = value.map((element) => withoutEmpty(element) ?? null)
@@ -68,7 +73,10 @@ export function withoutEmpty(value: Json | undefined): Json | undefined {
   return members.length > 0 ? Object.fromEntries(members) : undefined
 }
 
-/** What a filter makes of an object, which has to be the same in both encodings: 'left' means in the very bytes it came in. */
+/**
+ * What a filter makes of an object, which has to be the same in both encodings: 'left' means in the
+ * very bytes it came in.
+ */
 export function lookOf(
   t: Test,
   filter: Filter,

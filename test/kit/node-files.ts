@@ -4,7 +4,10 @@ import type { ReadFile } from '../../src/config/credentials.ts'
 const credentials = (name: string): string =>
   readFileSync(`test/fixtures/credentials/${name}`, 'utf8')
 
-/** What a node has that joined with kubeadm, as far as the hub reads it; any other file is not there. */
+/**
+ * What a node has that joined with kubeadm, as far as the hub reads it; any other file is not
+ * there.
+ */
 const files = new Map([
   [
     '/var/lib/kubelet/pki/kubelet-client-current.pem',

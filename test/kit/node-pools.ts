@@ -9,7 +9,10 @@ const definitions: GVR = {
   resource: 'customresourcedefinitions',
 }
 
-/** OpenYurt's resources, as far as an API server has to know them to serve them; `versions` are served. */
+/**
+ * OpenYurt's resources, as far as an API server has to know them to serve them; `versions` are
+ * served.
+ */
 export function poolDefinition(
   kind: 'NodePool' | 'NodeBucket',
   versions: readonly string[],

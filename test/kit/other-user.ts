@@ -17,7 +17,10 @@ export interface AnsweredAs {
   readonly body: string
 }
 
-/** Asks each on a connection of its own, in turn, and prints the answers; without types, for it is handed over as text. */
+/**
+ * Asks each on a connection of its own, in turn, and prints the answers; without types, for it is
+ * handed over as text.
+ */
 const script = `
 const { text } = require('node:stream/consumers')
 const ask = ({ url, ...options }) =>
@@ -34,7 +37,10 @@ text(process.stdin).then(async (input) => {
 })
 `
 
-/** The answers to requests of a process that belongs to `uid`; only root can start one for somebody else. */
+/**
+ * The answers to requests of a process that belongs to `uid`; only root can start one for somebody
+ * else.
+ */
 export async function askAs(uid: number, asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
   const { process: child, output, failed } = startAs(uid, script)
   child.stdin?.end(JSON.stringify(asked))
@@ -50,8 +56,9 @@ export interface StartedAs {
 }
 
 /**
- * A process that belongs to `uid` and runs a script in CommonJS. It may not be able to open anything in this folder: Node comes to it as an
- * open file, and what the test runner has every Node preload is taken out of its environment.
+ * A process that belongs to `uid` and runs a script in CommonJS. It may not be able to open
+ * anything in this folder: Node comes to it as an open file, and what the test runner has every
+ * Node preload is taken out of its environment.
  */
 export function startAs(uid: number, source: string): StartedAs {
   const node = openSync(process.execPath, 'r')

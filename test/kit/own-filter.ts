@@ -21,7 +21,9 @@ export class FilterFolder {
   }
 }
 
-/** The source of a module with one filter of services for kube-proxy; `rest` comes last and wins. */
+/**
+ * The source of a module with one filter of services for kube-proxy; `rest` comes last and wins.
+ */
 export const moduleOf = (name: string, judge: string, rest = ''): string => `
 export const filter = {
   name: '${name}',

@@ -29,7 +29,10 @@ export function podObject(encoding: Encoding, name: string, parts: PodParts = {}
 export const podCursor = (encoding: Encoding, object: ApiObject): Cursor =>
   cursorOf(encoding, podKind, object)
 
-/** What a kubelet says first of a pod on the host's network, of one on the pod network, and later of the latter. */
+/**
+ * What a kubelet says first of a pod on the host's network, of one on the pod network, and later of
+ * the latter.
+ */
 export const statuses = {
   onHost: {
     hostIP: '10.0.0.1',

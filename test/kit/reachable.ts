@@ -35,7 +35,10 @@ class ServingFiles {
   }
 }
 
-/** Where a hub of the tests can be reached by pods that share its loopback: at the port of its TLS proxy. */
+/**
+ * Where a hub of the tests can be reached by pods that share its loopback: at the port of its TLS
+ * proxy.
+ */
 export const reachableHost = '127.0.0.1'
 
 /** What makes a hub reachable there, over API servers without TLS. */

@@ -14,8 +14,8 @@ export interface Patience {
 
 /**
  * Asks `probe` again and again until it answers something other than `undefined` or `false`. A
- * probe that throws has not answered; the last failure is the cause of the error that ends the wait.
- * The probe looks at each turn of the loop first, then less and less often.
+ * probe that throws has not answered; the last failure is the cause of the error that ends the
+ * wait. The probe looks at each turn of the loop first, then less and less often.
  */
 export async function until<Answer>(
   what: string,

@@ -7,12 +7,16 @@ const leastMicroseconds = 10_000
 /** What shows in this much shows. */
 const mostMicroseconds = 2_000_000
 
-/** Four times the work for four times the input, and sixteen where it takes the square: the middle of both. */
+/**
+ * Four times the work for four times the input, and sixteen where it takes the square: the middle
+ * of both.
+ */
 const mostGrowth = 8
 
 /**
- * Whether `act` takes much more than four times the work for an input that is four times as long: `large` beside `small`. It is the CPU
- * time of this thread, the least of several turns, so that neither a busy machine nor a collection of garbage makes it more.
+ * Whether `act` takes much more than four times the work for an input that is four times as long:
+ * `large` beside `small`. It is the CPU time of this thread, the least of several turns, so that
+ * neither a busy machine nor a collection of garbage makes it more.
  */
 export async function isSuperLinear<Input>(
   act: Act<Input>,
@@ -20,7 +24,8 @@ export async function isSuperLinear<Input>(
   large: Input,
 ): Promise<boolean> {
   let [little, much] = [Infinity, Infinity]
-  // An act that passes does so at the first turn; one that does not is given the chance to have been unlucky.
+  // An act that passes does so at the first turn; one that does not is given the chance to have
+  // been unlucky.
   for (let turn = 0; turn < 5; turn++) {
     little = Math.min(little, await work(act, small))
     much = Math.min(much, await work(act, large))

@@ -5,7 +5,9 @@ import { contextOf, identityOf, type Context } from '../../src/lint/context.ts'
 import { findingsIn } from '../../src/lint/lint.ts'
 import { rules } from '../../src/lint/rules.ts'
 
-/** Pools of the tests: a host-network pool of two nodes, one that is tainted, and a standard one. */
+/**
+ * Pools of the tests: a host-network pool of two nodes, one that is tainted, and a standard one.
+ */
 const pools = [
   'kind: NodePool\napiVersion: apps.openyurt.io/v1beta2\nmetadata: { name: hn }\nspec: { hostNetwork: true }\nstatus: { readyNodeNum: 1, unreadyNodeNum: 1 }',
   'kind: NodePool\napiVersion: apps.openyurt.io/v1beta2\nmetadata: { name: tainted }\nspec: { hostNetwork: true, taints: [{ key: edge, value: "1", effect: NoSchedule }] }',
@@ -14,7 +16,10 @@ const pools = [
   'kind: Namespace\nmetadata: { name: warning, labels: { pod-security.kubernetes.io/warn: restricted } }',
 ].map((text) => parse(text) as JsonObject)
 
-/** What rules say of an object, each with its level and place, beside those pools and namespaces; or with nothing known. */
+/**
+ * What rules say of an object, each with its level and place, beside those pools and namespaces; or
+ * with nothing known.
+ */
 function said(text: string, context = contextOf(pools)): string[] {
   const object = parse(text) as JsonObject
   return findingsIn(object, context).map(

@@ -25,7 +25,10 @@ interface Told {
   whole: boolean
 }
 
-/** What one identity was shown in one form: what the hub must be able to repeat to it, and must not take back. */
+/**
+ * What one identity was shown in one form: what the hub must be able to repeat to it, and must not
+ * take back.
+ */
 export class Audience {
   readonly #history: History
   readonly #told = new Map<string, Told>()
@@ -46,7 +49,10 @@ export class Audience {
     return this.#told.get(pathOf(collection))?.whole === true
   }
 
-  /** The newest version at which the collection, or an object that it could hold, was shown; 0 where neither was. */
+  /**
+   * The newest version at which the collection, or an object that it could hold, was shown; 0 where
+   * neither was.
+   */
   seen(collection: Collection): number {
     const since = [...this.#known].flatMap(([place, known]) => {
       const [resource, namespace = '', name = ''] = place.split('/')

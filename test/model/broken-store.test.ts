@@ -1,6 +1,6 @@
 /**
- * What the model is for: each of these breaks the hub's store, and clients are seen to be shown what was
- * never so. Nothing stands between the hub and its clients.
+ * What the model is for: each of these breaks the hub's store, and clients are seen to be shown
+ * what was never so. Nothing stands between the hub and its clients.
  */
 import t from 'tap'
 import type { WatchEvent } from '../../src/codec/watch.ts'

@@ -1,6 +1,6 @@
 /**
- * What the model is for: each of these breaks what the hub records and shares, and clients are seen to be shown what was
- * never so. Nothing stands between the hub and its clients.
+ * What the model is for: each of these breaks what the hub records and shares, and clients are seen
+ * to be shown what was never so. Nothing stands between the hub and its clients.
  */
 import t from 'tap'
 import { Recorder } from '../../src/cache/recorder.ts'

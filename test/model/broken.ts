@@ -8,8 +8,9 @@ const seed = 7
 const lanes = 4
 
 /**
- * What a broken hub is found by first depends on how requests meet: all that tells that something was
- * shown that was not so. That a request was refused does not count, nor does a failure of the harness.
+ * What a broken hub is found by first depends on how requests meet: all that tells that something
+ * was shown that was not so. That a request was refused does not count, nor does a failure of the
+ * harness.
  */
 const shownWrong = /shows|shown as|tells|is at|further page|never issued|in step/
 

@@ -87,7 +87,10 @@ export const keyOf = ({ namespace, name }: Pick<ModelObject, 'namespace' | 'name
 export const shown = ({ namespace, name, uid, version, app, mark }: ModelObject): string =>
   `${namespace}/${name}@${version} app=${app} mark=${mark} ${uid.slice(0, 8)}`
 
-/** Whether it is known of each object, whether it is in the collection, without asking anything but its name and namespace. */
+/**
+ * Whether it is known of each object, whether it is in the collection, without asking anything but
+ * its name and namespace.
+ */
 export const isWhole = ({ label, field }: Collection): boolean =>
   label === undefined && (field === undefined || field.startsWith('metadata.name'))
 

@@ -20,8 +20,8 @@ interface Open {
 }
 
 /**
- * One program's copy of a collection, kept as a reflector keeps it: by a list or the initial events of a watch, then by changes. What it is
- * told is judged as it comes.
+ * One program's copy of a collection, kept as a reflector keeps it: by a list or the initial events
+ * of a watch, then by changes. What it is told is judged as it comes.
  */
 export class Follower {
   readonly collection: Collection
@@ -72,7 +72,10 @@ export class Follower {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** A watch with these parameters. Resolves with the status of its head, or `undefined` where there was none. */
+  /**
+   * A watch with these parameters. Resolves with the status of its head, or `undefined` where there
+   * was none.
+   */
   async watch(
     client: Client,
     start: Start,
@@ -135,7 +138,9 @@ export class Follower {
     }
   }
 
-  /** Resolves when the watch, if there is one, has told all there is up to `version`, or is over. */
+  /**
+   * Resolves when the watch, if there is one, has told all there is up to `version`, or is over.
+   */
   async caughtUp(version: number): Promise<void> {
     const open = this.#open
     await this.#condition.until(

@@ -90,7 +90,10 @@ export class History {
     return objects
   }
 
-  /** What a watch from this version on tells, up to now (apiserver pkg/storage/cacher: transitions by old and new object). */
+  /**
+   * What a watch from this version on tells, up to now (apiserver pkg/storage/cacher: transitions
+   * by old and new object).
+   */
   after(collection: Collection, version: number): Told[] {
     return this.#writes.flatMap((write) => {
       if (write.version <= version) return []
@@ -99,7 +102,10 @@ export class History {
     })
   }
 
-  /** The states that an object has had from `since` on, with `undefined` among them where it did not exist for a while. */
+  /**
+   * The states that an object has had from `since` on, with `undefined` among them where it did not
+   * exist for a while.
+   */
   statesSince(
     resource: Resource,
     of: Pick<ModelObject, 'namespace' | 'name'>,
@@ -114,7 +120,10 @@ export class History {
     return states
   }
 
-  /** The first version from `since` on at which an object did not exist; `undefined` where it did all the while. */
+  /**
+   * The first version from `since` on at which an object did not exist; `undefined` where it did
+   * all the while.
+   */
   absentFrom(
     resource: Resource,
     of: Pick<ModelObject, 'namespace' | 'name'>,

@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util'
 import { run, runRounds, sequenceIn, shrink, told, FailedSequence } from './run.ts'
 
 /**
- * `npm run soak -- [COUNT] [--seed N] [--lanes N] [--round N] [--whole]`: so many random sequences against the model; `--round` repeats
- * one of them. What goes wrong is made as short as it gets, unless `--whole` is given, and printed.
+ * `npm run soak -- [COUNT] [--seed N] [--lanes N] [--round N] [--whole]`: so many random sequences
+ * against the model; `--round` repeats one of them. What goes wrong is made as short as it gets,
+ * unless `--whole` is given, and printed.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -4,7 +4,10 @@ import { runRounds, told } from './run.ts'
 /** How many at a time: most of their time is waiting. */
 const lanes = 4
 
-/** As many on every machine, so that what is found on one is found on all; `npm run soak` has no end. */
+/**
+ * As many on every machine, so that what is found on one is found on all; `npm run soak` has no
+ * end.
+ */
 const sequences = 48
 
 void t.test('no client is shown what it must not be, whatever goes wrong', async (t) => {

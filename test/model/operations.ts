@@ -34,10 +34,16 @@ interface Asks {
   readonly collection: number
 }
 
-/** The resource version that a list names: none, any, the newest its reader knows, one before, or one that is not issued yet. */
+/**
+ * The resource version that a list names: none, any, the newest its reader knows, one before, or
+ * one that is not issued yet.
+ */
 export type Wanted = 'none' | 'any' | 'own' | 'older' | 'future'
 
-/** One step of a sequence. What does not apply where it stands is passed over, so that any subset of a sequence is one, too. */
+/**
+ * One step of a sequence. What does not apply where it stands is passed over, so that any subset of
+ * a sequence is one, too.
+ */
 export type Operation =
   | ({ readonly do: 'write'; readonly app: string } & Place)
   | ({ readonly do: 'delete' } & Place)

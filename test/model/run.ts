@@ -49,7 +49,10 @@ async function unlessStuck(what: string, doing: Promise<void>): Promise<void> {
 export const sequenceIn = (seed: number, round: number, childOnceIn?: number): Sequence =>
   sequenceOf(roundOf(seed, round), childOnceIn)
 
-/** Runs rounds, `lanes` of them at a time since most of their time is waiting, until one fails or `goes` says that it is enough. */
+/**
+ * Runs rounds, `lanes` of them at a time since most of their time is waiting, until one fails or
+ * `goes` says that it is enough.
+ */
 export async function runRounds(
   seed: number,
   goes: (round: number) => boolean,

@@ -12,7 +12,9 @@ export interface RunningHub extends AsyncDisposable {
   /** Resolves once the hub takes the cloud to be gone. */
   offline(): Promise<void>
   online(): Promise<void>
-  /** Another one over the same state: in a process of its own it is killed, in this one it stops. */
+  /**
+   * Another one over the same state: in a process of its own it is killed, in this one it stops.
+   */
   restart(): Promise<void>
 }
 

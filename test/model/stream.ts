@@ -22,7 +22,10 @@ interface Event {
 const endsInitial = (object: JsonObject): boolean =>
   at(object, 'metadata', 'annotations', 'k8s.io/initial-events-end') === 'true'
 
-/** What a watch has told so far, judged by what it may tell: all changes after its start, in order, none left out and none repeated. */
+/**
+ * What a watch has told so far, judged by what it may tell: all changes after its start, in order,
+ * none left out and none repeated.
+ */
 export class Stream {
   readonly #history: History
   readonly #collection: Collection
@@ -102,7 +105,10 @@ export class Stream {
       .filter(({ object }) => object.version <= version).length
   }
 
-  /** Where a watch that began there would be, how much of its initial events is missing; `undefined` where it would have told otherwise. */
+  /**
+   * Where a watch that began there would be, how much of its initial events is missing; `undefined`
+   * where it would have told otherwise.
+   */
   #follow(start: number, initial: boolean): { at: number; missing: number } | undefined {
     const first = new Set(initial ? this.#history.state(this.#collection, start) : [])
     const changes = this.#history.after(this.#collection, start)

@@ -37,7 +37,10 @@ interface Asked {
   readonly newest: number
 }
 
-/** Soon enough for a verdict not to be waited for, and seldom enough for a dozen hubs in one process. */
+/**
+ * Soon enough for a verdict not to be waited for, and seldom enough for a dozen hubs in one
+ * process.
+ */
 const heartbeat = { intervalMs: 100, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
 
 /** A cloud, a hub before it, programs that ask the hub, and a model of what they may be shown. */
@@ -59,7 +62,10 @@ export class World implements AsyncDisposable {
   /** No older version can be asked for exactly. */
   #compacted: number
   #marks = 0
-  /** Which programs were shown which resources, whoever they spoke for: what their filters depend on has been learned. */
+  /**
+   * Which programs were shown which resources, whoever they spoke for: what their filters depend on
+   * has been learned.
+   */
   readonly #filtered = new Set<string>()
   /** What was done and seen, for who has to find out. */
   readonly trace: string[] = []
@@ -329,7 +335,8 @@ export class World implements AsyncDisposable {
       )
     }
     const isOnline = this.#stateSince(asked) === 'online'
-    // While the hub takes the cloud to be there, a list of any age takes nothing back that a get has shown.
+    // While the hub takes the cloud to be there, a list of any age takes nothing back that a get
+    // has shown.
     const isInOrder = wanted === '0' && (isOnline || this.#probed === asked.epoch)
     const least = Math.max(
       leastVersion(wanted, floor, isOnline, asked.newest),
@@ -346,7 +353,10 @@ export class World implements AsyncDisposable {
     if (!follower.isOpen && version >= (follower.version ?? 0)) follower.take(version)
   }
 
-  /** Whether it is to be had offline, too: it was shown whole, and what this program's filters depend on was known before. */
+  /**
+   * Whether it is to be had offline, too: it was shown whole, and what this program's filters
+   * depend on was known before.
+   */
   #mustHave(viewer: Viewer, collection: Collection): boolean {
     return (
       viewer.audience.wasShownWhole(collection) && this.#filtered.has(programOf(viewer, collection))
@@ -552,7 +562,10 @@ export class World implements AsyncDisposable {
     await this.#steady()
   }
 
-  /** Everything is mended: every copy comes to be what the cloud has. Then the link is cut, and what was shown is there. */
+  /**
+   * Everything is mended: every copy comes to be what the cloud has. Then the link is cut, and what
+   * was shown is there.
+   */
   async end(): Promise<void> {
     this.trace.push(`${this.#history.newest} ${this.#link.state} the end`)
     this.#link.thaw()

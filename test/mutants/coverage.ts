@@ -1,4 +1,7 @@
-/** Which file of tests executes what of src/, with all its processes and threads; kept until a file that it loads changes. */
+/**
+ * Which file of tests executes what of src/, with all its processes and threads; kept until a file
+ * that it loads changes.
+ */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

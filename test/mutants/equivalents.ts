@@ -1,6 +1,6 @@
 /**
- * Mutants that no test can tell from the hub as it is, each with the reason. They are found by their line's text, so that they last when
- * lines move.
+ * Mutants that no test can tell from the hub as it is, each with the reason. They are found by
+ * their line's text, so that they last when lines move.
  */
 import type { Mutant } from './places.ts'
 

@@ -1,9 +1,10 @@
 /**
- * `npm run mutants -- [--folder src/x]... [--count N|all] [--seed N] [--mutant ID]... [--test GLOB]... [--coverage] [--jobs N]
- * [--budget SECONDS]`: puts small
- * faults into the sources, one at a time, and runs the tests of the fast tier that execute the place; one of them must fail. Of all faults
- * that there are in the folders it takes N at random. What is known is kept in .cache/mutants/, so a run that was ended goes on where it was,
- * and after a change only those tests run again that load what has changed.
+ * `npm run mutants -- [--folder src/x]... [--count N|all] [--seed N] [--mutant ID]... [--test
+ * GLOB]... [--coverage] [--jobs N] [--budget SECONDS]`: puts small faults into the sources, one at
+ * a time, and runs the tests of the fast tier that execute the place; one of them must fail. Of all
+ * faults that there are in the folders it takes N at random. What is known is kept in
+ * .cache/mutants/, so a run that was ended goes on where it was, and after a change only those
+ * tests run again that load what has changed.
  */
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -39,7 +40,10 @@ const { values } = parseArgs({
 
 const say = (line: string): void => console.log(line)
 
-/** Does each with one of the workspaces, as many at a time as there are; what comes of them is in the order of `all`. */
+/**
+ * Does each with one of the workspaces, as many at a time as there are; what comes of them is in
+ * the order of `all`.
+ */
 async function each<T, R>(
   all: readonly T[],
   workspaces: readonly Workspace[],

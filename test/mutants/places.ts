@@ -1,4 +1,7 @@
-/** Where a source file can be made faulty, one small fault at a time, and which of its branches there are. */
+/**
+ * Where a source file can be made faulty, one small fault at a time, and which of its branches
+ * there are.
+ */
 import { parseSync, visitorKeys } from 'oxc-parser'
 
 /** One small fault: `was`, from `start` on, becomes `becomes`. */
@@ -92,11 +95,15 @@ const opposite: Readonly<Record<string, readonly [Kind, string]>> = {
   '--': ['arithmetic', '++'],
 }
 
-/** What is written for people: the log, and texts with blanks in them. A fault there is no fault of behaviour. */
+/**
+ * What is written for people: the log, and texts with blanks in them. A fault there is no fault of
+ * behaviour.
+ */
 const logs = /^(?:await )?(?:[\w.#]*\.)?log\.(?:debug|info|warn|error)\(/
 
 /**
- * Every fault of a source file, in its order. Types, import specifiers, the log and prose are left alone.
+ * Every fault of a source file, in its order. Types, import specifiers, the log and prose are left
+ * alone.
  */
 export function mutantsOf(path: string, source: string): Mutant[] {
   const found: Mutant[] = []
@@ -212,8 +219,8 @@ const isText = ({ type, value }: Node): boolean =>
   type === 'TemplateLiteral' || (type === 'Literal' && typeof value === 'string')
 
 /**
- * Where each branch of a source file begins: the arms of conditions, the right sides of `&&`, `||` and `??`, cases, catches, and the bodies of
- * loops. An `else` that is not written is none.
+ * Where each branch of a source file begins: the arms of conditions, the right sides of `&&`, `||`
+ * and `??`, cases, catches, and the bodies of loops. An `else` that is not written is none.
  */
 export function branchesOf(path: string, source: string): number[] {
   const found: number[] = []

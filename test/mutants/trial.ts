@@ -1,4 +1,7 @@
-/** Tries mutants: runs the tests that execute the place, the likeliest first, until one of them fails. */
+/**
+ * Tries mutants: runs the tests that execute the place, the likeliest first, until one of them
+ * fails.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keyOf, type TestCoverage } from './coverage.ts'
@@ -31,7 +34,10 @@ export class Trials {
   readonly #file: string
   readonly #known: Known
 
-  /** `tests` are green without a mutant. `budgetMs` of what they took then is what one mutant is given; `anew`: whatever is known. */
+  /**
+   * `tests` are green without a mutant. `budgetMs` of what they took then is what one mutant is
+   * given; `anew`: whatever is known.
+   */
   constructor(cache: string, tests: readonly TestCoverage[], budgetMs: number, anew = false) {
     this.#anew = anew
     this.#tests = tests
@@ -91,7 +97,10 @@ export class Trials {
 /** Several times what it took, and something for a machine that has become busier. */
 const limitOf = (ms: number): number => 20_000 + 4 * ms
 
-/** What failed before, the test of this very file, those of its folder, then the others; the fastest first. */
+/**
+ * What failed before, the test of this very file, those of its folder, then the others; the fastest
+ * first.
+ */
 function likeliest(
   path: string,
   before: Known[string],

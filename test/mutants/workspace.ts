@@ -1,4 +1,6 @@
-/** A copy of the repository in which tests run against a fault, and what they leave behind is ended. */
+/**
+ * A copy of the repository in which tests run against a fault, and what they leave behind is ended.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -40,8 +42,8 @@ export const filesOf = (root: string): string[] =>
 const keptOutput = 64 * 1024
 
 /**
- * Tests run here one at a time. Disposing of it ends what still runs in it and removes it. Tests that run something as another user
- * find it readable, as a checkout is.
+ * Tests run here one at a time. Disposing of it ends what still runs in it and removes it. Tests
+ * that run something as another user find it readable, as a checkout is.
  */
 export class Workspace implements Disposable {
   readonly root: string
@@ -66,7 +68,9 @@ export class Workspace implements Disposable {
     writeFileSync(join(this.root, path), text)
   }
 
-  /** A folder beside the copy that every user may write to: some tests run a process as another one. */
+  /**
+   * A folder beside the copy that every user may write to: some tests run a process as another one.
+   */
   emptyFolder(name: string): string {
     const folder = join(this.#folder, name)
     remove(folder)
@@ -83,7 +87,8 @@ export class Workspace implements Disposable {
       cwd: this.root,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // tap's own limit would end the test before this one does, and without saying that it was time.
+      // tap's own limit would end the test before this one does, and without saying that it was
+      // time.
       env: { ...process.env, TMPDIR: scratch, TAP_BAIL: '1', TAP_TIMEOUT: '100000', ...env },
     })
     let output = ''
@@ -120,7 +125,10 @@ export class Workspace implements Disposable {
   }
 }
 
-/** With what killed tests have mounted there, and though killed processes may write for a moment yet. */
+/**
+ * With what killed tests have mounted there, and though killed processes may write for a moment
+ * yet.
+ */
 function remove(folder: string): void {
   const points = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')

@@ -28,7 +28,10 @@ const saying = (userInfo: object): string => JSON.stringify({ status: { userInfo
 const stable = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const beta = '/apis/authentication.k8s.io/v1beta1/selfsubjectreviews'
 
-/** Sends a request through the layer; API servers answer reviews with what `answers` says of their paths. */
+/**
+ * Sends a request through the layer; API servers answer reviews with what `answers` says of their
+ * paths.
+ */
 async function send(
   answers: Readonly<Record<string, BytesReply>>,
   {

@@ -38,7 +38,10 @@ interface Happened {
   readonly event: ObjectEvent
 }
 
-/** A collection as a store and the watches of an API server show it, of which each watch is as late as it likes. */
+/**
+ * A collection as a store and the watches of an API server show it, of which each watch is as late
+ * as it likes.
+ */
 class Collection {
   readonly #objects = new Map<string, ApiObject>()
   readonly #log: Happened[] = []
@@ -165,7 +168,10 @@ const marking = (revision: string): FilterDefinition => ({
 
 type Handle = (exchange: Exchange) => Promise<Reply>
 
-/** Holds what it is told, as client-go's reflectors do, and goes on from the version that it was told last. */
+/**
+ * Holds what it is told, as client-go's reflectors do, and goes on from the version that it was
+ * told last.
+ */
 class Reflector {
   readonly held = new Map<string, string>()
   readonly #headers: Record<string, string>
@@ -307,7 +313,8 @@ async function history(t: Test, seed: number): Promise<void> {
     },
     async () => {
       if (random(3) > 0) return
-      // As in a restart: nobody is answered, then what was known is read again, and something has changed meanwhile.
+      // As in a restart: nobody is answered, then what was known is read again, and something has
+      // changed meanwhile.
       const started = Promise.withResolvers<void>()
       handle = async (exchange) => {
         await started.promise

@@ -23,7 +23,10 @@ const services = exchangeOf('/api/v1/services', {
   headers: { Accept: 'application/vnd.kubernetes.protobuf' },
 })
 
-/** A list of services in protobuf, which is staged before it is sent; `breaks` says whether it does in the middle. */
+/**
+ * A list of services in protobuf, which is staged before it is sent; `breaks` says whether it does
+ * in the middle.
+ */
 function list(breaks: boolean): ListReply {
   const stream: ListStream = {
     gvk: { group: '', version: 'v1', kind: 'ServiceList' },

@@ -16,7 +16,10 @@ interface Seen {
   readonly coding: string | undefined
 }
 
-/** What goes up for a request, and what comes of an answer that is compressed for whoever asks for it. */
+/**
+ * What goes up for a request, and what comes of an answer that is compressed for whoever asks for
+ * it.
+ */
 async function seen(
   url: string,
   described: Described,

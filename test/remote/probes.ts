@@ -2,7 +2,10 @@ import { NotReady, NoWord, type Probe } from '../../src/remote/probe.ts'
 import type { HealthRules } from '../../src/remote/upstream.ts'
 import { Condition } from '../kit/condition.ts'
 
-/** What becomes of a probe: ready, not ready, refused, out of time; or nothing before the test says what. */
+/**
+ * What becomes of a probe: ready, not ready, refused, out of time; or nothing before the test says
+ * what.
+ */
 export type Health = 'good' | 'unready' | 'bad' | 'late' | 'silent'
 
 /** Probes answered as a test says. */

@@ -47,8 +47,8 @@ export interface Relay {
 }
 
 /**
- * A listener that forwards to `origins` in this order, and nothing else: where nobody answers it says so in a 503, with whether the request
- * may have been seen as its body.
+ * A listener that forwards to `origins` in this order, and nothing else: where nobody answers it
+ * says so in a 503, with whether the request may have been seen as its body.
  */
 export async function relay(
   t: Teardown,

@@ -62,7 +62,8 @@ void t.test('requests that were under way together fail once', async (t) => {
 })
 
 void t.test('each ejection is about twice as long as the one before, up to a limit', async (t) => {
-  // By a clock of its own: after longer than the limit without one the next ejection is a first again.
+  // By a clock of its own: after longer than the limit without one the next ejection is a first
+  // again.
   let now = 0
   t.capture(performance, 'now', () => now)
   const ejectMs = 20

@@ -6,7 +6,10 @@ import {
   type ResourceRequest,
 } from '../../src/request/request-info.ts'
 
-/** Verb, group/version/resource, namespace, name and subresource in one line; '-' where there is none. */
+/**
+ * Verb, group/version/resource, namespace, name and subresource in one line; '-' where there is
+ * none.
+ */
 function told(method: string, url: string): string {
   const info = parseRequestInfo(method, url)
   if (!info.isResource) return `${info.verb} ${info.path}`

@@ -103,7 +103,8 @@ void t.test(
 )
 
 void t.test('an empty object still has what Go holds by value', async (t) => {
-  // Six strings, the generation and a time, each of no length or 0; then a spec that has only pointers.
+  // Six strings, the generation and a time, each of no length or 0; then a spec that has only
+  // pointers.
   t.equal(contentOf(lease, {}), '0a10' + '0a0012001a0022002a0032003800' + '4200' + '1200')
 })
 

@@ -1,6 +1,7 @@
 /**
- * Who is given what: callers by what they show, at each listener, online and offline. A cell tells two answers: to a get of a Secret that
- * the kubelet has read, and of a ConfigMap that a service account has read.
+ * Who is given what: callers by what they show, at each listener, online and offline. A cell tells
+ * two answers: to a get of a Secret that the kubelet has read, and of a ConfigMap that a service
+ * account has read.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,7 +58,10 @@ const certificates = {
   serving: { certificate: cluster.issue({ ...kubelet, usage: 'server' }) },
 } satisfies Record<string, Credentials>
 
-/** The cloud lets the node read the Secret, the service account the ConfigMap, and all accounts the cluster's keys. */
+/**
+ * The cloud lets the node read the Secret, the service account the ConfigMap, and all accounts the
+ * cluster's keys.
+ */
 function mayRead({ user, resource, path }: Attributes): boolean {
   if (user.name.startsWith('system:serviceaccount:'))
     return resource === 'configmaps' || /openid/.test(path)
@@ -111,7 +115,9 @@ type Place = 'TLS' | 'plain as root' | 'plain as another'
 
 const places: readonly Place[] = ['TLS', 'plain as root', 'plain as another']
 
-/** The cells of each place, a caller after the other. One process of a user asks for all of them. */
+/**
+ * The cells of each place, a caller after the other. One process of a user asks for all of them.
+ */
 async function cellsOf(
   hub: TestHub,
   callers: readonly Credentials[],
@@ -149,7 +155,10 @@ async function cellsOf(
   }
 }
 
-/** What each caller is given: at TLS, at the plain port as root and as another user; first online, then offline. */
+/**
+ * What each caller is given: at TLS, at the plain port as root and as another user; first online,
+ * then offline.
+ */
 type Row = readonly [who: string, shown: Credentials, online: Cells, offline: Cells]
 type Cells = readonly [tls: string, plainAsRoot: string, plainAsAnother: string]
 

@@ -8,7 +8,10 @@ import type { Teardown } from '../kit/wire/wire.ts'
 
 const megabyte = 1024 * 1024
 
-/** What two sockets, the kernel's buffers between them and the hub may hold on the way; a list is far more. */
+/**
+ * What two sockets, the kernel's buffers between them and the hub may hold on the way; a list is
+ * far more.
+ */
 const onTheWay = 24 * megabyte
 
 const item = (i: number): string =>
@@ -76,7 +79,10 @@ class Pourer {
   }
 }
 
-/** Resolves once what `read` counts has not moved while another client was answered a good many times. */
+/**
+ * Resolves once what `read` counts has not moved while another client was answered a good many
+ * times.
+ */
 async function untilStill(hub: Client, read: () => number): Promise<number> {
   for (let still = 0, last = -1; still < 40; still = read() === last ? still + 1 : 0) {
     last = read()

@@ -14,7 +14,10 @@ import { inputsOf } from '../kit/inputs.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
-/** Hides the services that are named like a node of the pool, and tells of others what the annotations say. */
+/**
+ * Hides the services that are named like a node of the pool, and tells of others what the
+ * annotations say.
+ */
 const hiding = (rest: Partial<FilterDefinition> = {}): FilterDefinition => ({
   name: 'hiding',
   rules: [
@@ -115,7 +118,10 @@ const resume = (client: Client, resourceVersion: string): Promise<Watching> =>
 const text = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
-/** What the next events say, with the address that the filter has written, and the versions of bookmarks. */
+/**
+ * What the next events say, with the address that the filter has written, and the versions of
+ * bookmarks.
+ */
 const told = async (watch: Watching, count: number): Promise<string[]> =>
   (await watch.take(count)).map(({ type, object }) => {
     if (type === 'ERROR') return `ERROR ${text(object['code'])}`

@@ -45,7 +45,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
           (answer) => answer.status,
           () => undefined,
         )
-        // Where nothing of it has been passed on yet, the hub can say so; what is kept is no answer while the API server is there.
+        // Where nothing of it has been passed on yet, the hub can say so; what is kept is no answer
+        // while the API server is there.
         t.ok(status === undefined || status === 503, what)
       }
       {
@@ -135,7 +136,10 @@ const listOf = (version: number, ...names: string[]): string =>
 
 type Break = (response: ServerResponse, text: string, length: number) => void
 
-/** The ways in which a connection fails before a list's end. `length`: of the whole that was announced. */
+/**
+ * The ways in which a connection fails before a list's end. `length`: of the whole that was
+ * announced.
+ */
 const breaks: Readonly<Record<string, Break>> = {
   'its chunks break off': (response, text) => {
     response.writeHead(200, json)
@@ -159,7 +163,10 @@ const mistakes: Readonly<Record<string, Break>> = {
 const kept = listOf(10, 'a', 'b')
 const whole = listOf(20, 'c', 'd')
 
-/** Asks for a list that comes to nothing at each of some lengths; tells what came of it but for breaks and 503, and that it was not kept. */
+/**
+ * Asks for a list that comes to nothing at each of some lengths; tells what came of it but for
+ * breaks and 503, and that it was not kept.
+ */
 async function broken(
   t: Tap,
   breakOff: Break,

@@ -8,7 +8,10 @@ import { until } from '../kit/until.ts'
 
 const allServices = '/api/v1/services'
 
-/** A hub that has recorded pods and services, started again without a cloud after one of each was damaged on the disk. */
+/**
+ * A hub that has recorded pods and services, started again without a cloud after one of each was
+ * damaged on the disk.
+ */
 async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub> {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
@@ -32,8 +35,8 @@ async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub>
 }
 
 /**
- * Of the first answer that is whole. Where the damage is found while an answer is on its way, that breaks off, and so may the next ones until
- * the store has it written down.
+ * Of the first answer that is whole. Where the damage is found while an answer is on its way, that
+ * breaks off, and so may the next ones until the store has it written down.
  */
 async function firstStatus(client: Client, path: string): Promise<number> {
   return until(`a whole answer to ${path}`, async () => (await client.get(path)).status)

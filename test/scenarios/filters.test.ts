@@ -192,7 +192,10 @@ const stories: readonly Story[] = [
   },
 ]
 
-/** What a client is shown of an object by a get, in a list and in a watch that begins with what there is. */
+/**
+ * What a client is shown of an object by a get, in a list and in a watch that begins with what
+ * there is.
+ */
 async function looks(client: Client, { collection, object, of }: Story): Promise<unknown[]> {
   const isMeant = (each: JsonObject): boolean => at(each, 'metadata', 'name') === object
   const got = await client.get(`${collection}/${object}`)

@@ -6,7 +6,10 @@ import { startTestHub } from '../kit/hub.ts'
 
 const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
 
-/** A cloud that takes who proves nothing for system:anonymous, as API servers do, and what a service account has read through a hub. */
+/**
+ * A cloud that takes who proves nothing for system:anonymous, as API servers do, and what a service
+ * account has read through a hub.
+ */
 async function start(t: Test) {
   const namespace = 'default'
   const cloud = await startCloud(t, {

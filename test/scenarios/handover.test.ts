@@ -28,10 +28,16 @@ t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
-/** Often enough to meet a moment in which a port is nobody's, and seldom enough to leave the processor to the process that starts. */
+/**
+ * Often enough to meet a moment in which a port is nobody's, and seldom enough to leave the
+ * processor to the process that starts.
+ */
 const oftenMs = 3
 
-/** Gets an object, again and again, until told that it is enough; resolves to every status that was answered. */
+/**
+ * Gets an object, again and again, until told that it is enough; resolves to every status that was
+ * answered.
+ */
 function asking(client: Client): { enough(): Promise<readonly number[]> } {
   let over = false
   const statuses: number[] = []
@@ -62,7 +68,10 @@ async function canBeTaken(port: number, address = '127.0.0.1'): Promise<boolean>
   return taken
 }
 
-/** Tries to take the port at either address of loopback, until told that it is enough; resolves to how often that succeeded. */
+/**
+ * Tries to take the port at either address of loopback, until told that it is enough; resolves to
+ * how often that succeeded.
+ */
 function coveting(port: number): { enough(): Promise<number> } {
   let over = false
   let taken = 0
@@ -81,7 +90,10 @@ function coveting(port: number): { enough(): Promise<number> } {
   }
 }
 
-/** Watches as client-go does: from the last version seen, again when a watch has ended; until `count` events were seen. */
+/**
+ * Watches as client-go does: from the last version seen, again when a watch has ended; until
+ * `count` events were seen.
+ */
 async function watching(
   client: Client,
   from: string,
@@ -290,8 +302,9 @@ void t.test(
 )
 
 /**
- * Gets an object over and over on connections that are kept, and as Go's transport does: a connection that turns out to be closed, when it is
- * used again, is no failure but the next one's turn (net/http transport.go, shouldRetryRequest). Resolves to what else happened.
+ * Gets an object over and over on connections that are kept, and as Go's transport does: a
+ * connection that turns out to be closed, when it is used again, is no failure but the next one's
+ * turn (net/http transport.go, shouldRetryRequest). Resolves to what else happened.
  */
 function askingOnKept(ask: () => ReturnType<typeof plainly>): {
   enough(): Promise<readonly unknown[]>

@@ -22,7 +22,10 @@ type Mode = (typeof modes)[number]
 const poolLabel = { 'apps.openyurt.io/nodepool': 'edge' }
 const hostLabel = { 'nodepool.openyurt.io/hostnetwork': 'true' }
 
-/** 'host': its pool is a host-network pool; 'none': it is in no pool; 'unknown': its pool can only be told by who may read pools. */
+/**
+ * 'host': its pool is a host-network pool; 'none': it is in no pool; 'unknown': its pool can only
+ * be told by who may read pools.
+ */
 type Pool = 'host' | 'none' | 'unknown'
 const labelsIn: Readonly<Record<Pool, JsonObject>> = {
   host: { ...poolLabel, ...hostLabel },
@@ -30,7 +33,9 @@ const labelsIn: Readonly<Record<Pool, JsonObject>> = {
   unknown: poolLabel,
 }
 
-/** Ways in which the pool of a node's label may not exist, as the label is mistyped or came first. */
+/**
+ * Ways in which the pool of a node's label may not exist, as the label is mistyped or came first.
+ */
 const withoutThePool: Readonly<Record<string, (cloud: CloudServer) => void>> = {
   'where there is no such NodePool': (cloud) => definePools(cloud, 'v1beta2'),
   'where the cluster knows no NodePools': () => undefined,
@@ -51,7 +56,10 @@ const metadataOf = (object: JsonObject) =>
 
 const isPropagated = (object: JsonObject): boolean => at(object, 'spec', 'hostNetwork') === true
 
-/** A kubelet as far as looks go: it lists and watches, goes on from where it was, and holds what it was shown of each pod. */
+/**
+ * A kubelet as far as looks go: it lists and watches, goes on from where it was, and holds what it
+ * was shown of each pod.
+ */
 class Looking {
   readonly held = new Map<string, boolean>()
   readonly changes: string[] = []
@@ -218,7 +226,8 @@ void t.test('no look of a pod changes, in whatever order modes and pools follow'
   let steps = 0
   for (const [mode, pool] of tour()) {
     steps++
-    // By turns under a running watch, over a restart, and over one that loses the cache, or the verdicts.
+    // By turns under a running watch, over a restart, and over one that loses the cache, or the
+    // verdicts.
     const lost = steps % 12 === 0 ? ['cache'] : steps % 8 === 0 ? ['host-network.json'] : []
     if (lost.length > 0) {
       // What is lost is made good by what the kubelet has said.

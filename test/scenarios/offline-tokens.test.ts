@@ -141,7 +141,10 @@ async function issuer(t: Teardown, answer: () => JsonObject): Promise<{ url: str
 const day = 86_400
 const part = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** An answer whose token begins and ends so many seconds from now, and which itself tells another end. */
+/**
+ * An answer whose token begins and ends so many seconds from now, and which itself tells another
+ * end.
+ */
 function answerOf(begins: number, ends: number, told: number): JsonObject {
   const seconds = Math.floor(Date.now() / 1000)
   const claims = { iat: seconds + begins, nbf: seconds + begins, exp: seconds + ends }

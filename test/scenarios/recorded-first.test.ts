@@ -63,7 +63,10 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
 })
 
-/** Another client is served meanwhile: whatever was going to be written without waiting has been written. */
+/**
+ * Another client is served meanwhile: whatever was going to be written without waiting has been
+ * written.
+ */
 async function aRoundTrip(hub: PartsHub): Promise<void> {
   for (let i = 0; i < 3; i++) await hub.as('operator').get('/healthz')
 }

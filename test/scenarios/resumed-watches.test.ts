@@ -35,7 +35,10 @@ interface Told {
   readonly events: readonly Seen[]
 }
 
-/** What a client is told while the cloud is there: pods come, change and go, one of them for good and one to come back. */
+/**
+ * What a client is told while the cloud is there: pods come, change and go, one of them for good
+ * and one to come back.
+ */
 async function history(cloud: CloudServer, kubelet: Client): Promise<Told> {
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -48,7 +51,10 @@ async function history(cloud: CloudServer, kubelet: Client): Promise<Told> {
   return { from: resourceVersion, events: await watch.take(6) }
 }
 
-/** From each version the client was told of, it is told what it was told then, once, and nothing else. */
+/**
+ * From each version the client was told of, it is told what it was told then, once, and nothing
+ * else.
+ */
 async function resumes(t: Test, kubelet: Client, { from, events }: Told): Promise<void> {
   const versions = [from, ...events.map(versionOf)]
   const resumed = await Promise.all(

@@ -9,7 +9,10 @@ import type { Teardown } from '../kit/wire/wire.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
 
-/** An API server that acts on writes at once and answers them when it is told to; what it is asked to read never comes whole before. */
+/**
+ * An API server that acts on writes at once and answers them when it is told to; what it is asked
+ * to read never comes whole before.
+ */
 async function slowCloud(t: Teardown, behind: CloudServer) {
   const finished = Promise.withResolvers<void>()
   let acted = (): void => undefined
@@ -46,7 +49,10 @@ async function slowCloud(t: Teardown, behind: CloudServer) {
   }
 }
 
-/** As client-go, which sends again what is answered with Retry-After, ten times at most; `waited` stands for the time it waits. */
+/**
+ * As client-go, which sends again what is answered with Retry-After, ten times at most; `waited`
+ * stands for the time it waits.
+ */
 async function repeating(send: () => Promise<Answer>, waited: () => void): Promise<Answer> {
   let answer = await send()
   for (let i = 0; i < 10 && answer.headers['retry-after'] !== undefined; i++) {

@@ -146,7 +146,10 @@ void t.test(
 
 const threePods = (cloud: CloudServer): void => cloud.addPods('a', 'b', 'c')
 
-/** A cloud, once it is filled, and a second API server of it that lags by so many versions and is asked after it, or before. */
+/**
+ * A cloud, once it is filled, and a second API server of it that lags by so many versions and is
+ * asked after it, or before.
+ */
 async function oneBehind(
   t: Teardown,
   versions: number,
@@ -221,7 +224,10 @@ void t.test('F16: where one lags, the next is asked', async (t) => {
   t.equal(await hub.metric('nodehub_diverted_total'), 0)
 })
 
-/** A hub that has shown its kubelet two pods of a cluster, and goes on after that was restored to one pod, at lower versions. */
+/**
+ * A hub that has shown its kubelet two pods of a cluster, and goes on after that was restored to
+ * one pod, at lower versions.
+ */
 async function afterRestore(t: Teardown) {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))

@@ -406,7 +406,8 @@ void t.test(
     const before = cloud.sandbox.requests.length
     await cloud.plug()
     for (const watch of watches) t.equal(await watch.end(), 'ended')
-    // As a reflector does it: the watch from its version is refused by the API server, which makes it list not older than that.
+    // As a reflector does it: the watch from its version is refused by the API server, which makes
+    // it list not older than that.
     for (const client of clients) {
       const refused = await client.watch(allServices, { resourceVersion: version })
       t.match(await refused.next(), { type: 'ERROR', object: { code: 410 } })

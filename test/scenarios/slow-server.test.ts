@@ -3,7 +3,10 @@ import { configMaps } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { thinLink } from '../kit/wire/thin-link.ts'
 
-/** As by default, but with probes much closer to each other: whoever were to take slowness for death would do so here. */
+/**
+ * As by default, but with probes much closer to each other: whoever were to take slowness for death
+ * would do so here.
+ */
 const config = {
   heartbeat: { intervalMs: 200, timeoutMs: 2_000, failedRetry: 3, healthyThreshold: 2 },
 }

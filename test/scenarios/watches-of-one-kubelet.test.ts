@@ -7,7 +7,10 @@ import type { Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(300_000) // so many watches take their time on a busy machine
 
-/** A kubelet watches each ConfigMap and Secret that its pods mount by name; what an operator watches is not recorded. */
+/**
+ * A kubelet watches each ConfigMap and Secret that its pods mount by name; what an operator watches
+ * is not recorded.
+ */
 const counts = { kubelet: 600, operator: 200 }
 
 /** What a watch may cost the whole process, in which client, hub and cloud are. */

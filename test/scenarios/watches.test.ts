@@ -77,7 +77,8 @@ for (const [protocol, tls] of [
         await kubelet.watch(path, { resourceVersion }),
         await operator.watch(path, { resourceVersion }),
       ]
-      // More than the sockets hold, on either side of the hub, and what a connection of HTTP/2 lets be under way.
+      // More than the sockets hold, on either side of the hub, and what a connection of HTTP/2 lets
+      // be under way.
       const data = { filling: 'x'.repeat(500_000) }
       const names: string[] = []
       for (let i = 0; i < 60; i++) {

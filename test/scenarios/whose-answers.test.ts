@@ -16,7 +16,9 @@ const yurthubs = [
 
 const pathOf = (component: string): string => `/api/v1/namespaces/default/configmaps/${component}`
 
-/** Each reads an object nobody else does; then the cloud goes. Resolves to what each is answered. */
+/**
+ * Each reads an object nobody else does; then the cloud goes. Resolves to what each is answered.
+ */
 async function answeredOffline(
   t: Teardown,
   components: readonly string[],

@@ -27,7 +27,10 @@ void t.test('when there is no room, the connection idle for longest makes it', a
 const forever = (): Promise<never> => new Promise(() => undefined)
 const holder = (name: string): Identity => tokenHolder(name)
 
-/** A handler that finds out who asks by the path, and lets `/hold` and what is below it wait for ever. */
+/**
+ * A handler that finds out who asks by the path, and lets `/hold` and what is below it wait for
+ * ever.
+ */
 const byPath = async (incoming: Incoming): Promise<WireReply> => {
   const [, name = '', what] = incoming.url.split('/')
   if (name !== '') incoming.onProven?.(name === 'node' ? node : holder(name))

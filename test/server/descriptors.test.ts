@@ -16,7 +16,10 @@ const connecting = `
     require('node:net').connect(port, '127.0.0.1', () => Atomics.add(queued, 0, 1) + 1 === clients && Atomics.notify(queued, 0))
 `
 
-/** How many turns of the event loop it takes to accept `clients` connections that have been queued before the first. */
+/**
+ * How many turns of the event loop it takes to accept `clients` connections that have been queued
+ * before the first.
+ */
 async function turnsToAccept(server: Server, { port }: Bound): Promise<number> {
   const count = new SharedArrayBuffer(4)
   let accepted = 0

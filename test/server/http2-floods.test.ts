@@ -15,7 +15,10 @@ const hubs = new CertificateAuthority('hub')
 const cancel = Buffer.from('00000008', 'hex')
 const settings = frame(4, 0, 0)
 
-/** What a client sends over and over, by its number; and how many requests it has answered at the most. */
+/**
+ * What a client sends over and over, by its number; and how many requests it has answered at the
+ * most.
+ */
 type Flood = readonly [name: string, nth: (n: number) => Buffer, answered: number]
 
 /** While they come a few more are allowed for. */

@@ -1,4 +1,7 @@
-/** What becomes of clients that take longer, or keep more, than `limits` let them: with limits that are reached soon. */
+/**
+ * What becomes of clients that take longer, or keep more, than `limits` let them: with limits that
+ * are reached soon.
+ */
 import { once } from 'node:events'
 import { connect as connectPlain } from 'node:net'
 import { connect as connectSecure, type TLSSocket } from 'node:tls'
@@ -27,7 +30,10 @@ type Answering = Handler<Incoming, WireReply>
 
 const real = { ...limits }
 
-/** Listeners whose limits are others until the test ends, closed with it: a plain one and one over TLS, by their ports. */
+/**
+ * Listeners whose limits are others until the test ends, closed with it: a plain one and one over
+ * TLS, by their ports.
+ */
 async function starting(
   t: Test,
   others: Partial<Record<keyof typeof limits, number>>,

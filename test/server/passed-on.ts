@@ -1,4 +1,7 @@
-/** A process that was passed a listening socket as its file descriptor 3: says which port that is, and greets everyone. */
+/**
+ * A process that was passed a listening socket as its file descriptor 3: says which port that is,
+ * and greets everyone.
+ */
 import { createServer } from 'node:net'
 import { listening } from '../../src/server/listening.ts'
 

@@ -310,7 +310,10 @@ const kubelets = clients.issue({
   usage: 'client',
 })
 
-/** What a kubelet sends for each Secret and ConfigMap that its pods mount, with a token where it has no certificate. */
+/**
+ * What a kubelet sends for each Secret and ConfigMap that its pods mount, with a token where it has
+ * no certificate.
+ */
 const watchOf = (n: number, fields: OutgoingHttpHeaders = {}): OutgoingHttpHeaders => ({
   ':path': `/api/v1/namespaces/default/secrets?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dsecret-${n}&resourceVersion=123456&watch=true`,
   accept: 'application/vnd.kubernetes.protobuf,application/json',

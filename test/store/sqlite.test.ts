@@ -513,7 +513,10 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   t.ok(pages < 60, `${pages} pages for 100 events`)
 })
 
-/** Lists of 30 pods, one after the other, each replaced whole and changed by an event; killed at a moment that differs each time. */
+/**
+ * Lists of 30 pods, one after the other, each replaced whole and changed by an event; killed at a
+ * moment that differs each time.
+ */
 void t.test(
   'a store killed at any moment holds the last list or the one before, whole',
   async (t) => {

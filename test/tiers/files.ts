@@ -1,5 +1,6 @@
-// Runs test files, several at a time, and prints TAP. Each is a program of its own that Node runs as it is. `tap` would have every Node that
-// a test starts load hooks that note what it imports, for coverage that is not asked for: a third of the processor time of a file.
+// Runs test files, several at a time, and prints TAP. Each is a program of its own that Node runs
+// as it is. `tap` would have every Node that a test starts load hooks that note what it imports,
+// for coverage that is not asked for: a third of the processor time of a file.
 import t from 'tap'
 
 const [jobs, ...files] = process.argv.slice(2)

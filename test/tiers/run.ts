@@ -1,4 +1,5 @@
-// npm test and npm run test:cluster: one tier of the tests, and what it came to. CONTRIBUTING.md names the tiers.
+// npm test and npm run test:cluster: one tier of the tests, and what it came to. CONTRIBUTING.md
+// names the tiers.
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
@@ -55,7 +56,8 @@ const tiers: Readonly<Record<string, () => Tier>> = {
         `${all.length - files.length} files with a real control plane: npm run test:cluster`,
         'thousands of sequences, kills and outages: npm run test:long',
       ],
-      // Half of the time of a file is waiting: for a hub's threads, the disk, probes, the ends of watches.
+      // Half of the time of a file is waiting: for a hub's threads, the disk, probes, the ends of
+      // watches.
       jobs: 2 * availableParallelism(),
     }
   },
@@ -78,12 +80,15 @@ interface Run {
   readonly results: Results
 }
 
-/** V8's code of what the tests and their hubs load, so that it is compiled once and not by each of them. */
+/**
+ * V8's code of what the tests and their hubs load, so that it is compiled once and not by each of
+ * them.
+ */
 const compileCache = resolve('node_modules/.cache/compiled')
 
 /**
- * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is named, tap renders it; otherwise it is
- * printed as it is.
+ * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is
+ * named, tap renders it; otherwise it is printed as it is.
  */
 async function runFiles(files: readonly string[], options: Options): Promise<Run> {
   const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...files], {

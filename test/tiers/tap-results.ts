@@ -17,16 +17,19 @@ const directive = / # (?<kind>SKIP|TODO|time=)(?<rest>.*)$/
 const foundNothing = 'no tests found'
 
 /**
- * Reads TAP 14 as tap prints it: subtests come indented before the test point that closes them. Only assertions count, not the points that
- * close a subtest. A subtest whose plan is `1..0` asserted nothing; that is meant only where it
- * was skipped for a reason.
+ * Reads TAP 14 as tap prints it: subtests come indented before the test point that closes them.
+ * Only assertions count, not the points that close a subtest. A subtest whose plan is `1..0`
+ * asserted nothing; that is meant only where it was skipped for a reason.
  */
 export function readResults(lines: Iterable<string>): Results {
   let [passed, failed] = [0, 0]
   const skipped = new Map<string, number>()
   const empty: string[] = []
   const files: { path: string; ms: number }[] = []
-  /** Points of the subtest that is open at each depth that wait for the name of the file they are of. */
+  /**
+   * Points of the subtest that is open at each depth that wait for the name of the file they are
+   * of.
+   */
   let emptyHere: string[] = []
   /** The depth of the plan that came last: the point that follows less deep closes its subtest. */
   let planned: { depth: number; count: number } | undefined

@@ -31,9 +31,9 @@ export interface AccessHooks {
 }
 
 /**
- * Who may list and watch whole collections, as API servers last said, kept in `file` for when none can be asked: on the disk before
- * anybody acts on it. The file names identities, of a token no more than its keyed hash. Disposing waits until
- * what was said is written.
+ * Who may list and watch whole collections, as API servers last said, kept in `file` for when none
+ * can be asked: on the disk before anybody acts on it. The file names identities, of a token no
+ * more than its keyed hash. Disposing waits until what was said is written.
  */
 export class Access implements AsyncDisposable {
   readonly #file: KeptFile
@@ -60,7 +60,10 @@ export class Access implements AsyncDisposable {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
   }
 
-  /** The verdict in force: the last one where it is young enough, else what `ask` finds. Asked for by many, it is found once. */
+  /**
+   * The verdict in force: the last one where it is young enough, else what `ask` finds. Asked for
+   * by many, it is found once.
+   */
   async of(who: Identity, gvr: GVR, ask: AskVerdict): Promise<boolean | undefined> {
     const key = keyOf(who, gvr)
     const verdict = this.#verdicts.get(key)
@@ -86,7 +89,8 @@ export class Access implements AsyncDisposable {
   }
 
   async #set(key: string, verdict: Verdict): Promise<void> {
-    // What is shown because of it has to be shown again after a crash. That it was said again is not worth a write.
+    // What is shown because of it has to be shown again after a crash. That it was said again is
+    // not worth a write.
     if (verdict.allowed !== this.#verdicts.get(key)?.allowed) await this.#write(key, verdict)
     this.#silent.delete(key)
     this.#verdicts.set(key, verdict)

@@ -32,8 +32,9 @@ export interface SharedAsk {
 }
 
 /**
- * What an exchange asks of a shared collection of one of `scope`; `undefined`: nothing. Callers who impersonate others or have proved
- * nothing, conversions (tables, metadata), fields that are not known here and options that are refused are left to the API server.
+ * What an exchange asks of a shared collection of one of `scope`; `undefined`: nothing. Callers who
+ * impersonate others or have proved nothing, conversions (tables, metadata), fields that are not
+ * known here and options that are refused are left to the API server.
  */
 export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk | undefined {
   if (!exchange.info.isResource || exchange.method !== 'GET') return undefined
@@ -86,7 +87,10 @@ export type Begins =
   | { readonly kind: 'newest-state'; readonly ends: boolean }
   /** What comes after a version. */
   | { readonly kind: 'after'; readonly version: ResourceVersion }
-  /** Exactly one version, a further page, or what is refused: left to the API server, and offline to what the caller itself was shown. */
+  /**
+   * Exactly one version, a further page, or what is refused: left to the API server, and offline to
+   * what the caller itself was shown.
+   */
   | { readonly kind: 'other' }
 
 const other = { kind: 'other' } as const
@@ -107,7 +111,8 @@ function watchBegins({ query }: ResourceRequest): Begins {
   }
   if (match !== '' || query.has('sendInitialEvents')) return other
   if (version !== undefined) return { kind: 'after', version }
-  // An API server answers a watch without a version from its cache, like one from version 0, and takes both for WatchLists.
+  // An API server answers a watch without a version from its cache, like one from version 0, and
+  // takes both for WatchLists.
   return { kind: 'state', least: undefined, ends: true }
 }
 
@@ -125,8 +130,8 @@ function listBegins({ query }: ResourceRequest): Begins {
 }
 
 /**
- * The newest version at which this caller itself was shown what it asks for or, where it never was, more than that; `undefined` where it
- * was shown neither, or is not recorded.
+ * The newest version at which this caller itself was shown what it asks for or, where it never was,
+ * more than that; `undefined` where it was shown neither, or is not recorded.
  */
 export function ownVersion(
   { exchange, info }: SharedAsk,

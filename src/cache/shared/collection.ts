@@ -25,7 +25,9 @@ export interface CollectionHooks {
   readonly onReaders: (difference: number) => void
   /** A reader was ended that its client has not ended, and that was not over its time. */
   readonly onReaderEnded: (reason: Exclude<ReaderEnd, 'done'>) => void
-  /** A collection could not be had; `refused`: it is not tried again before somebody asks for it. */
+  /**
+   * A collection could not be had; `refused`: it is not tried again before somebody asks for it.
+   */
   readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
 }
 
@@ -54,16 +56,22 @@ export interface WantsToRead {
   readonly signal: Signal
 }
 
-/** How long a watch that was lost while the hub is online may be missing before new readers are not left to it. */
+/**
+ * How long a watch that was lost while the hub is online may be missing before new readers are not
+ * left to it.
+ */
 const missingMs = 10_000
 
-/** After how long a collection is asked for again that the hub may not read, or that there is not. */
+/**
+ * After how long a collection is asked for again that the hub may not read, or that there is not.
+ */
 const refusedMs = 30_000
 
 /**
- * One collection whole, in one form, for all who may read it: what is stored of it, the log of its latest events, and, while there are
- * readers, one watch of an API server. When that watch is cut the readers stay: it goes on from the version that they are at. Offline they
- * are given bookmarks, and nothing else happens to them: nobody has to come back when the cloud does.
+ * One collection whole, in one form, for all who may read it: what is stored of it, the log of its
+ * latest events, and, while there are readers, one watch of an API server. When that watch is cut
+ * the readers stay: it goes on from the version that they are at. Offline they are given bookmarks,
+ * and nothing else happens to them: nobody has to come back when the cloud does.
  */
 export class SharedCollection implements AsyncDisposable {
   readonly key: CollectionKey
@@ -96,8 +104,8 @@ export class SharedCollection implements AsyncDisposable {
   }
 
   /**
-   * The version of what readers are given; `undefined`: nothing is stored. What is still being written does not count: an answer that
-   * was promised by its version would be older.
+   * The version of what readers are given; `undefined`: nothing is stored. What is still being
+   * written does not count: an answer that was promised by its version would be older.
    */
   get version(): ResourceVersion | undefined {
     return resourceVersion(this.#parts.store.committedVersion(this.key))
@@ -118,7 +126,10 @@ export class SharedCollection implements AsyncDisposable {
     return wholeOrNothing(this.#parts.gvr, this.#parts.store.list(this.key))
   }
 
-  /** When the cloud last confirmed what is stored, in milliseconds since the epoch; 0 where nothing is. */
+  /**
+   * When the cloud last confirmed what is stored, in milliseconds since the epoch; 0 where nothing
+   * is.
+   */
   get confirmedAt(): number {
     const stored = this.stored()
     if (stored) leaveUnread(stored)
@@ -126,9 +137,10 @@ export class SharedCollection implements AsyncDisposable {
   }
 
   /**
-   * Begins to watch, unless it does, and resolves when the watch is open or is not going to be, after `patienceMs` at the latest. Where
-   * nothing is stored yet, it begins with what is stored under `like`, if anything: the same collection, as the cloud gave it to somebody
-   * who may read all of it.
+   * Begins to watch, unless it does, and resolves when the watch is open or is not going to be,
+   * after `patienceMs` at the latest. Where nothing is stored yet, it begins with what is stored
+   * under `like`, if anything: the same collection, as the cloud gave it to somebody who may read
+   * all of it.
    */
   async open(patienceMs: number, like?: CollectionKey): Promise<void> {
     this.#run(like)
@@ -185,7 +197,10 @@ export class SharedCollection implements AsyncDisposable {
     this.#parts.hooks.onWatches(is ? 1 : -1)
   }
 
-  /** The log goes on where it stands at what is stored; else another one begins, and its readers come back with their own versions. */
+  /**
+   * The log goes on where it stands at what is stored; else another one begins, and its readers
+   * come back with their own versions.
+   */
   #listed(): void {
     const { version } = this
     if (this.#log !== undefined && this.#log.version === version) return

@@ -6,7 +6,10 @@ interface Known {
   at: number
 }
 
-/** Readers choose what they call themselves: beyond so many, those that are long gone are forgotten with each that comes. */
+/**
+ * Readers choose what they call themselves: beyond so many, those that are long gone are forgotten
+ * with each that comes.
+ */
 const mostReaders = 256
 
 /** Which readers watch a collection, here or by watches of their own, and which did so lately. */

@@ -22,8 +22,8 @@ export interface LogBounds {
 const overhead = 256
 
 /**
- * The latest events of one collection, oldest first, for any number of readers, none of which it knows: each has a cursor, and reads
- * when it likes what is still there.
+ * The latest events of one collection, oldest first, for any number of readers, none of which it
+ * knows: each has a cursor, and reads when it likes what is still there.
  */
 export class EventLog {
   readonly #bounds: LogBounds
@@ -60,7 +60,10 @@ export class EventLog {
     return this.#bytes
   }
 
-  /** Adds what is newer than all that is here, each event with its bytes copied out of the chunk it came in. */
+  /**
+   * Adds what is newer than all that is here, each event with its bytes copied out of the chunk it
+   * came in.
+   */
   append(events: readonly WatchEvent[]): boolean {
     const before = this.#version
     const news: ObjectEvent[] = []
@@ -101,7 +104,10 @@ export class EventLog {
     return cursor < this.#gone ? 'gone' : this.#groups[cursor - this.#gone]
   }
 
-  /** Where to begin to read all events after `version`, which may be among others; `undefined`: they are not all here any more. */
+  /**
+   * Where to begin to read all events after `version`, which may be among others; `undefined`: they
+   * are not all here any more.
+   */
   after(version: ResourceVersion): number | undefined {
     if (compareVersions(version, this.#tail) < 0) return undefined
     let [low, high] = [0, this.#groups.length]

@@ -5,9 +5,10 @@ import { resourceVersion, type ResourceVersion } from '../../kube/resource-versi
 export type GoOn = (version: ResourceVersion) => AsyncIterable<readonly WatchEvent[]> | undefined
 
 /**
- * A watch of an API server that is gone on with from a shared collection as soon as that can be, so that its own can be closed: at a
- * bookmark, which says that all up to its version has been told. What an API server answered with the most recent state goes on so, too.
- * `onHandedOver` is called when it does.
+ * A watch of an API server that is gone on with from a shared collection as soon as that can be, so
+ * that its own can be closed: at a bookmark, which says that all up to its version has been told.
+ * What an API server answered with the most recent state goes on so, too. `onHandedOver` is called
+ * when it does.
  */
 export async function* handingOver(
   events: AsyncIterable<readonly WatchEvent[]>,

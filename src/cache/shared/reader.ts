@@ -15,13 +15,19 @@ import { bookmarkMs, lastBookmarkMs } from '../../request/watch-times.ts'
 import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
-/** Which objects a reader is shown, and by what it is told from other selections: what is made of an event for one is made once. */
+/**
+ * Which objects a reader is shown, and by what it is told from other selections: what is made of an
+ * event for one is made once.
+ */
 export interface Selected {
   readonly selection: Selection
   readonly key: string
 }
 
-/** What comes before the log: the state of a collection, or changes to it that the log does not have any more. */
+/**
+ * What comes before the log: the state of a collection, or changes to it that the log does not have
+ * any more.
+ */
 export type Opening =
   | {
       readonly kind: 'state'
@@ -55,7 +61,10 @@ const spreadMs = 1_000
 /** How much of what waits leaves in one write. */
 const writeBytes = 64 * 1024
 
-/** One client's way through the log of a collection, at its own pace. What it does not read in time is gone, and then it is over. */
+/**
+ * One client's way through the log of a collection, at its own pace. What it does not read in time
+ * is gone, and then it is over.
+ */
 export class Reader {
   readonly #parts: ReaderParts
   readonly #began = elapsed()

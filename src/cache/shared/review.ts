@@ -13,8 +13,9 @@ const mostBytes = 64 * 1024
 const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 
 /**
- * Whether `who` may list and watch all of a resource, as an API server says to that very credential (SelfSubjectAccessReview, which
- * everybody who is authenticated may create). `undefined`: it gave no verdict.
+ * Whether `who` may list and watch all of a resource, as an API server says to that very credential
+ * (SelfSubjectAccessReview, which everybody who is authenticated may create). `undefined`: it gave
+ * no verdict.
  */
 export async function mayReadWhole(
   ask: Handler<Exchange, BytesReply>,

@@ -67,12 +67,16 @@ export interface SharedParts {
 
 const idleMs = 5 * 60_000
 
-/** How long a request waits for a verdict or for a watch to be open; then it goes to an API server by itself. */
+/**
+ * How long a request waits for a verdict or for a watch to be open; then it goes to an API server
+ * by itself.
+ */
 const patienceMs = 1_000
 
 /**
- * Collections that all components of a node read from one watch of an API server each, and in each form: where the hub itself and the caller
- * may list and watch all of it. Nobody is shown what an API server would not show him, nor anything older than it would.
+ * Collections that all components of a node read from one watch of an API server each, and in each
+ * form: where the hub itself and the caller may list and watch all of it. Nobody is shown what an
+ * API server would not show him, nor anything older than it would.
  */
 export class SharedCollections implements AsyncDisposable {
   readonly #parts: SharedParts
@@ -94,8 +98,8 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /**
-   * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A watch that passes through is gone on with from
-   * here once that can be.
+   * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A
+   * watch that passes through is gone on with from here once that can be.
    */
   async online(exchange: Exchange, passThrough: () => Promise<Reply>): Promise<Reply> {
     const asked = this.#ask(exchange)
@@ -110,8 +114,8 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /**
-   * Begins to follow what `exchange` asks for, if it may be shared, so that it is then answered from here. Resolves when that is so, or is
-   * not going to be, after `patienceMs` at the latest.
+   * Begins to follow what `exchange` asks for, if it may be shared, so that it is then answered
+   * from here. Resolves when that is so, or is not going to be, after `patienceMs` at the latest.
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
     const asked = this.#ask(exchange)
@@ -119,8 +123,9 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /**
-   * Answers while no API server can be asked: where what is shared is newer than what the caller itself was shown, and the last verdict was
-   * that it may read it. `undefined`: it is to be answered otherwise.
+   * Answers while no API server can be asked: where what is shared is newer than what the caller
+   * itself was shown, and the last verdict was that it may read it. `undefined`: it is to be
+   * answered otherwise.
    */
   offline(exchange: Exchange): Reply | undefined {
     const asked = this.#ask(exchange)
@@ -153,13 +158,19 @@ export class SharedCollections implements AsyncDisposable {
     return collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins)
   }
 
-  /** The newest version at which this caller may have been told of what it asks for; `undefined` where it was told nothing from here. */
+  /**
+   * The newest version at which this caller may have been told of what it asks for; `undefined`
+   * where it was told nothing from here.
+   */
   told(exchange: Exchange): ResourceVersion | undefined {
     const asked = this.#ask(exchange)
     return asked && this.#mightShare(asked) ? this.#of(asked).version : undefined
   }
 
-  /** Whether an API server has said since that an object does not exist which this caller may be shown from here. */
+  /**
+   * Whether an API server has said since that an object does not exist which this caller may be
+   * shown from here.
+   */
   isContradicted(exchange: Exchange): boolean {
     const asked = this.#ask(exchange)
     if (!asked || !this.#mightShare(asked)) return false
@@ -361,7 +372,10 @@ const aged = <R extends ListReply | ObjectReply | WatchReply>(
   confirmedAt: number,
 ): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
-/** Offline nobody knows what has happened since a version that is not kept any more: its client has to list, and can do so here. */
+/**
+ * Offline nobody knows what has happened since a version that is not kept any more: its client has
+ * to list, and can do so here.
+ */
 function tooOld(collection: SharedCollection, begins: Begins): WatchReply | undefined {
   const { version } = collection
   if (begins.kind !== 'after' || version === undefined) return undefined
@@ -369,7 +383,10 @@ function tooOld(collection: SharedCollection, begins: Begins): WatchReply | unde
   return collection.watchOf([{ type: 'ERROR', status }])
 }
 
-/** As any list is answered offline: whole, whatever its limit. Throws what another version is answered with. */
+/**
+ * As any list is answered offline: whole, whatever its limit. Throws what another version is
+ * answered with.
+ */
 function listOffline(
   asked: SharedAsk,
   collection: SharedCollection,

@@ -35,7 +35,10 @@ export interface UpstreamWatchParts {
 
 /** Who is told what becomes of it. */
 export interface UpstreamListener {
-  /** The collection is stored, as of the version the store tells; what was told before does not continue it if that is another. */
+  /**
+   * The collection is stored, as of the version the store tells; what was told before does not
+   * continue it if that is another.
+   */
   onListed(): void
   onOpen(): void
   /** What has come, committed. */
@@ -43,11 +46,16 @@ export interface UpstreamListener {
   onLost(): void
   /** What has come could not be stored, so that it may not be told. */
   onUnstored(): void
-  /** It failed; it is tried again soon, or, where it is `refused`, only when somebody asks for it later. */
+  /**
+   * It failed; it is tried again soon, or, where it is `refused`, only when somebody asks for it
+   * later.
+   */
   onFailed(cause: unknown, refused: boolean): void
 }
 
-/** Why it cannot be had at all: who may not, and what there is not, is asked for again much later. */
+/**
+ * Why it cannot be had at all: who may not, and what there is not, is asked for again much later.
+ */
 class Refused extends Error {
   readonly code = 'REFUSED'
 }
@@ -76,8 +84,9 @@ const listMs = 10 * 60_000
 const soundMs = 1_000
 
 /**
- * Follows one collection whole: watches it from its stored version on, and lists it where that cannot be. A list, because API servers
- * compress lists and no WatchLists. Returns when `signal` aborts, or when the hub may not read the collection.
+ * Follows one collection whole: watches it from its stored version on, and lists it where that
+ * cannot be. A list, because API servers compress lists and no WatchLists. Returns when `signal`
+ * aborts, or when the hub may not read the collection.
  */
 export class UpstreamWatch {
   readonly #parts: UpstreamWatchParts
@@ -156,8 +165,9 @@ export class UpstreamWatch {
   }
 
   /**
-   * Whether the cluster is older than what is stored of it, so that it was restored from a backup: a watch would wait for a version that
-   * comes much later or never. One object is read consistently, which no server that lags answers from what it has.
+   * Whether the cluster is older than what is stored of it, so that it was restored from a backup:
+   * a watch would wait for a version that comes much later or never. One object is read
+   * consistently, which no server that lags answers from what it has.
    */
   async #isOlder(parent: AbortSignal): Promise<boolean> {
     const ending = new AbortController()

@@ -1,11 +1,17 @@
 import type { Actors } from './node.ts'
 
-/** OpenYurt's controller that turns nodes into edge workers and back (openyurt pkg/yurtmanager/controller/yurtnodeconversion). */
+/**
+ * OpenYurt's controller that turns nodes into edge workers and back (openyurt
+ * pkg/yurtmanager/controller/yurtnodeconversion).
+ */
 const converters = new Set([
   'system:serviceaccount:kube-system:yurt-manager-yurt-node-conversion-controller',
 ])
 
-/** Who may change which labels of nodes where our controller runs as this service account, or as any of `others`. */
+/**
+ * Who may change which labels of nodes where our controller runs as this service account, or as any
+ * of `others`.
+ */
 export const actorsOf = (
   { namespace, name }: { readonly namespace: string; readonly name: string },
   others: readonly string[] = [],

@@ -18,7 +18,10 @@ export interface MatchCondition {
 const changed = (of: (self: string, name: string) => string, name: string): string =>
   `${of('object', name)} != ${of('oldObject', name)}`
 
-/** Of a node only these matter. A kubelet's status, which comes every few seconds, changes none of them. */
+/**
+ * Of a node only these matter. A kubelet's status, which comes every few seconds, changes none of
+ * them.
+ */
 const nodeChanges = any(
   ...[nodePoolLabel, desiredNodePoolLabel, hostNetworkLabel, isEdgeWorkerLabel].map((name) =>
     changed(labelOf, name),
@@ -26,7 +29,10 @@ const nodeChanges = any(
   changed(annotationOf, previousAttributesAnnotation),
 )
 
-/** What the controller does it has thought about itself, and it is not to wait for webhooks that it keeps going. */
+/**
+ * What the controller does it has thought about itself, and it is not to wait for webhooks that it
+ * keeps going.
+ */
 const isNotOurOwn = ({ controllers }: Actors): MatchCondition => ({
   name: 'is-not-our-own',
   expression: `!(${isOneOf(user, controllers)})`,
@@ -54,7 +60,10 @@ export const podConditions: readonly MatchCondition[] = [
   },
 ]
 
-/** Templates of pods that somebody has written, and neither a controller nor the cluster itself: who is warned has to be there to read it. */
+/**
+ * Templates of pods that somebody has written, and neither a controller nor the cluster itself: who
+ * is warned has to be there to read it.
+ */
 export const workloadConditions: readonly MatchCondition[] = [
   { name: 'is-no-part-of-the-cluster', expression: 'request.namespace != "kube-system"' },
   {

@@ -1,7 +1,10 @@
 import type { NodePool } from '../../kube/node-pool.ts'
 import type { Context } from '../../lint/context.ts'
 
-/** What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse a node or a pod. */
+/**
+ * What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse
+ * a node or a pod.
+ */
 export interface Lookup {
   /** The pool of this name, in v1beta2; `undefined`: there is none. */
   pool(name: string): Promise<NodePool | undefined | 'unknown'>

@@ -19,8 +19,9 @@ import { warningsAsPolicies } from './warning-policies.ts'
 const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
- * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy v1 (`policyKinds`). What the cluster knows besides a
- * request is its NodePools, each of which a policy is asked about; which nodes are in a pool is what the pool's status says. Of what lint
+ * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy v1
+ * (`policyKinds`). What the cluster knows besides a request is its NodePools, each of which a
+ * policy is asked about; which nodes are in a pool is what the pool's status says. Of what lint
  * finds, that is warned of which takes nothing else.
  */
 export const webhooksAsPolicies = (
@@ -34,7 +35,8 @@ export const webhooksAsPolicies = (
   ...warningsAsPolicies(podHostNetwork),
 ]
 
-// One patch each. A JSONPatch's value is of any type, lists and maps in CEL are of one: hence `dyn`.
+// One patch each. A JSONPatch's value is of any type, lists and maps in CEL are of one: hence
+// `dyn`.
 
 const put = (path: string, value: string): string =>
   `JSONPatch{op: "add", path: ${path}, value: ${value}}`
@@ -235,7 +237,10 @@ const nodePolicies = (actors: Actors): readonly object[] => [
   ),
 ]
 
-/** The pool that a change leaves the node in: its label's or, since policies come in no order, the one it has just wished for. */
+/**
+ * The pool that a change leaves the node in: its label's or, since policies come in no order, the
+ * one it has just wished for.
+ */
 const poolAfter = `(${either(
   `${labelOf('object', nodePoolLabel)} != ""`,
   labelOf('object', nodePoolLabel),
@@ -252,7 +257,10 @@ const concernsThisPool = all(
   )})`,
 )
 
-/** An annotation that is there without a memory of the kind is yurt-manager's, and the controller's to complete. */
+/**
+ * An annotation that is there without a memory of the kind is yurt-manager's, and the controller's
+ * to complete.
+ */
 const remembersNothing = `!(${quoted(previousAttributesAnnotation)} in object.metadata.?annotations.orValue({}))`
 
 const required = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution'

@@ -1,12 +1,21 @@
-/** A label's or an annotation's name: at most 63 characters, after a DNS name and a slash where it has a prefix. */
+/**
+ * A label's or an annotation's name: at most 63 characters, after a DNS name and a slash where it
+ * has a prefix.
+ */
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
-/** All annotations of one object together, names included (apimachinery pkg/api/validation/objectmeta.go). */
+/**
+ * All annotations of one object together, names included (apimachinery
+ * pkg/api/validation/objectmeta.go).
+ */
 const annotationBytes = 256 * 1024
 
-/** What is wrong with `name` as the name of a label or a taint (apimachinery pkg/util/validation, IsQualifiedName). */
+/**
+ * What is wrong with `name` as the name of a label or a taint (apimachinery pkg/util/validation,
+ * IsQualifiedName).
+ */
 export function wrongName(name: string): string | undefined {
   const slash = name.indexOf('/')
   const prefix = slash < 0 ? undefined : name.slice(0, slash)
@@ -27,7 +36,10 @@ export const wrongValue = (value: string): string | undefined =>
     : `${JSON.stringify(value)}: a value is at most 63 letters, digits, '-', '_' and '.', ` +
       'and begins and ends with a letter or a digit'
 
-/** What is wrong with `annotations` of an object (ValidateAnnotations: names are compared in lower case). */
+/**
+ * What is wrong with `annotations` of an object (ValidateAnnotations: names are compared in lower
+ * case).
+ */
 export function wrongAnnotations(annotations: Readonly<Record<string, unknown>>): string[] {
   const wrong = Object.keys(annotations).flatMap((name) => wrongName(name.toLowerCase()) ?? [])
   const bytes = Object.entries(annotations).reduce(

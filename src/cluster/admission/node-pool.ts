@@ -10,7 +10,10 @@ import {
 import { forbidden, invalid, type Status, type StatusCause } from '../../kube/status.ts'
 import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
 
-/** A new pool (v1beta2) with what its author left out. Of a new one nothing is known: it has no status yet. */
+/**
+ * A new pool (v1beta2) with what its author left out. Of a new one nothing is known: it has no
+ * status yet.
+ */
 export function defaultedPool(pool: JsonObject): JsonObject {
   const type = textAt(pool, 'spec', 'type') || 'Edge'
   const replicas = at(pool, 'spec', 'leaderReplicas')
@@ -46,7 +49,10 @@ export function refusedPool(pool: JsonObject): Status | undefined {
     : invalid(sentence(pool, 'invalid', causes), details(pool, causes))
 }
 
-/** Why a change of a pool is refused. What was wrong before and is as it was keeps no one from changing the rest. */
+/**
+ * Why a change of a pool is refused. What was wrong before and is as it was keeps no one from
+ * changing the rest.
+ */
 export function refusedPoolChange(old: JsonObject, pool: JsonObject): Status | undefined {
   const before = new Set(poolProblems(old).map(({ message }) => message))
   const causes = [

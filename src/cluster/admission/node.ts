@@ -34,11 +34,17 @@ export interface Actors {
   readonly converters: ReadonlySet<string>
 }
 
-/** The pool a new node is to be in: the one that its label names or, without one, the one that it wishes for. */
+/**
+ * The pool a new node is to be in: the one that its label names or, without one, the one that it
+ * wishes for.
+ */
 export const poolOfNew = (node: JsonObject): string =>
   label(node, nodePoolLabel) || label(node, desiredNodePoolLabel)
 
-/** The pool that a change puts a node into, or takes it out of; '' where it does neither. A wish counts when it is uttered. */
+/**
+ * The pool that a change puts a node into, or takes it out of; '' where it does neither. A wish
+ * counts when it is uttered.
+ */
 export function poolInChange(old: JsonObject, node: JsonObject): string {
   const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel) || wish(old, node)]
   return before === after ? '' : before || after
@@ -51,9 +57,10 @@ function wish(old: JsonObject, node: JsonObject): string {
 }
 
 /**
- * A new node as its pool has it: in the pool by label, with the hostnetwork label if the pool's pods share the host's network and without it
- * if not. Of a pool that cannot be found nothing is known, and the labels stay as the kubelet wrote them. Nothing here refuses a node: a
- * kubelet that cannot register takes all its pods with it.
+ * A new node as its pool has it: in the pool by label, with the hostnetwork label if the pool's
+ * pods share the host's network and without it if not. Of a pool that cannot be found nothing is
+ * known, and the labels stay as the kubelet wrote them. Nothing here refuses a node: a kubelet that
+ * cannot register takes all its pods with it.
  */
 export function newNode(node: JsonObject, pool: FoundPool): Admitted {
   const name = poolOfNew(node)
@@ -75,8 +82,8 @@ function withoutPool(node: JsonObject): Admitted {
 }
 
 /**
- * A node as a change of its pool leaves it: a wish becomes membership, and of which kind its first pool was is remembered. `pool`: the one of
- * `poolInChange`.
+ * A node as a change of its pool leaves it: a wish becomes membership, and of which kind its first
+ * pool was is remembered. `pool`: the one of `poolInChange`.
  */
 export function changedNode(old: JsonObject, node: JsonObject, pool: FoundPool): Admitted {
   const name = poolInChange(old, node)
@@ -107,7 +114,10 @@ export function refusedNodeChange(
   return { refusal, warnings: [] }
 }
 
-/** What only the controller changes: other components leave a node, or come back to it, for its sake. */
+/**
+ * What only the controller changes: other components leave a node, or come back to it, for its
+ * sake.
+ */
 const reservedChanges = (old: JsonObject, node: JsonObject): StatusCause[] => [
   ...(label(old, hostNetworkLabel) === label(node, hostNetworkLabel)
     ? []
@@ -177,7 +187,10 @@ const kindOf = (node: JsonObject): boolean | undefined =>
 const rememberedKind = (node: JsonObject): boolean | undefined =>
   readPrevious(textAt(node, 'metadata', 'annotations', previousAttributesAnnotation)).hostNetwork
 
-/** As the controller would write it, so that it has nothing to write. Of a new node no more is remembered than this. */
+/**
+ * As the controller would write it, so that it has nothing to write. Of a new node no more is
+ * remembered than this.
+ */
 function remembering(
   node: JsonObject,
   nodePool: string,

@@ -3,7 +3,10 @@ import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../kube/node-affinity.ts'
 import { excludeAnnotation, hostNetworkLabel } from '../../kube/node-pool.ts'
 
-/** The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod itself. */
+/**
+ * The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod
+ * itself.
+ */
 export const isMirror = (pod: JsonObject): boolean =>
   at(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
 
@@ -14,9 +17,10 @@ export const isExcluded = (pod: JsonObject): boolean =>
 const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
 
 /**
- * A pod that does not come onto nodes of host-network pools: its required node affinity says so in each term, since terms are alternatives.
- * A term without any condition matches nothing and would match nearly everything with this one; such terms stay as they are. So does an
- * empty list of terms, which the API server refuses. Applied again, nothing changes.
+ * A pod that does not come onto nodes of host-network pools: its required node affinity says so in
+ * each term, since terms are alternatives. A term without any condition matches nothing and would
+ * match nearly everything with this one; such terms stay as they are. So does an empty list of
+ * terms, which the API server refuses. Applied again, nothing changes.
  */
 export function keptOffHostNetwork(pod: JsonObject): JsonObject {
   const selector = at(pod, ...requiredNodeAffinity)

@@ -22,8 +22,8 @@ export const nodeUpdates: Matched = {
 }
 
 /**
- * What holds of pools and nodes whatever becomes of the webhooks: policies that the API server judges itself. It knows NodePools, so that a node
- * does not enter one of the other kind either.
+ * What holds of pools and nodes whatever becomes of the webhooks: policies that the API server
+ * judges itself. It knows NodePools, so that a node does not enter one of the other kind either.
  */
 export const rulesAsPolicies = (actors: Actors): readonly object[] => [
   ...validating({ name: 'pools', matched: poolWrites }, poolRules),
@@ -156,7 +156,10 @@ const poolRules: readonly Validation[] = [
   },
 ]
 
-/** Whether an annotation remembers that the pool of a node had a host network, or that it had none (see `readPrevious`). */
+/**
+ * Whether an annotation remembers that the pool of a node had a host network, or that it had none
+ * (see `readPrevious`).
+ */
 const remembers = (self: string, hostNetwork: boolean): string =>
   `${annotationOf(self, previousAttributesAnnotation)}.matches(${quoted(`"hostNetwork"\\s*:\\s*${hostNetwork}`)})`
 

@@ -72,8 +72,8 @@ export const mutating = (text: PolicyText, patches: readonly string[]): readonly
 ]
 
 /**
- * What becomes of a request where the policy itself fails, as for webhooks. An API server that knows no definition of NodePools would refuse
- * each status of each kubelet.
+ * What becomes of a request where the policy itself fails, as for webhooks. An API server that
+ * knows no definition of NodePools would refuse each status of each kubelet.
  */
 const failurePolicyOf = (all: readonly Matched[]): 'Fail' | 'Ignore' =>
   all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'

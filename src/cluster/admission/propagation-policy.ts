@@ -60,7 +60,10 @@ const isOfThisPool = any(
   ),
 )
 
-/** The same as the webhook does for pods on the network of their pool, asked once for each NodePool; nobody is warned. */
+/**
+ * The same as the webhook does for pods on the network of their pool, asked once for each NodePool;
+ * nobody is warned.
+ */
 export const propagationAsPolicies: readonly object[] = mutating(
   {
     name: 'pod-network',

@@ -12,9 +12,10 @@ export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 export const poolNameLabel = 'apps.openyurt.io/pool-name'
 
 /**
- * A pod on the host's network if its pool's pods are: the pool that its labels, node selector or required affinity name or, for a pod that is
- * meant for one node, the pool of that node. A pod that names several pools, or could not run so, stays as it is, with a warning. Host ports
- * are the API server's to fill in: it gives a pod its defaults again after webhooks.
+ * A pod on the host's network if its pool's pods are: the pool that its labels, node selector or
+ * required affinity name or, for a pod that is meant for one node, the pool of that node. A pod
+ * that names several pools, or could not run so, stays as it is, with a warning. Host ports are the
+ * API server's to fill in: it gives a pod its defaults again after webhooks.
  */
 export async function onHostNetworkOfPool(pod: JsonObject, lookup: Lookup): Promise<Admitted> {
   const as = (...warnings: string[]): Admitted => ({ object: pod, warnings })
@@ -45,7 +46,10 @@ function namedPools(pod: JsonObject): string[] {
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can say now. */
+/**
+ * '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can
+ * say now.
+ */
 async function poolOfItsNode(pod: JsonObject, lookup: Lookup): Promise<string | undefined> {
   const node = textAt(pod, 'spec', 'nodeName') || commonTo(alternativesOf(pod), nodeRequiredBy)
   if (node === '') return ''
@@ -79,7 +83,10 @@ function onlyValue(requirement: Json, key: string): string {
   return isThis && values.length === 1 && typeof values[0] === 'string' ? values[0] : ''
 }
 
-/** Why the API server or a kubelet would refuse the pod on the host's network (k/k ValidatePodSpec; kubelet sysctl/allowlist.go). */
+/**
+ * Why the API server or a kubelet would refuse the pod on the host's network (k/k ValidatePodSpec;
+ * kubelet sysctl/allowlist.go).
+ */
 function obstacleTo(pod: JsonObject): string | undefined {
   if (at(pod, 'spec', 'hostUsers') === false) return 'it has user namespaces of its own'
   if (at(pod, 'spec', 'hostnameOverride') !== undefined) return 'it has a hostnameOverride'

@@ -71,9 +71,10 @@ const webhooks: ReadonlyMap<string, Webhook> = new Map([
 export const isAdmissionPath = (path: string): boolean => webhooks.has(path)
 
 /**
- * The answer to an AdmissionReview (v1) at one of `webhookPaths`. Rejects with a StatusError (400) for what is none; a review that can be
- * named by its uid and makes no sense otherwise is refused in an AdmissionReview. Rejects with other errors where admission itself fails:
- * the policy of the webhook decides then.
+ * The answer to an AdmissionReview (v1) at one of `webhookPaths`. Rejects with a StatusError (400)
+ * for what is none; a review that can be named by its uid and makes no sense otherwise is refused
+ * in an AdmissionReview. Rejects with other errors where admission itself fails: the policy of the
+ * webhook decides then.
  */
 export async function reviewed(
   path: string,
@@ -105,7 +106,10 @@ function requestIn(review: Json): Json | undefined {
 const senseless = (path: string): Status =>
   badRequest(`${path} is asked about an object that does not belong there, or about none`)
 
-/** `undefined` where the request is about something else than `kinds`, or leaves out what it is about. */
+/**
+ * `undefined` where the request is about something else than `kinds`, or leaves out what it is
+ * about.
+ */
 function askedIn(
   request: Json | undefined,
   uid: string,
@@ -164,8 +168,9 @@ function poolDefaults(asked: Asked): Admitted {
 }
 
 /**
- * A pool that was changed through an older version, with what that version has no word for as it was: its writer cannot have meant to
- * change it, even where the annotation that carries it was left out. Nor does a write of a pool ever change its status.
+ * A pool that was changed through an older version, with what that version has no word for as it
+ * was: its writer cannot have meant to change it, even where the annotation that carries it was
+ * left out. Nor does a write of a pool ever change its status.
  */
 function keptOfOtherVersions({ writtenIn, object, old }: Asked): JsonObject {
   const version = poolVersions.find((version) => version === writtenIn)

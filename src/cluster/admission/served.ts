@@ -1,7 +1,9 @@
 import type { JsonObject } from '../../kube/json.ts'
 import { listAt, textAt } from '../../kube/json-at.ts'
 
-/** A kind of policies in the one version that is installed, and the first Kubernetes that serves it. */
+/**
+ * A kind of policies in the one version that is installed, and the first Kubernetes that serves it.
+ */
 export const policyKinds = {
   validating: {
     kind: 'ValidatingAdmissionPolicy',
@@ -25,8 +27,8 @@ const installedVersion = 'v1'
 export type Discover = (path: string) => Promise<JsonObject | undefined>
 
 /**
- * Why the policies of this kind cannot be installed, by what discovery says; `undefined` if they can. Rejects where discovery cannot be
- * read: that says nothing about what the API server has.
+ * Why the policies of this kind cannot be installed, by what discovery says; `undefined` if they
+ * can. Rejects where discovery cannot be read: that says nothing about what the API server has.
  */
 export async function lackingPolicies(
   discover: Discover,
@@ -45,8 +47,9 @@ export async function lackingPolicies(
 }
 
 /**
- * What an installation misses since the API server does not take its policies, a line each with what to do about it; none where all is
- * there. `webhooks` is the name of the webhook configurations, without which nodes and pods are left to policies.
+ * What an installation misses since the API server does not take its policies, a line each with
+ * what to do about it; none where all is there. `webhooks` is the name of the webhook
+ * configurations, without which nodes and pods are left to policies.
  */
 export async function missedPolicies(discover: Discover, webhooks: string): Promise<string[]> {
   const lines: string[] = []

@@ -13,7 +13,10 @@ const matched: readonly Matched[] = [
   { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
 ]
 
-/** The pod, or the template that pods are made of. One policy is about objects of many kinds: hence `dyn`. */
+/**
+ * The pod, or the template that pods are made of. One policy is about objects of many kinds: hence
+ * `dyn`.
+ */
 const whole = 'dyn(object)'
 const pod = `has(${whole}.spec.jobTemplate) ? ${whole}.spec.jobTemplate.spec.template : has(${whole}.spec.template) ? ${whole}.spec.template : ${whole}`
 
@@ -97,7 +100,10 @@ const rules: readonly Validation[] = [
   ),
 ]
 
-/** Of pods that ask for a host-network pool by their node selector: which that is stands in `params`. */
+/**
+ * Of pods that ask for a host-network pool by their node selector: which that is stands in
+ * `params`.
+ */
 const rulesOfPool: readonly Validation[] = [
   saidOf(
     'no-pod-network',
@@ -128,8 +134,9 @@ const rulesOfPool: readonly Validation[] = [
 ]
 
 /**
- * Warnings to who writes pods, or what pods are made of, as policies: those rules of lint that can be said of a pod alone, or of it and of the
- * host-network pool that its node selector names. `podHostNetwork`: pods of that pool are given its network, and nothing is said of it.
+ * Warnings to who writes pods, or what pods are made of, as policies: those rules of lint that can
+ * be said of a pod alone, or of it and of the host-network pool that its node selector names.
+ * `podHostNetwork`: pods of that pool are given its network, and nothing is said of it.
  */
 export const warningsAsPolicies = (podHostNetwork: boolean): readonly object[] => [
   ...warning(

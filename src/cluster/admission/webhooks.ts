@@ -32,12 +32,16 @@ interface Wanted {
 const pools = { group: 'apps.openyurt.io', version: 'v1beta2', failurePolicy: 'Fail' } as const
 const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
 
-/** A status patch may change labels too (k/k pkg/registry/core/node/strategy.go resets only the spec). */
+/**
+ * A status patch may change labels too (k/k pkg/registry/core/node/strategy.go resets only the
+ * spec).
+ */
 const nodeUpdates: Rule = { operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }
 
 /**
- * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes and pods go on without. `name`: of both
- * configurations. `namespace`: the webhooks' own, whose pods do not wait for themselves.
+ * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes
+ * and pods go on without. `name`: of both configurations. `namespace`: the webhooks' own, whose
+ * pods do not wait for themselves.
  */
 export const webhookConfigurations = (
   target: WebhookTarget,

@@ -18,8 +18,9 @@ const lookMs = 60_000
 const keepAliveProbeMs = 30_000
 
 /**
- * Where the API server is and what it is shown, out of a kubeconfig (all that @kubernetes/client-node reads, programs included) or the
- * service account of a pod. Connections are kept, which that library does not do; renewed files and tokens are taken up as they come.
+ * Where the API server is and what it is shown, out of a kubeconfig (all that
+ * @kubernetes/client-node reads, programs included) or the service account of a pod. Connections
+ * are kept, which that library does not do; renewed files and tokens are taken up as they come.
  */
 export class Access implements AsyncDisposable {
   readonly server: URL
@@ -40,7 +41,10 @@ export class Access implements AsyncDisposable {
     this.#connections = connections
   }
 
-  /** Reads what has changed, if it is time to, or if `refused` says that what was shown is no longer taken. */
+  /**
+   * Reads what has changed, if it is time to, or if `refused` says that what was shown is no longer
+   * taken.
+   */
   async admit(refused = false): Promise<Admitted> {
     const current = this.#current
     if (current && !refused && elapsed() - current.at < lookMs) return current.admitted
@@ -90,7 +94,10 @@ function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
   return { ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])), ...basic }
 }
 
-/** Throws where the files cannot be read. Loads @kubernetes/client-node, which nothing on a node does. */
+/**
+ * Throws where the files cannot be read. Loads @kubernetes/client-node, which nothing on a node
+ * does.
+ */
 export async function openAccess(where: ClusterAccess, connections = 32): Promise<Access> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()

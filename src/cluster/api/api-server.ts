@@ -54,8 +54,9 @@ const longestWaitMs = 30_000
 const largestAnswer = 64 * 1024 * 1024
 
 /**
- * Asks the API server as one client: within a rate, over kept connections, and again where the server says that it is too busy now. All
- * that `nodehub cluster` asks goes through here, whoever made the request.
+ * Asks the API server as one client: within a rate, over kept connections, and again where the
+ * server says that it is too busy now. All that `nodehub cluster` asks goes through here, whoever
+ * made the request.
  */
 export class ApiServer {
   readonly #access: Access
@@ -103,7 +104,10 @@ export class ApiServer {
     }
   }
 
-  /** The head of the answer, with its body to be read; rejects when `signal` aborts, as does the body. */
+  /**
+   * The head of the answer, with its body to be read; rejects when `signal` aborts, as does the
+   * body.
+   */
   async open(
     request: ApiRequest,
     signal: AbortSignal,
@@ -184,7 +188,9 @@ const waitOf = (headers: Readonly<Record<string, string>>): number | undefined =
     : undefined
 }
 
-/** A write that was shed has not been made: 429, and 503 where a time is said, as client-go has it. */
+/**
+ * A write that was shed has not been made: 429, and 503 where a time is said, as client-go has it.
+ */
 function askedToWait({ status, headers }: ApiAnswer): number | undefined {
   if (status !== 429 && status !== 503) return undefined
   return waitOf(headers)

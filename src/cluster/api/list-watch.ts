@@ -30,9 +30,10 @@ const pageSize = 500
 const soonMs = 1000
 
 /**
- * Keeps in step with a collection: lists it in pages, watches from the list's version with bookmarks, goes on from the last version when
- * a watch ends or breaks, and lists again where that version is refused. Holds of each object what `keep` makes of it, and of an answer
- * what has not been cut yet.
+ * Keeps in step with a collection: lists it in pages, watches from the list's version with
+ * bookmarks, goes on from the last version when a watch ends or breaks, and lists again where that
+ * version is refused. Holds of each object what `keep` makes of it, and of an answer what has not
+ * been cut yet.
  */
 export class ListWatch<Kept> implements AsyncDisposable {
   /** By name, or by namespace and name with a slash between. */
@@ -163,8 +164,8 @@ export class ListWatch<Kept> implements AsyncDisposable {
   }
 
   /**
-   * Puts in what a write was answered with, so that the watch need not be waited for, unless `newer` says that the watch told more by
-   * now.
+   * Puts in what a write was answered with, so that the watch need not be waited for, unless
+   * `newer` says that the watch told more by now.
    */
   told(key: string, object: JsonObject, newer: (now: Kept, before: Kept) => boolean): void {
     const before = this.items.get(key)

@@ -1,6 +1,9 @@
 import { elapsed, sleep } from '../../base/clock.ts'
 
-/** A bucket of `burst` permissions that fills by `perSecond`, as client-go's flow control has it; who comes first is served first. */
+/**
+ * A bucket of `burst` permissions that fills by `perSecond`, as client-go's flow control has it;
+ * who comes first is served first.
+ */
 export class RateLimit {
   readonly #perSecond: number
   readonly #burst: number
@@ -13,7 +16,10 @@ export class RateLimit {
     this.#left = burst
   }
 
-  /** Resolves when a request may be sent, or at once when `signal` aborts: callers look at their signal. */
+  /**
+   * Resolves when a request may be sent, or at once when `signal` aborts: callers look at their
+   * signal.
+   */
   async take(signal?: AbortSignal): Promise<void> {
     const now = elapsed()
     this.#left = Math.min(this.#burst, this.#left + ((now - this.#at) / 1000) * this.#perSecond)

@@ -10,7 +10,10 @@ import {
 import type { ApiRequest, ApiServer, Method } from './api-server.ts'
 import { ApiFailure } from './failure.ts'
 
-/** Calls whose objects are known whole: of what else stands in an object they would lose what the library does not know. */
+/**
+ * Calls whose objects are known whole: of what else stands in an object they would lose what the
+ * library does not know.
+ */
 export interface TypedCalls {
   readonly core: CoreV1Api
   readonly coordination: CoordinationV1Api
@@ -20,8 +23,9 @@ export interface TypedCalls {
 type Manner = Pick<ApiRequest, 'urgent' | 'timeoutMs' | 'tries'>
 
 /**
- * The calls of @kubernetes/client-node over `api`: the same connections, rate and counters as any other request (by itself the library
- * makes a connection for each call). They reject with `ApiFailure`.
+ * The calls of @kubernetes/client-node over `api`: the same connections, rate and counters as any
+ * other request (by itself the library makes a connection for each call). They reject with
+ * `ApiFailure`.
  */
 export function typedCalls(api: ApiServer, manner: Manner = {}) {
   const configuration = createConfiguration({

@@ -99,7 +99,10 @@ async function written(
 /** How often the pods of a component are looked at while they are replaced. */
 const lookMs = 1_000
 
-/** Whether the pods of a component have settled within the time: nodes that cannot be reached keep theirs from it. */
+/**
+ * Whether the pods of a component have settled within the time: nodes that cannot be reached keep
+ * theirs from it.
+ */
 export async function settled(
   api: ApiServer,
   component: Component,

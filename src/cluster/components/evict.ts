@@ -3,7 +3,10 @@ import type { ApiServer } from '../api/api-server.ts'
 import { typedCalls } from '../api/typed.ts'
 import type { PlacedPod } from './survey.ts'
 
-/** Asks for a pod's eviction, which its disruption budget may refuse. Resolves to what came of it, for an operator. */
+/**
+ * Asks for a pod's eviction, which its disruption budget may refuse. Resolves to what came of it,
+ * for an operator.
+ */
 export async function evict(api: ApiServer, { namespace, name }: PlacedPod): Promise<string> {
   // A budget's refusal says when to ask again; whoever runs the command decides that.
   const { core } = typedCalls(api, { tries: 1 })

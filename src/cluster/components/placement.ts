@@ -4,7 +4,10 @@ import { alternativesOf } from '../../kube/node-affinity.ts'
 import { hostNetworkLabel } from '../../kube/node-pool.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
-/** Names of the label in the proposals: an affinity on them keeps nobody off, as no node carries them. */
+/**
+ * Names of the label in the proposals: an affinity on them keeps nobody off, as no node carries
+ * them.
+ */
 const oldLabels = [
   'nodepool.openyurt.io/host-network',
   'nodepool.openyurt.io/network-mode',
@@ -20,9 +23,10 @@ export interface Placement {
 }
 
 /**
- * Reads the selectors of a pod, or of a workload's template. It is kept off where each alternative of its required node affinity says so, in
- * any way that does (`NotIn ["true"]`, `DoesNotExist`, `In` without `true`), or its node selector wants another value of the label. Terms
- * without any condition match nothing, and keep nobody from being kept off.
+ * Reads the selectors of a pod, or of a workload's template. It is kept off where each alternative
+ * of its required node affinity says so, in any way that does (`NotIn ["true"]`, `DoesNotExist`,
+ * `In` without `true`), or its node selector wants another value of the label. Terms without any
+ * condition match nothing, and keep nobody from being kept off.
  */
 export function placementOf(pod: JsonObject): Placement {
   const terms = alternativesOf(pod)
@@ -57,7 +61,10 @@ function keepsOff(condition: Json): boolean {
   }
 }
 
-/** The affinity with which a template is kept off, and nothing else about it changes; absent where there is nothing to change it to. */
+/**
+ * The affinity with which a template is kept off, and nothing else about it changes; absent where
+ * there is nothing to change it to.
+ */
 export function affinityKeptOff(template: JsonObject): Json | undefined {
   const before = at(template, 'spec', 'affinity')
   const after = at(keptOffHostNetwork(template), 'spec', 'affinity')

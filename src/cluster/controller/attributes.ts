@@ -13,8 +13,9 @@ export interface MergedTexts {
 }
 
 /**
- * Sets what a pool wants, and removes what it no longer wants. Only what is remembered as the pool's, and still stands as it was put, is
- * changed or removed: any other value was set by somebody else, and stays, also where it is what the pool wants.
+ * Sets what a pool wants, and removes what it no longer wants. Only what is remembered as the
+ * pool's, and still stands as it was put, is changed or removed: any other value was set by
+ * somebody else, and stays, also where it is what the pool wants.
  */
 export function mergeTexts(
   current: Texts,
@@ -51,7 +52,10 @@ export interface MergedTaints {
   readonly kept: readonly string[]
 }
 
-/** The same for taints, which are told apart by key and effect. The order of those that were there stays. */
+/**
+ * The same for taints, which are told apart by key and effect. The order of those that were there
+ * stays.
+ */
 export function mergeTaints(
   current: readonly PoolTaint[],
   remembered: readonly PoolTaint[],

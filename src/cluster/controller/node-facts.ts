@@ -4,7 +4,10 @@ import { listAt, objectAt, textAt } from '../../kube/json-at.ts'
 import type { PoolTaint } from '../../kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 
-/** What the controller keeps of a Node: images, conditions and addresses, most of the object, are not among it. */
+/**
+ * What the controller keeps of a Node: images, conditions and addresses, most of the object, are
+ * not among it.
+ */
 export interface NodeFacts {
   readonly name: string
   readonly uid: string
@@ -15,7 +18,10 @@ export interface NodeFacts {
   readonly taints: readonly PoolTaint[]
   /** Whether the condition Ready is True. */
   readonly ready: boolean
-  /** The pool that it was seen in before the one it is in; '' for none; absent where it was not seen to move. */
+  /**
+   * The pool that it was seen in before the one it is in; '' for none; absent where it was not seen
+   * to move.
+   */
   readonly movedFrom?: string
 }
 

@@ -35,8 +35,9 @@ class NoLongerWriting extends Error {
 }
 
 /**
- * Brings nodes and pools to what `reconcileNode` and `reconcilePool` say, for as long as this process leads. A node is written at most once
- * for a change, and only the version that was looked at; what is as it should be is not written at all.
+ * Brings nodes and pools to what `reconcileNode` and `reconcilePool` say, for as long as this
+ * process leads. A node is written at most once for a change, and only the version that was looked
+ * at; what is as it should be is not written at all.
  */
 export class PoolController implements AsyncDisposable {
   readonly #options: PoolControllerOptions
@@ -208,8 +209,8 @@ export class PoolController implements AsyncDisposable {
   }
 
   /**
-   * Writes to the version that was looked at. `undefined` where it is gone, or another one by now: then the watch brings that, and it is
-   * looked at again.
+   * Writes to the version that was looked at. `undefined` where it is gone, or another one by now:
+   * then the watch brings that, and it is looked at again.
    */
   async #write(
     what: WrittenObject,

@@ -36,7 +36,10 @@ export interface NodeWrite {
 }
 
 export interface NodeOutcome {
-  /** Nothing may be written before somebody has looked which pods run on the node: call again with them. */
+  /**
+   * Nothing may be written before somebody has looked which pods run on the node: call again with
+   * them.
+   */
   readonly awaits?: 'pods'
   readonly write?: NodeWrite
   readonly events: readonly NodeEvent[]
@@ -46,7 +49,10 @@ export interface NodeOutcome {
   readonly withheldFor: readonly string[]
 }
 
-/** Pods of a node, `namespace/name`, that are on the pod network and have not ended; undefined: nobody has looked. */
+/**
+ * Pods of a node, `namespace/name`, that are on the pod network and have not ended; undefined:
+ * nobody has looked.
+ */
 export type PodNetworkPods = readonly string[] | undefined
 
 /** What a pool never decides, whatever its labels say. */
@@ -55,8 +61,8 @@ const reservedLabels = new Set([nodePoolLabel, hostNetworkLabel])
 const nothing: NodeOutcome = { events: [], kept: [], withheldFor: [] }
 
 /**
- * What the controller does about a node. `pool` is the pool that its label names, `undefined` where there is none of that name. Written and
- * reconciled again, nothing is left to do.
+ * What the controller does about a node. `pool` is the pool that its label names, `undefined` where
+ * there is none of that name. Written and reconciled again, nothing is left to do.
  */
 export function reconcileNode(
   node: NodeFacts,
@@ -126,8 +132,8 @@ interface LabelOutcome {
 const settled = { change: {}, events: [], withheldFor: [] } as const
 
 /**
- * In a host-network pool. DaemonSets of the CNI leave at once when the label appears, so it is put on a node that never carried it only where
- * no pod needs them.
+ * In a host-network pool. DaemonSets of the CNI leave at once when the label appears, so it is put
+ * on a node that never carried it only where no pod needs them.
  */
 function labelToSet(
   node: NodeFacts,
@@ -219,7 +225,9 @@ const without = (
 ): Record<string, string> =>
   Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => !left(key)))
 
-/** The changes as a patch, with what is to be remembered in the same; nothing where nothing changes. */
+/**
+ * The changes as a patch, with what is to be remembered in the same; nothing where nothing changes.
+ */
 function withWrite(
   node: NodeFacts,
   { labels, annotations, taints }: Merged,
@@ -250,7 +258,10 @@ export interface PoolOutcome {
   readonly status?: Pick<Required<NodePoolStatus>, 'readyNodeNum' | 'unreadyNodeNum' | 'nodes'>
 }
 
-/** What the controller does about a pool with these nodes. Written and reconciled again, nothing is left to do. */
+/**
+ * What the controller does about a pool with these nodes. Written and reconciled again, nothing is
+ * left to do.
+ */
 export function reconcilePool(pool: NodePool, nodes: readonly NodeFacts[]): PoolOutcome {
   const names = nodes.map(({ name }) => name).sort()
   const ready = nodes.filter(({ ready }) => ready).length

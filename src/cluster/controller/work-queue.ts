@@ -3,7 +3,10 @@ import { after, jitter } from '../../base/clock.ts'
 export interface WorkQueueOptions {
   /** How many keys are worked on at a time; one key never twice at a time. */
   readonly workers: number
-  /** Works on a key. Resolves to the time after which it is to be looked at again, if it is. A rejection is tried again, ever later. */
+  /**
+   * Works on a key. Resolves to the time after which it is to be looked at again, if it is. A
+   * rejection is tried again, ever later.
+   */
   readonly act: (key: string) => Promise<number | undefined>
   readonly onFailure: (key: string, cause: unknown) => void
   /** The first wait after a failure, doubled up to a minute. Default: half a second. */
@@ -13,8 +16,9 @@ export interface WorkQueueOptions {
 const longestWaitMs = 60_000
 
 /**
- * Keys that something is to be done about, in the order they came. A key that comes again while it waits is not there twice; one that
- * comes while it is worked on is worked on once more. As client-go's util/workqueue.
+ * Keys that something is to be done about, in the order they came. A key that comes again while it
+ * waits is not there twice; one that comes while it is worked on is worked on once more. As
+ * client-go's util/workqueue.
  */
 export class WorkQueue implements AsyncDisposable {
   readonly #options: WorkQueueOptions
@@ -35,7 +39,10 @@ export class WorkQueue implements AsyncDisposable {
     return this.#waiting.size + this.#working.size
   }
 
-  /** Resolves when nothing waits and nothing is worked on; what is to be looked at later does not count. */
+  /**
+   * Resolves when nothing waits and nothing is worked on; what is to be looked at later does not
+   * count.
+   */
   async idle(): Promise<void> {
     while (this.depth > 0) {
       this.#idle ??= Promise.withResolvers()

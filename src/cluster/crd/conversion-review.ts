@@ -6,8 +6,9 @@ import { convertedPool } from './conversion.ts'
 import { poolVersions, type PoolVersion } from './schema.ts'
 
 /**
- * The answer to a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the version that is asked for, in their order, or
- * none and the reason. Throws a StatusError (400) for what is no ConversionReview.
+ * The answer to a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the version
+ * that is asked for, in their order, or none and the reason. Throws a StatusError (400) for what is
+ * no ConversionReview.
  */
 export function convertedReview(review: Json): JsonObject {
   checkDepth(review)

@@ -7,14 +7,17 @@ import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
 /** On a NodePool: what other versions say of it and its own has no field for. */
 export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'
 
-/** On a NodePool: how a version without the field says that the pool has a host network (openyurt pkg/apis/apps, conversions). */
+/**
+ * On a NodePool: how a version without the field says that the pool has a host network (openyurt
+ * pkg/apis/apps, conversions).
+ */
 const hostNetworkAnnotation = hostNetworkLabel
 
 const sections = ['spec', 'status'] as const
 
 /**
- * What the annotation says. `hostNetworkAnnotation` is what stood at that annotation in versions that do not read it, where v1alpha1 has
- * to be shown something else; `null`: nothing stood there.
+ * What the annotation says. `hostNetworkAnnotation` is what stood at that annotation in versions
+ * that do not read it, where v1alpha1 has to be shown something else; `null`: nothing stood there.
  */
 interface Carried {
   readonly spec: JsonObject
@@ -30,9 +33,10 @@ interface Whole {
 }
 
 /**
- * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: what `to` has no field for goes with the pool in an
- * annotation, and is a field again in a version that has one. Where a field and the annotation both say something, the field counts: it is
- * what was written last. Throws an Error for what is no pool.
+ * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: what `to` has no
+ * field for goes with the pool in an annotation, and is a field again in a version that has one.
+ * Where a field and the annotation both say something, the field counts: it is what was written
+ * last. Throws an Error for what is no pool.
  */
 export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
   const from = versionOf(pool)
@@ -55,7 +59,8 @@ function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
   const annotation = at(pool, 'metadata', 'annotations', hostNetworkAnnotation)
   const whole: Whole = {
     spec: { ...carried?.spec, ...own.spec },
-    // Who writes no status speaks for a pool that has none yet: what an exported one carried was another's.
+    // Who writes no status speaks for a pool that has none yet: what an exported one carried was
+    // another's.
     status: isObject(at(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
     annotation: typeof annotation === 'string' ? annotation : undefined,
   }
@@ -68,7 +73,10 @@ function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
   return isOldWay ? { ...whole, spec: { ...whole.spec, hostNetwork: true } } : whole
 }
 
-/** v1alpha1 says by the annotation what others say by a field: it counts where it says something else than the pool was shown with. */
+/**
+ * v1alpha1 says by the annotation what others say by a field: it counts where it says something
+ * else than the pool was shown with.
+ */
 function heardOfV1alpha1(whole: Whole, carried: Carried | undefined): Whole {
   const shownTrue = carried?.spec['hostNetwork'] === true
   const said = saysTrue(whole.annotation)
@@ -133,7 +141,10 @@ function carriedSections(whole: Whole, to: PoolVersion): JsonObject {
   return Object.fromEntries(carried.filter(([, fields]) => Object.keys(fields).length > 0))
 }
 
-/** `undefined` where the annotation is missing or says nothing that can be understood: anybody may have written it. */
+/**
+ * `undefined` where the annotation is missing or says nothing that can be understood: anybody may
+ * have written it.
+ */
 function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined {
   const said = parsed(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
   if (!isObject(said)) return undefined
@@ -145,7 +156,10 @@ function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined 
   }
 }
 
-/** Only what `version` has no field for, and what is right for the version that has one: nobody else checks it. */
+/**
+ * Only what `version` has no field for, and what is right for the version that has one: nobody else
+ * checks it.
+ */
 const understood = (
   fields: JsonObject,
   section: 'spec' | 'status',

@@ -3,7 +3,9 @@ import { poolVersions, schemaOf, storageVersion, type PoolVersion } from './sche
 
 export const conversionPath = '/convert'
 
-/** The CustomResourceDefinition of pools, in OpenYurt's three versions, converted by the webhook. */
+/**
+ * The CustomResourceDefinition of pools, in OpenYurt's three versions, converted by the webhook.
+ */
 export const poolDefinition = (target: WebhookTarget) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

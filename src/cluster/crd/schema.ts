@@ -178,7 +178,10 @@ export const schemaOf = (version: PoolVersion): Schema => ({
   'x-kubernetes-validations': rulesFor(version),
 })
 
-/** On the whole object and not on the field: a rule of a field that is taken out, or was not there, is not asked. */
+/**
+ * On the whole object and not on the field: a rule of a field that is taken out, or was not there,
+ * is not asked.
+ */
 function rulesFor(version: PoolVersion): readonly Rule[] {
   const { spec } = fieldsOf[version]
   return [

@@ -1,10 +1,15 @@
 /** What differs between installations of the cluster's side. */
 export interface Installation {
-  /** Of the Deployment, its Service and service account, the Lease and the webhook configurations. */
+  /**
+   * Of the Deployment, its Service and service account, the Lease and the webhook configurations.
+   */
   readonly name: string
   readonly namespace: string
   readonly image: string
-  /** Who else is the controller, by the names the API server knows them by: where `nodehub cluster` runs outside of the cluster. */
+  /**
+   * Who else is the controller, by the names the API server knows them by: where `nodehub cluster`
+   * runs outside of the cluster.
+   */
   readonly controllers?: readonly string[]
   /** Whether webhooks change and refuse nodes and pods, or policies of the API server. */
   readonly admission: 'webhooks' | 'policies'
@@ -12,11 +17,20 @@ export interface Installation {
   readonly podHostNetwork: boolean
   /** From where API servers come, in CIDR notation; none: from anywhere. */
   readonly apiServerCidrs?: readonly string[]
-  /** From where Prometheus comes; none: from anywhere. Network policies admit a node's kubelet to its own pods in any case. */
+  /**
+   * From where Prometheus comes; none: from anywhere. Network policies admit a node's kubelet to
+   * its own pods in any case.
+   */
   readonly opsCidrs?: readonly string[]
-  /** The ConfigMap whose `ca.crt` vouches for API servers; absent: reviews need no client certificate. */
+  /**
+   * The ConfigMap whose `ca.crt` vouches for API servers; absent: reviews need no client
+   * certificate.
+   */
   readonly clientCa?: string
 }
 
-/** Where the webhooks listen in a pod, and where health and metrics are told; the defaults of `nodehub cluster`. */
+/**
+ * Where the webhooks listen in a pod, and where health and metrics are told; the defaults of
+ * `nodehub cluster`.
+ */
 export const ports = { webhooks: 10283, ops: 10287 } as const

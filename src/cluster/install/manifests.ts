@@ -8,8 +8,9 @@ import { roles } from './roles.ts'
 import { workload } from './workload.ts'
 
 /**
- * All that the cluster's side is made of, in an order in which it can be applied: nothing that waits for webhooks stands before them. The
- * configurations name no authority: `nodehub cluster` writes its own into them.
+ * All that the cluster's side is made of, in an order in which it can be applied: nothing that
+ * waits for webhooks stands before them. The configurations name no authority: `nodehub cluster`
+ * writes its own into them.
  */
 export function clusterManifests(installation: Installation): readonly object[] {
   const { name, namespace, admission } = installation

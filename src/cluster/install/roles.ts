@@ -19,7 +19,10 @@ const rule = (
   verbs: verbs.split(' '),
 })
 
-/** What one process in the whole cluster needs: pools and what it writes on nodes; of all else only what it has made itself. */
+/**
+ * What one process in the whole cluster needs: pools and what it writes on nodes; of all else only
+ * what it has made itself.
+ */
 const everywhere = ({ name }: Installation): readonly Rule[] => [
   rule('apps.openyurt.io', 'nodepools', 'get list watch patch'),
   rule('apps.openyurt.io', 'nodepools/status', 'patch'),
@@ -67,7 +70,10 @@ const yurtManagersWebhooks = ['mutating', 'validating'].map((kind) =>
   ),
 )
 
-/** Of its own namespace: the Lease by which one replica leads, and the Secret with the certificates that all show. */
+/**
+ * Of its own namespace: the Lease by which one replica leads, and the Secret with the certificates
+ * that all show.
+ */
 const atHome = ({ name }: Installation): readonly Rule[] => [
   rule('coordination.k8s.io', 'leases', 'create'),
   rule('coordination.k8s.io', 'leases', 'get update patch', name),

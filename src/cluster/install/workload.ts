@@ -5,7 +5,10 @@ const labelsOf = ({ name }: Installation) => ({
   'app.kubernetes.io/component': name,
 })
 
-/** Two replicas that all admit, of which one leads; and what keeps one of them there, and others out. */
+/**
+ * Two replicas that all admit, of which one leads; and what keeps one of them there, and others
+ * out.
+ */
 export const workload = (installation: Installation): readonly object[] => {
   const { name, namespace } = installation
   const metadata = { name, namespace, labels: labelsOf(installation) }
@@ -77,7 +80,8 @@ const podSpec = (installation: Installation) => ({
   tolerations: ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'].map(
     (key) => ({ key, operator: 'Exists', effect: 'NoSchedule' }),
   ),
-  // API servers reach the pods over the pod network, which nodes of host-network pools and links to the edge do not have.
+  // API servers reach the pods over the pod network, which nodes of host-network pools and links to
+  // the edge do not have.
   affinity: {
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {

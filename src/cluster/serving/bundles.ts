@@ -68,8 +68,9 @@ interface Client {
 }
 
 /**
- * Keeps the caBundle of the webhook configurations and of the conversion of pools what it has to be, whoever writes it: without it API
- * servers refuse to ask. Webhooks that lead to another service are left alone.
+ * Keeps the caBundle of the webhook configurations and of the conversion of pools what it has to
+ * be, whoever writes it: without it API servers refuse to ask. Webhooks that lead to another
+ * service are left alone.
  */
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions

@@ -13,7 +13,10 @@ export interface KeptCertificatesOptions {
   readonly name: string
   /** What the leaf is for. */
   readonly names: readonly string[]
-  /** Whether every configuration has the bundle by our own doing: false in replicas that do not lead. */
+  /**
+   * Whether every configuration has the bundle by our own doing: false in replicas that do not
+   * lead.
+   */
   readonly published: (bundle: string) => boolean
   readonly onRenewed?: (state: ServingState) => void
   /** Called when what is shown, or who vouches for it, has changed. */
@@ -30,8 +33,9 @@ interface Kept {
 }
 
 /**
- * The authority and the serving certificate that all replicas share in a Secret. Each replica may renew them: who writes on a version that
- * is not the newest any more reads what the other has made. All follow the Secret, and show what is in it as it comes.
+ * The authority and the serving certificate that all replicas share in a Secret. Each replica may
+ * renew them: who writes on a version that is not the newest any more reads what the other has
+ * made. All follow the Secret, and show what is in it as it comes.
  */
 export class KeptCertificates implements AsyncDisposable {
   readonly #options: KeptCertificatesOptions
@@ -122,7 +126,10 @@ export class KeptCertificates implements AsyncDisposable {
     return true
   }
 
-  /** From the API server: what is followed may be older than what another replica has written by now. */
+  /**
+   * From the API server: what is followed may be older than what another replica has written by
+   * now.
+   */
   async #read(path: string, name: string): Promise<Kept | undefined> {
     const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
     return secret && keptOf(secret)

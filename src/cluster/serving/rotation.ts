@@ -20,17 +20,22 @@ const dayMs = 24 * 3_600_000
 
 const lifetimes = { authority: 5 * 365 * dayMs, leaf: 90 * dayMs } as const
 
-/** API servers take up what the configurations say within seconds; this leaves time to put right what is in the way. */
+/**
+ * API servers take up what the configurations say within seconds; this leaves time to put right
+ * what is in the way.
+ */
 const toldMs = dayMs
 
 /** What part of a life may pass before the next one is made. */
 const oldAfter = 2 / 3
 
 /**
- * What the state is to be at `now`; the same object where nothing is to be done. Anything that cannot be used is made anew.
+ * What the state is to be at `now`; the same object where nothing is to be done. Anything that
+ * cannot be used is made anew.
  *
- * An authority that is to take over is in the bundle first, and signs only when API servers have been told of it (`published`) for a day. The
- * one before it stays in the bundle until the last leaf it issued has ended: a replica that has not heard of the new one yet is believed.
+ * An authority that is to take over is in the bundle first, and signs only when API servers have
+ * been told of it (`published`) for a day. The one before it stays in the bundle until the last
+ * leaf it issued has ended: a replica that has not heard of the new one yet is believed.
  */
 export function renewed(
   state: ServingState | undefined,
@@ -119,7 +124,10 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Whether API servers that believe the bundle believe the leaf, and those who have its key can show it. */
+/**
+ * Whether API servers that believe the bundle believe the leaf, and those who have its key can show
+ * it.
+ */
 function isUsable({ bundle, signing, next, leaf }: ServingState, now: number): boolean {
   try {
     const [authority, shown] = [parsed(signing.certificate), parsed(leaf.certificate)]
@@ -142,7 +150,10 @@ function isUsable({ bundle, signing, next, leaf }: ServingState, now: number): b
 
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
 
-/** The state in the data of a Secret; `undefined` where it holds none. What is wrong with it shows when it is renewed. */
+/**
+ * The state in the data of a Secret; `undefined` where it holds none. What is wrong with it shows
+ * when it is renewed.
+ */
 export function stateIn(data: Readonly<Record<string, string>>): ServingState | undefined {
   const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString()
   if (text('tls.crt') === '') return undefined

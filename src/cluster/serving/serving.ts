@@ -32,7 +32,10 @@ export interface ServingOptions {
 /** How often files are looked at. */
 const lookMs = 5_000
 
-/** Resolves when there is something to show, which waits for the API server where it is kept in a Secret. */
+/**
+ * Resolves when there is something to show, which waits for the API server where it is kept in a
+ * Secret.
+ */
 export const servingOf = (from: ClusterServing, options: ServingOptions): Promise<Serving> =>
   from.kind === 'files' ? Promise.resolve(fromFiles(from, options)) : fromSecret(from.name, options)
 
@@ -61,7 +64,9 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
   }
 }
 
-/** Files that cannot be used, as in the middle of a rotation, leave in force what was read before. */
+/**
+ * Files that cannot be used, as in the middle of a rotation, leave in force what was read before.
+ */
 function fromFiles(
   { certificate, key, ca }: ClusterServing & { kind: 'files' },
   { onFailure }: ServingOptions,

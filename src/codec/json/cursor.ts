@@ -102,7 +102,10 @@ export class JsonElement implements Element {
   }
 }
 
-/** What stands in JSON wherever a text is written otherwise than it is: some characters have escapes besides the one that all have. */
+/**
+ * What stands in JSON wherever a text is written otherwise than it is: some characters have escapes
+ * besides the one that all have.
+ */
 const escapeOf = (text: string): string => (hasShortEscape.test(text) ? '\\' : '\\u')
 
 // oxlint-disable-next-line no-control-regex

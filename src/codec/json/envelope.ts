@@ -19,8 +19,8 @@ type Place =
   | 'done'
 
 /**
- * Reads the members of a list around its objects, in chunks split anywhere: it stops behind the bracket that opens the objects, and is
- * told when they are over. All it reads is bounded together.
+ * Reads the members of a list around its objects, in chunks split anywhere: it stops behind the
+ * bracket that opens the objects, and is told when they are over. All it reads is bounded together.
  */
 export class Envelope {
   readonly #items: string
@@ -68,7 +68,10 @@ export class Envelope {
     if (!this.#seen) throw new MalformedBody(`a list without ${this.#items}`)
   }
 
-  /** Returns where it stopped: at the end of the chunk, or behind the bracket that opens the objects, or behind their null. */
+  /**
+   * Returns where it stopped: at the end of the chunk, or behind the bracket that opens the
+   * objects, or behind their null.
+   */
   scan(bytes: Buffer, from: number): number {
     let at = from
     // What goes on from the chunk before begins with this one.

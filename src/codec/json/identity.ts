@@ -20,7 +20,10 @@ interface Identity {
   resourceVersion: string
 }
 
-/** The object whose JSON is `bytes`. In a Table it is a row, and what is known of it stands in the object the row shows. */
+/**
+ * The object whose JSON is `bytes`. In a Table it is a row, and what is known of it stands in the
+ * object the row shows.
+ */
 export function apiObject(shape: Shape, bytes: Buffer): ApiObject {
   const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
   if (shape === 'table') readRow(bytes, found)
@@ -40,7 +43,10 @@ function readRow(bytes: Buffer, found: Identity): void {
   }
 }
 
-/** The last of duplicated members wins; that is not looked for once all four are known, which is where the API server's begin. */
+/**
+ * The last of duplicated members wins; that is not looked for once all four are known, which is
+ * where the API server's begin.
+ */
 function readObject(bytes: Buffer, at: number, found: Identity): void {
   for (const members = new Members(bytes, at); members.next();) {
     if (!members.is(metadata)) continue

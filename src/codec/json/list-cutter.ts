@@ -26,7 +26,10 @@ export class JsonListCutter implements ListCutter {
   readonly #waiting = new WaitingList(comma)
   readonly #head: Uint8Array[] = []
   readonly #tail: Uint8Array[] = []
-  /** White space after the last object, without the comma: it goes before the next one, or with the tail if none follows. */
+  /**
+   * White space after the last object, without the comma: it goes before the next one, or with the
+   * tail if none follows.
+   */
   #gap: Uint8Array[] = []
   /** How much white space has been kept from chunk to chunk. */
   #blank = 0
@@ -156,7 +159,10 @@ export class JsonListCutter implements ListCutter {
   }
 }
 
-/** Only asked where the list has not said its kind yet: a bad object must not be refused or not by how the body was split. */
+/**
+ * Only asked where the list has not said its kind yet: a bad object must not be refused or not by
+ * how the body was split.
+ */
 function kindOf(object: Buffer): GVK | undefined {
   try {
     return gvkIn(object)
@@ -166,7 +172,10 @@ function kindOf(object: Buffer): GVK | undefined {
   }
 }
 
-/** The white space between two objects, as far as it is here: whoever joins the objects writes the comma. */
+/**
+ * The white space between two objects, as far as it is here: whoever joins the objects writes the
+ * comma.
+ */
 function withoutComma(space: Buffer): Uint8Array[] {
   const at = space.indexOf(comma)
   const parts = at < 0 ? [space] : [space.subarray(0, at), space.subarray(at + 1)]

@@ -69,7 +69,10 @@ function elementAt(bytes: Buffer, at: number, index: number): number {
   return elementsOf(bytes, at)[index]?.valueStart ?? -1
 }
 
-/** Where the object that a Table's row shows begins; -1 where it shows none. `bytes` are a row, or a Table of one. */
+/**
+ * Where the object that a Table's row shows begins; -1 where it shows none. `bytes` are a row, or a
+ * Table of one.
+ */
 export function shownObject(bytes: Buffer): number {
   for (const members = new Members(bytes, 0); members.next();) {
     if (members.is(object) && members.isObject) return members.valueStart

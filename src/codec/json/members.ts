@@ -27,7 +27,10 @@ function stringEnd(bytes: Buffer, at: number): number {
   throw new MalformedBody('a string does not end')
 }
 
-/** The index after the value that begins at `at`. Which closing bracket belongs to which has been looked at before. */
+/**
+ * The index after the value that begins at `at`. Which closing bracket belongs to which has been
+ * looked at before.
+ */
 export function valueEnd(bytes: Buffer, at: number): number {
   const first = bytes[at]
   if (first === quote) return stringEnd(bytes, at)
@@ -78,8 +81,8 @@ export interface Word {
 export const word = (text: string): Word => ({ text, bytes: Buffer.from(text) })
 
 /**
- * Goes through the members of the object at `at`, in the order they were written, one `next` each. Whatever does not look like an
- * object throws `MalformedBody`.
+ * Goes through the members of the object at `at`, in the order they were written, one `next` each.
+ * Whatever does not look like an object throws `MalformedBody`.
  */
 export class Members {
   readonly bytes: Buffer

@@ -21,15 +21,19 @@ for (const character of '+-.0123456789Eaeflnrstu') literal[character.charCodeAt(
 type State = 'start' | 'nested' | 'string' | 'escape' | 'literal'
 
 /**
- * Finds the end of one JSON value that comes in chunks split anywhere. Of what is inside only brackets and strings are looked at:
- * they must match; whether `1e` is a number is left to whoever decodes it.
+ * Finds the end of one JSON value that comes in chunks split anywhere. Of what is inside only
+ * brackets and strings are looked at: they must match; whether `1e` is a number is left to whoever
+ * decodes it.
  */
 export class Scanner {
   #stack = new Uint8Array(64)
   #depth = 0
   #state: State = 'start'
 
-  /** The index after the value, or -1 where it goes on in the next chunk. The first call has `at` on its first byte. */
+  /**
+   * The index after the value, or -1 where it goes on in the next chunk. The first call has `at` on
+   * its first byte.
+   */
   scan(bytes: Buffer, at: number, end: number): number {
     switch (this.#state) {
       case 'start':

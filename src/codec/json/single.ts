@@ -13,8 +13,9 @@ const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 
 /**
- * Takes kind and apiVersion off an object that stands alone, where they stand as the API server's own types have them, because its list
- * holds it without. Custom resources have them in the order of the alphabet, in lists too, and the other shapes keep theirs.
+ * Takes kind and apiVersion off an object that stands alone, where they stand as the API server's
+ * own types have them, because its list holds it without. Custom resources have them in the order
+ * of the alphabet, in lists too, and the other shapes keep theirs.
  */
 export function separateKind(bytes: Buffer, shape: Shape): { gvk: GVK; bytes: Buffer } {
   const led = leadingKind(bytes)
@@ -24,7 +25,10 @@ export function separateKind(bytes: Buffer, shape: Shape): { gvk: GVK; bytes: Bu
   return { gvk, bytes }
 }
 
-/** Kind and apiVersion, where the object begins with them and nothing else; `end` is behind the apiVersion. */
+/**
+ * Kind and apiVersion, where the object begins with them and nothing else; `end` is behind the
+ * apiVersion.
+ */
 function leadingKind(bytes: Buffer): { gvk: GVK; end: number } | undefined {
   if (!startsWith(bytes, 0, kindStart)) return undefined
   const kindEnd = valueEnd(bytes, kindStart.length - 1)
@@ -76,7 +80,10 @@ function saidOf(gvk: GVK, end: '' | ','): Buffer {
 
 const metadataFirst = Buffer.from('{"metadata":')
 
-/** The API server writes either metadata or the kind first. Where metadata comes first and the kind later, it is said twice. */
+/**
+ * The API server writes either metadata or the kind first. Where metadata comes first and the kind
+ * later, it is said twice.
+ */
 function saysItsKind(bytes: Buffer): boolean {
   return !startsWith(bytes, 0, metadataFirst) && gvkIn(bytes) !== undefined
 }
@@ -101,7 +108,10 @@ export function isTable(bytes: Buffer): boolean {
   return false
 }
 
-/** A Table of one row. `extra` are the members only the first Table of a watch has, its columns; without, they are null. */
+/**
+ * A Table of one row. `extra` are the members only the first Table of a watch has, its columns;
+ * without, they are null.
+ */
 export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":null'): Buffer[] {
   const head =
     `{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersionOf(gvk))},` +

@@ -10,7 +10,10 @@ import { readScalar } from './scalar.ts'
 import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { lengthType } from './wire.ts'
 
-/** A place a path has led to: what stands there, in pieces where a message was written in several, and what it is by the schema. */
+/**
+ * A place a path has led to: what stands there, in pieces where a message was written in several,
+ * and what it is by the schema.
+ */
 interface Found {
   readonly field: Field
   readonly pieces: readonly Occurrence[]
@@ -149,7 +152,8 @@ function find(
 
 function further(field: Field, pieces: readonly Occurrence[], path: Path): Found | undefined {
   if (path.length === 0) return { field, pieces, list: false }
-  // What follows is looked up even in a message that is not there, so that a wrong path is wrong everywhere.
+  // What follows is looked up even in a message that is not there, so that a wrong path is wrong
+  // everywhere.
   const found = find(messageOf(field), pieces, path)
   return pieces.length === 0 ? undefined : found
 }

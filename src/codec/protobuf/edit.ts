@@ -36,7 +36,10 @@ function editMessage(schema: MessageSchema, bytes: Buffer, path: Path, edit: Edi
 
 const nothing: Buffer = Buffer.alloc(0)
 
-/** A message in which `field` holds what `change` makes of it. Occurrences are one message, as for decoders, which merge them. */
+/**
+ * A message in which `field` holds what `change` makes of it. Occurrences are one message, as for
+ * decoders, which merge them.
+ */
 export function withMessage(
   bytes: Buffer,
   field: Field,
@@ -49,7 +52,10 @@ export function withMessage(
   return replaced(bytes, field, bytesField(field.number, after))
 }
 
-/** `written` in place of all occurrences of a field: where the first was, else where Go would write it. */
+/**
+ * `written` in place of all occurrences of a field: where the first was, else where Go would write
+ * it.
+ */
 export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buffer {
   const before: Buffer[] = []
   const after: Buffer[] = []
@@ -62,7 +68,10 @@ export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buf
   return Buffer.concat([...before, written, ...after])
 }
 
-/** Without the field, or with an empty one where Go writes it even so: then there are mostly no lengths to change. */
+/**
+ * Without the field, or with an empty one where Go writes it even so: then there are mostly no
+ * lengths to change.
+ */
 function removed(bytes: Buffer, field: Field): Buffer {
   const isThere = occurrences([whole(bytes)], field).length > 0
   if (!isThere) return bytes
@@ -83,7 +92,10 @@ function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit):
   return withEntry(bytes, field, key, entry)
 }
 
-/** `entry` in place of all entries with this key: where the first was, else where Go, which writes keys in order, would write it. */
+/**
+ * `entry` in place of all entries with this key: where the first was, else where Go, which writes
+ * keys in order, would write it.
+ */
 function withEntry(bytes: Buffer, { number }: Field, key: string, entry: Buffer): Buffer {
   const name = Buffer.from(key)
   const others: Buffer[] = []
@@ -124,7 +136,10 @@ function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
   return changed ? Buffer.concat(parts) : bytes
 }
 
-/** What becomes of one occurrence of a list's field, which holds several elements where numbers are written together. */
+/**
+ * What becomes of one occurrence of a list's field, which holds several elements where numbers are
+ * written together.
+ */
 function judged(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
   const elements = elementsIn(one, field)
   const made = elements.map((element) => changedElement(field, element, change))

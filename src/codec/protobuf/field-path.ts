@@ -4,7 +4,9 @@ import { PathError } from '../path-error.ts'
 import { partialObjectMetadata } from '../schema/meta.ts'
 import { schemaOf, type Field, type MessageSchema } from '../schema/schema.ts'
 
-/** The fields of a kind; of one that is not known those of its metadata, which all kinds have alike. */
+/**
+ * The fields of a kind; of one that is not known those of its metadata, which all kinds have alike.
+ */
 export const knownSchema = (gvk: GVK): MessageSchema => schemaOf(gvk) ?? partialObjectMetadata
 
 /** The field `name` in JSON: the embedded messages it stands in, and the field itself. */

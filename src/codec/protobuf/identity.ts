@@ -4,7 +4,10 @@ import { Fields, lengthType } from './wire.ts'
 /** Where every top-level object has its ObjectMeta (a list its ListMeta). */
 export const metadataNumber = 1
 
-/** The object whose message is `bytes`; occurrences of its metadata are merged, and the last of each field wins. */
+/**
+ * The object whose message is `bytes`; occurrences of its metadata are merged, and the last of each
+ * field wins.
+ */
 export function apiObject(bytes: Buffer): ApiObject {
   let namespace = ''
   let name = ''

@@ -16,8 +16,9 @@ export const itemsNumber = 2
 const longestHeader = 20
 
 /**
- * See `ListCutter`. A list is read field by field, those of the envelope and those inside its `raw` alike; only `raw` itself is never
- * waited for. Fields that are no items are kept with what they stand between: head, items or tail.
+ * See `ListCutter`. A list is read field by field, those of the envelope and those inside its `raw`
+ * alike; only `raw` itself is never waited for. Fields that are no items are kept with what they
+ * stand between: head, items or tail.
  */
 export class ProtobufListCutter implements ListCutter {
   readonly #carry = new Carry()
@@ -83,14 +84,20 @@ export class ProtobufListCutter implements ListCutter {
     return missing
   }
 
-  /** How many bytes the field that begins with `start` has to be there with; 0 where `start` is too short to say. */
+  /**
+   * How many bytes the field that begins with `start` has to be there with; 0 where `start` is too
+   * short to say.
+   */
   #neededFor(start: Buffer): number {
     if (!this.#begun) return magic.length
     const header = this.#header(start, 0)
     return header ? (this.#isRaw(header) ? header.valueStart : header.end) : 0
   }
 
-  /** Takes the field at `at` if it is whole, else carries the rest. Returns where the next begins, or -1. */
+  /**
+   * Takes the field at `at` if it is whole, else carries the rest. Returns where the next begins,
+   * or -1.
+   */
   #field(bytes: Buffer, at: number): number {
     if (!this.#begun) return this.#magic(bytes, at)
     const header = this.#header(bytes, at)

@@ -11,8 +11,9 @@ export const readMembers = (gvk: GVK, bytes: Buffer): JsonObject =>
   new MessageReader().message(knownSchema(gvk), bytes)
 
 /**
- * The object with one member of a member written anew, `undefined` for none; all else keeps its bytes. A member that is not known here
- * changes nothing. Throws a `ProtobufError` for a value that the member cannot have.
+ * The object with one member of a member written anew, `undefined` for none; all else keeps its
+ * bytes. A member that is not known here changes nothing. Throws a `ProtobufError` for a value that
+ * the member cannot have.
  */
 export function withMember(
   gvk: GVK,

@@ -7,7 +7,8 @@ import { textOf, type Occurrence } from './values.ts'
 import { bytesField, Fields, stringField, varint, varintField } from './wire.ts'
 
 /**
- * What JSON has in a field that holds one value, of which the last occurrence counts; `undefined` where JSON has nothing, or no scalar.
+ * What JSON has in a field that holds one value, of which the last occurrence counts; `undefined`
+ * where JSON has nothing, or no scalar.
  */
 export function readScalar(field: Field, pieces: readonly Occurrence[]): Scalar | undefined {
   const last = pieces.at(-1)

@@ -2,7 +2,8 @@ import type { Status, StatusCause, StatusDetails } from '../../kube/status.ts'
 import { statusOf } from '../status.ts'
 import { bytesField, Fields, stringField, varintField } from './wire.ts'
 
-// apimachinery pkg/apis/meta/v1/generated.proto; Go writes fields that are no pointers even when they are empty.
+// apimachinery pkg/apis/meta/v1/generated.proto; Go writes fields that are no pointers even when
+// they are empty.
 
 /** The message of a Status. */
 export function writeStatus(status: Status): Buffer {

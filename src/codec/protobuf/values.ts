@@ -12,7 +12,10 @@ export interface Occurrence {
 
 const packable = new Set<FieldType>(['bool', 'int32', 'int64'])
 
-/** The occurrences of a field in a message that may itself have come in pieces; numbers written together are taken apart. */
+/**
+ * The occurrences of a field in a message that may itself have come in pieces; numbers written
+ * together are taken apart.
+ */
 export function occurrences(pieces: readonly Occurrence[], field: Field): Occurrence[] {
   const found: Occurrence[] = []
   for (const { bytes, start, end } of pieces) {
@@ -24,7 +27,9 @@ export function occurrences(pieces: readonly Occurrence[], field: Field): Occurr
   return found
 }
 
-/** What one occurrence of a field holds: one value, or the numbers that are written together in it. */
+/**
+ * What one occurrence of a field holds: one value, or the numbers that are written together in it.
+ */
 export function elementsIn(
   { bytes, type, valueStart: start, valueEnd: end }: Fields,
   field: Field,

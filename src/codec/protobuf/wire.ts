@@ -5,7 +5,10 @@ const fixed64Type = 1
 export const lengthType = 2
 const fixed32Type = 5
 
-/** Goes through the fields of one message that is there as a whole, one `next` each. What is no message throws `MalformedBody`. */
+/**
+ * Goes through the fields of one message that is there as a whole, one `next` each. What is no
+ * message throws `MalformedBody`.
+ */
 export class Fields {
   readonly bytes: Buffer
   readonly #limit: number

@@ -12,7 +12,9 @@ export type FieldType =
   | 'message'
   | 'fieldsV1'
 
-/** One field of a message: where it stands in protobuf, and when it is written there and in JSON. */
+/**
+ * One field of a message: where it stands in protobuf, and when it is written there and in JSON.
+ */
 export interface Field {
   readonly number: number
   readonly type: FieldType
@@ -24,11 +26,14 @@ export interface Field {
   /** Not a pointer in Go: protobuf has it even when it is empty. */
   readonly always?: true
   /**
-   * JSON has it even when it is empty, as `null` where nothing better is empty: no `omitempty`, or a struct by value, which knows no
-   * emptiness unless it says `omitzero`.
+   * JSON has it even when it is empty, as `null` where nothing better is empty: no `omitempty`, or
+   * a struct by value, which knows no emptiness unless it says `omitzero`.
    */
   readonly shown?: true
-  /** An embedded struct: a message of its own in protobuf, its fields among those of the parent in JSON. */
+  /**
+   * An embedded struct: a message of its own in protobuf, its fields among those of the parent in
+   * JSON.
+   */
   readonly inline?: true
 }
 

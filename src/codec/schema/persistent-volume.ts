@@ -28,7 +28,8 @@ import {
   time,
 } from './notation.ts'
 
-// kubernetes/api core/v1: what a volume of the cluster has another message for than the volume of a pod, for its secret is in a namespace.
+// kubernetes/api core/v1: what a volume of the cluster has another message for than the volume of a
+// pod, for its secret is in a namespace.
 
 const secretReference = message('SecretReference', {
   name: string(1),

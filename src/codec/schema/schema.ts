@@ -63,7 +63,10 @@ export function schemaOf(gvk: GVK): MessageSchema | undefined {
   return schemas.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
 }
 
-/** The kinds that are known here of a resource, whichever their versions; none where its fields are not known. */
+/**
+ * The kinds that are known here of a resource, whichever their versions; none where its fields are
+ * not known.
+ */
 export const kindsOf = (group: string, resource: string): readonly GVK[] =>
   Object.entries(kinds).flatMap(([apiVersion, messages]) => {
     const groupVersion = parseApiVersion(apiVersion)
@@ -73,7 +76,10 @@ export const kindsOf = (group: string, resource: string): readonly GVK[] =>
       .map(({ name }) => ({ ...groupVersion, kind: name }))
   })
 
-/** As apimachinery guesses it (pkg/api/meta/restmapper.go, UnsafeGuessKindToResource), which is right for all kinds that are known here. */
+/**
+ * As apimachinery guesses it (pkg/api/meta/restmapper.go, UnsafeGuessKindToResource), which is
+ * right for all kinds that are known here.
+ */
 function resourceOf(kind: string): string {
   const word = kind.toLowerCase()
   if (word === 'endpoints') return word

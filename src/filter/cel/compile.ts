@@ -41,7 +41,10 @@ export interface CelMistake {
   readonly at: number
 }
 
-/** Makes of a parsed expression what evaluates it, and says all that is wrong with it for objects of one shape. */
+/**
+ * Makes of a parsed expression what evaluates it, and says all that is wrong with it for objects of
+ * one shape.
+ */
 export class Compiler {
   readonly mistakes: CelMistake[] = []
   readonly roots = new Set<Root>()
@@ -53,7 +56,10 @@ export class Compiler {
     this.#object = object
   }
 
-  /** The expression as a value, which cannot be a whole message: it might have fields that nobody knows here. */
+  /**
+   * The expression as a value, which cannot be a whole message: it might have fields that nobody
+   * knows here.
+   */
   value(node: ASTNode): Run {
     return this.#whole(node).run
   }
@@ -415,7 +421,10 @@ export class Compiler {
     }
   }
 
-  /** `deciding`: the operand that decides alone, wherever it stands and whatever becomes of the other. */
+  /**
+   * `deciding`: the operand that decides alone, wherever it stands and whatever becomes of the
+   * other.
+   */
   #logic(nodes: readonly [ASTNode, ASTNode], deciding: boolean): Part {
     const [left, right] = [this.value(nodes[0]), this.value(nodes[1])]
     return {

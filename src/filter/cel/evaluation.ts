@@ -2,7 +2,10 @@ import type { Cursor, Path } from '../../codec/cursor.ts'
 import type { Json } from '../../kube/json.ts'
 import { Failure, keysOf, lifted, listOf, type List, type Value } from './value.ts'
 
-/** What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as much again four times. */
+/**
+ * What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as
+ * much again four times.
+ */
 export const mostSteps = 50_000
 
 /** Text is gone through as fast as sixty-four characters a step. */

@@ -16,7 +16,9 @@ type Binary = (left: Value, right: Value, evaluation: Evaluation) => Value
 const noOverload = (operator: string, left: Value, right: Value): Failure =>
   new Failure(`no such overload: ${typeOf(left)} ${operator} ${typeOf(right)}`)
 
-/** As in CEL: numbers by their value, whatever their types; what is of two other types is not equal. */
+/**
+ * As in CEL: numbers by their value, whatever their types; what is of two other types is not equal.
+ */
 export function isEqual(left: Value, right: Value, evaluation: Evaluation): boolean {
   evaluation.spend(1)
   // A whole number and one with a fraction compare as numbers do.
@@ -51,8 +53,10 @@ function compared(operator: string, test: (order: number) => boolean): Binary {
 }
 
 function orderOf(left: Value, right: Value, evaluation: Evaluation): number | undefined {
-  if (isNumber(left) && isNumber(right))
-    return left < right ? -1 : left > right ? 1 : left == right ? 0 : NaN // oxlint-disable-line eqeqeq
+  if (isNumber(left) && isNumber(right)) {
+    // oxlint-disable-next-line eqeqeq
+    return left < right ? -1 : left > right ? 1 : left == right ? 0 : NaN
+  }
   if (typeof left === 'string' && typeof right === 'string') {
     evaluation.spendOnText(left, right)
     // By code points, which JavaScript's own order is not.

@@ -22,7 +22,10 @@ export const limits = {
   maxCallArguments: 8,
 }
 
-/** The parser and the types are the library's; what an expression costs is bounded by our own evaluation. */
+/**
+ * The parser and the types are the library's; what an expression costs is bounded by our own
+ * evaluation.
+ */
 const environment = new Environment({ limits, homogeneousAggregateLiterals: false })
   .registerVariable('object', 'dyn')
   .registerVariable('node', 'dyn')
@@ -39,8 +42,8 @@ export interface Program {
 export type Compiled = { readonly program: Program } | { readonly mistakes: readonly CelMistake[] }
 
 /**
- * Reads an expression in CEL over `object`, `node` and `pool`, which is to come to a value of one of `types`. `shapes` are what is known of
- * the objects: all paths must be known in one of them.
+ * Reads an expression in CEL over `object`, `node` and `pool`, which is to come to a value of one
+ * of `types`. `shapes` are what is known of the objects: all paths must be known in one of them.
  */
 export function compile(
   text: string,

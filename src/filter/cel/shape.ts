@@ -1,7 +1,10 @@
 import { fieldNamed } from '../../codec/protobuf/field-path.ts'
 import type { Field, MessageSchema } from '../../codec/schema/schema.ts'
 
-/** What is known of a value before there is one: its fields by the tables, or that they are nobody's to know. */
+/**
+ * What is known of a value before there is one: its fields by the tables, or that they are nobody's
+ * to know.
+ */
 export type Shape =
   | { readonly kind: 'any' }
   | { readonly kind: 'scalar' }
@@ -30,13 +33,19 @@ function valueShape({ type, message }: Field): Shape {
   return schema.wraps ? { kind: 'list', of: scalar } : { kind: 'message', schema }
 }
 
-/** Whether a value of this shape may have fields that are not known here: it cannot be compared, nor counted, as a whole. */
+/**
+ * Whether a value of this shape may have fields that are not known here: it cannot be compared, nor
+ * counted, as a whole.
+ */
 export function hasMessage(shape: Shape): boolean {
   if (shape.kind === 'message') return true
   return (shape.kind === 'list' || shape.kind === 'map') && hasMessage(shape.of)
 }
 
-/** The shape of what may be either; `undefined` where the fields of the one are not those of the other. */
+/**
+ * The shape of what may be either; `undefined` where the fields of the one are not those of the
+ * other.
+ */
 export function either(one: Shape, other: Shape): Shape | undefined {
   if (isSame(one, other)) return one
   return hasMessage(one) || hasMessage(other) ? undefined : any

@@ -1,6 +1,9 @@
 import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
 
-/** What an expression comes to: whole numbers are bigints, others numbers; lists and maps as JSON has them, or made by the expression. */
+/**
+ * What an expression comes to: whole numbers are bigints, others numbers; lists and maps as JSON
+ * has them, or made by the expression.
+ */
 export type Value =
   | string
   | bigint
@@ -66,7 +69,10 @@ export function keysOf(value: Value): readonly Value[] | undefined {
   return isJsonObject(value) ? Object.keys(value).filter((key) => isThere(value[key])) : undefined
 }
 
-/** What a map has under a key; `undefined`: nothing, or a failure where the value is no map. What is null or an empty list is not there. */
+/**
+ * What a map has under a key; `undefined`: nothing, or a failure where the value is no map. What is
+ * null or an empty list is not there.
+ */
 export function memberOf(value: Value, key: Value): Value | undefined {
   if (value instanceof Failure) return value
   if (value instanceof MadeMap) return value.entries.get(key)

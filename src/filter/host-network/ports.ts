@@ -9,7 +9,10 @@ export interface DeclaredPort {
   readonly protocol: string
 }
 
-/** The ports that a pod's containers declare, those of sidecars (init containers that go on running) included. */
+/**
+ * The ports that a pod's containers declare, those of sidecars (init containers that go on running)
+ * included.
+ */
 export function portsOf(pod: Cursor): readonly DeclaredPort[] {
   const containers = inListAt(pod, ['spec', 'containers'])
   const sidecars = inListAt(pod, ['spec', 'initContainers']).filter(

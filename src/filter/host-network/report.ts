@@ -6,7 +6,10 @@ import { portsOf, type DeclaredPort } from './ports.ts'
 import { mayBePropagated, shownAnew, shownByStatus } from './rule.ts'
 import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
 
-/** The network on which the kubelet is shown a pod: the host's because the pod asks for it, or all the same, or the pod network. */
+/**
+ * The network on which the kubelet is shown a pod: the host's because the pod asks for it, or all
+ * the same, or the pod network.
+ */
 export type ShownNetwork = 'host' | 'propagated' | 'pod'
 
 /** A port that a pod on the host's network shares with something else on the node. */
@@ -24,14 +27,19 @@ export interface PodOnNode {
   readonly network: ShownNetwork
   /** What has been settled for as long as the pod lives; absent: nothing, or it needs nothing. */
   readonly verdict?: NetworkVerdict
-  /** What `on` makes of such a pod when it is first shown; 'unknown' where the kind of the pool has never been known. */
+  /**
+   * What `on` makes of such a pod when it is first shown; 'unknown' where the kind of the pool has
+   * never been known.
+   */
   readonly anew: 'propagated' | 'unchanged' | 'unknown'
   readonly ports: readonly DeclaredPort[]
   /** On the host's network, where `anew` or `network` has it there. */
   readonly clashes: readonly PortClash[]
 }
 
-/** What becomes of the pods of this node's kubelet, and would with `--host-network-propagation=on`. */
+/**
+ * What becomes of the pods of this node's kubelet, and would with `--host-network-propagation=on`.
+ */
 export interface HostNetworkReport {
   readonly mode: Inputs['propagation']
   /** The name of the node's pool; absent: it is in none, or not known. */
@@ -101,7 +109,10 @@ function onNode(
   }
 }
 
-/** Clashes are told of pods that are propagated, or would be: whoever asks for the host's network was placed by its ports. */
+/**
+ * Clashes are told of pods that are propagated, or would be: whoever asks for the host's network
+ * was placed by its ports.
+ */
 function withClashes(
   all: readonly Found[],
   reserved: readonly ReservedPort[],
@@ -137,7 +148,10 @@ function clashesOf(
   })
 }
 
-/** What a pod takes of the host's ports: on the host's network all that it declares, else what it has forwarded to it. */
+/**
+ * What a pod takes of the host's ports: on the host's network all that it declares, else what it
+ * has forwarded to it.
+ */
 function portsOnHost({ network, anew, ports }: Omit<Found, 'ended'>) {
   const onHost = network !== 'pod' || anew === 'propagated'
   return new Map(

@@ -5,7 +5,10 @@ import type { NetworkVerdict } from './verdicts.ts'
 /** Of static pods, which the kubelet knows without asking. */
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
-/** Whether a pod of this node could be shown otherwise than it is: not those that ask for the host's network, nor mirrors of static pods. */
+/**
+ * Whether a pod of this node could be shown otherwise than it is: not those that ask for the host's
+ * network, nor mirrors of static pods.
+ */
 export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
   if (pod.kind !== 'Pod' || pod.value(['spec', 'hostNetwork']) === true) return false
   const at = pod.value(['spec', 'nodeName'])
@@ -14,9 +17,10 @@ export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
 }
 
 /**
- * How a kubelet was shown a pod, by what it has said of it; `undefined`: it has said nothing yet. To a pod on the host's network it gives
- * the host's address in the very status that first names the host (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go), and to
- * others none before they have their own.
+ * How a kubelet was shown a pod, by what it has said of it; `undefined`: it has said nothing yet.
+ * To a pod on the host's network it gives the host's address in the very status that first names
+ * the host (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go), and to others none before
+ * they have their own.
  */
 export function shownByStatus(pod: Cursor): NetworkVerdict | undefined {
   const hosts = addresses(pod, 'hostIP', 'hostIPs')
@@ -32,8 +36,8 @@ function addresses(pod: Cursor, one: string, all: string): readonly unknown[] {
 }
 
 /**
- * How a pod is shown that was never shown before, by the mode and the kind of the node's pool; `undefined` where that kind has never been
- * known, and would decide.
+ * How a pod is shown that was never shown before, by the mode and the kind of the node's pool;
+ * `undefined` where that kind has never been known, and would decide.
  */
 export function shownAnew({
   propagation,

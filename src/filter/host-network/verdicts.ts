@@ -2,7 +2,10 @@ import { elapsed } from '../../base/clock.ts'
 import { KeptFile } from '../../base/kept-file.ts'
 import { ownFile } from '../../base/own-file.ts'
 
-/** How the kubelet was first shown a pod that does not ask for the host's network: on it all the same, or as it is. */
+/**
+ * How the kubelet was first shown a pod that does not ask for the host's network: on it all the
+ * same, or as it is.
+ */
 export type NetworkVerdict = 'propagated' | 'unchanged'
 
 /** A pod by its uid, and how it is shown. */
@@ -13,16 +16,23 @@ export interface NetworkVerdicts {
   /** Whether verdicts are written; once they are, they stay so. */
   readonly areKept: boolean
   of(uid: string): NetworkVerdict | undefined
-  /** Whether a pod without a verdict may have been shown as it is before verdicts were kept: unless its status says otherwise, it was. */
+  /**
+   * Whether a pod without a verdict may have been shown as it is before verdicts were kept: unless
+   * its status says otherwise, it was.
+   */
   mayHaveBeenShown(uid: string): boolean
   /**
-   * Gives those a verdict that have none; whose have one keep it. Returns a promise where one of them has to be on the disk and is not yet:
-   * it resolves when it is, and rejects where it could not be written; the next call tries again.
+   * Gives those a verdict that have none; whose have one keep it. Returns a promise where one of
+   * them has to be on the disk and is not yet: it resolves when it is, and rejects where it could
+   * not be written; the next call tries again.
    */
   settle(judged: readonly Judged[]): Promise<void> | undefined
 }
 
-/** More than a node runs pods. What goes first beyond it is what was never stored, then what is oldest: by then its status tells. */
+/**
+ * More than a node runs pods. What goes first beyond it is what was never stored, then what is
+ * oldest: by then its status tells.
+ */
 export const mostVerdicts = 4096
 
 interface Entry {
@@ -30,7 +40,10 @@ interface Entry {
   readonly verdict: NetworkVerdict | 'assumed'
   /** Of which write it has to be part. */
   readonly age: number
-  /** 'read': given by a process before this one, and not asked for since; 'stored': the cache had the pod when last looked. */
+  /**
+   * 'read': given by a process before this one, and not asked for since; 'stored': the cache had
+   * the pod when last looked.
+   */
   state: 'read' | 'shown' | 'stored'
   /** On the clock of `elapsed`. */
   readonly since: number
@@ -46,11 +59,12 @@ export interface VerdictSurroundings {
 }
 
 /**
- * The verdicts, in memory and, as soon as they can matter, in a file: from `keep` on, or from the first pod that is shown propagated.
- * Before that nothing is written, since all pods are shown as they are.
+ * The verdicts, in memory and, as soon as they can matter, in a file: from `keep` on, or from the
+ * first pod that is shown propagated. Before that nothing is written, since all pods are shown as
+ * they are.
  *
- * The file lies beside the cache, not in it, so that a cache that is thrown away leaves it. One that is lost, or cannot be read, is as good
- * as none: then pods' own statuses tell.
+ * The file lies beside the cache, not in it, so that a cache that is thrown away leaves it. One
+ * that is lost, or cannot be read, is as good as none: then pods' own statuses tell.
  */
 export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   readonly #file: KeptFile
@@ -63,8 +77,9 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   #writtenAge = 0
 
   /**
-   * `shownBefore` gives the uids of the pods that the cache holds: all that the kubelet can have been shown by processes that kept no verdicts.
-   * `onKept` is called when verdicts begin to be written, `onFailure` with the cause where nobody waits for a write that failed.
+   * `shownBefore` gives the uids of the pods that the cache holds: all that the kubelet can have
+   * been shown by processes that kept no verdicts. `onKept` is called when verdicts begin to be
+   * written, `onFailure` with the cause where nobody waits for a write that failed.
    */
   constructor(file: string, { shownBefore, onKept, onFailure }: VerdictSurroundings) {
     this.#file = new KeptFile(file, () => this.#content())
@@ -91,7 +106,10 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
     return this.#entries.get(uid)?.verdict === 'assumed'
   }
 
-  /** From now on verdicts are written. To be called before anything is shown of which they depend on more than the pod. */
+  /**
+   * From now on verdicts are written. To be called before anything is shown of which they depend on
+   * more than the pod.
+   */
   keep(): void {
     if (this.#begin()) this.#write().catch(this.#onFailure)
   }
@@ -112,8 +130,9 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 
   /**
-   * Forgets the pods that are gone: those that the cache had and has no more. `present`: the uids of all pods in it; `confirmed`: whether
-   * the cloud has told anything of them since this process began.
+   * Forgets the pods that are gone: those that the cache had and has no more. `present`: the uids
+   * of all pods in it; `confirmed`: whether the cloud has told anything of them since this process
+   * began.
    */
   retain(present: ReadonlySet<string>, confirmed: boolean): void {
     const { size } = this.#entries

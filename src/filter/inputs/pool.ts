@@ -11,15 +11,16 @@ export interface PoolRead {
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   /**
-   * As its status names them. `undefined`: it names none, which tells nothing, as Go leaves an empty list out: nobody has filled it in yet,
-   * or has not come to the node that asks.
+   * As its status names them. `undefined`: it names none, which tells nothing, as Go leaves an
+   * empty list out: nobody has filled it in yet, or has not come to the node that asks.
    */
   readonly nodes: readonly string[] | undefined
 }
 
 /**
- * Reads a NodePool's JSON, in any of its versions. The older ones lose the field: API servers convert it to the annotation, and v1alpha1
- * never had it (openyurt pkg/apis/apps/v1beta1/nodepool_conversion.go).
+ * Reads a NodePool's JSON, in any of its versions. The older ones lose the field: API servers
+ * convert it to the annotation, and v1alpha1 never had it (openyurt
+ * pkg/apis/apps/v1beta1/nodepool_conversion.go).
  */
 export function poolReadOf({ version }: GVR, bytes: Uint8Array): PoolRead {
   const { metadata, spec, status } = membersOf(bytes)
@@ -58,12 +59,18 @@ export interface KnownOfPool {
   readonly last: PoolFacts | null | undefined
 }
 
-/** The name of the pool; `null`: the node is in none; `undefined`: nobody knows yet. A pool that is only wished for does not count. */
+/**
+ * The name of the pool; `null`: the node is in none; `undefined`: nobody knows yet. A pool that is
+ * only wished for does not count.
+ */
 export function poolNameOf({ named, node }: KnownOfPool): string | null | undefined {
   return named ?? (node && (node.labels[nodePoolLabel] || null))
 }
 
-/** The facts of the pool. What cannot be read keeps the value it had, as long as it is the same pool. */
+/**
+ * The facts of the pool. What cannot be read keeps the value it had, as long as it is the same
+ * pool.
+ */
 export function poolFactsOf(known: KnownOfPool): PoolFacts | null | undefined {
   const name = poolNameOf(known)
   const last = known.last?.name === name ? known.last : undefined

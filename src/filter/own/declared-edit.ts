@@ -25,7 +25,10 @@ export function editFor(edit: DeclaredEdit, cursor: Cursor, known: Known): Edit 
 const isProgram = (value: EditValue | Program): value is Program =>
   typeof value === 'object' && 'evaluate' in value && typeof value.evaluate === 'function'
 
-/** Why an edit can be made in none of the versions that are known of a resource; `undefined`: it can. */
+/**
+ * Why an edit can be made in none of the versions that are known of a resource; `undefined`: it
+ * can.
+ */
 export function whyImpossible(edit: DeclaredEdit, { forms }: KnownObjects): string | undefined {
   const reasons = forms.map(({ gvk, shape, inProtobuf }) => {
     // Into a list of one, since what is in an empty one nobody can tell.
@@ -54,7 +57,10 @@ function checkPath(shape: Shape, [step, ...rest]: Path): void {
   else throw new PathError(`no ${shape.kind} has ${step}`)
 }
 
-/** A constant as an edit takes it; `undefined` where there is null in it, which no field of an object is set to. */
+/**
+ * A constant as an edit takes it; `undefined` where there is null in it, which no field of an
+ * object is set to.
+ */
 export function constantOf(json: Json): EditValue | undefined {
   if (json === null) return undefined
   if (isList(json)) {

@@ -24,14 +24,18 @@ const defaultVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'dele
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The filters that a file in YAML declares: a list of conditions in CEL and what becomes of the objects that meet them. */
+/**
+ * The filters that a file in YAML declares: a list of conditions in CEL and what becomes of the
+ * objects that meet them.
+ */
 export function filtersDeclaredIn(
   content: string,
   hash: string,
   mistakes: Mistakes,
 ): readonly FilterDefinition[] {
   const lines = new LineCounter()
-  // The parser compares each key of a map with all before it, which takes minutes where there are many.
+  // The parser compares each key of a map with all before it, which takes minutes where there are
+  // many.
   const document = parseDocument(content, { lineCounter: lines, uniqueKeys: false })
   for (const { message, linePos } of document.errors.slice(0, mostErrors)) {
     const [{ line } = { line: 1 }] = linePos ?? []

@@ -42,7 +42,10 @@ const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The definition, where there is nothing wrong with it; what `create` makes shows when it is called. */
+/**
+ * The definition, where there is nothing wrong with it; what `create` makes shows when it is
+ * called.
+ */
 export function checkedDefinition(
   value: unknown,
   where: string,

@@ -2,7 +2,10 @@ import type { Path } from '../../codec/cursor.ts'
 
 const step = /\.?([A-Za-z_$][\w$-]*)|\[(\d{1,4})\]|\[(\*)\]|\[(?:'([^'\]]+)'|"([^"\]]+)")\]/y
 
-/** `spec.ports[*].protocol`, `metadata.labels['example.com/x']`: a way into an object; `undefined` where it is none. */
+/**
+ * `spec.ports[*].protocol`, `metadata.labels['example.com/x']`: a way into an object; `undefined`
+ * where it is none.
+ */
 export function parsePath(text: string): Path | undefined {
   const path: (string | number)[] = []
   step.lastIndex = 0

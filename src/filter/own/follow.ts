@@ -5,7 +5,10 @@ import type { LoadedFilters } from './load.ts'
 import { reasonOf } from './mistakes.ts'
 
 export interface FilterFollower extends Disposable {
-  /** Follows these files from now on, and looks at them at once; what was loaded from them already is in force at once. */
+  /**
+   * Follows these files from now on, and looks at them at once; what was loaded from them already
+   * is in force at once.
+   */
   move(files: readonly string[], loaded?: readonly FilterDefinition[]): void
 }
 
@@ -16,11 +19,17 @@ export interface Following {
   readonly onLoaded: (filters: readonly FilterDefinition[]) => void
   /** The files were loaded again, and hold what is in force. */
   readonly onSame: () => void
-  /** What is wrong with the files, given once for each change of them. The filters before stay in force, all of them. */
+  /**
+   * What is wrong with the files, given once for each change of them. The filters before stay in
+   * force, all of them.
+   */
   readonly onUnusable: (mistakes: readonly string[]) => void
 }
 
-/** Looks at the files every `intervalMs` and loads all of them when one has changed; `first` is in force to begin with. */
+/**
+ * Looks at the files every `intervalMs` and loads all of them when one has changed; `first` is in
+ * force to begin with.
+ */
 export function followFilters(
   from: readonly string[],
   first: readonly FilterDefinition[],

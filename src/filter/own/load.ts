@@ -13,8 +13,8 @@ export type LoadedFilters =
   { readonly filters: readonly FilterDefinition[] } | { readonly mistakes: readonly string[] }
 
 /**
- * Loads the filters of these files, in their order: either all, or everything that is wrong with any of them. `taken` are names of filters
- * that there are besides. Loading a module runs it.
+ * Loads the filters of these files, in their order: either all, or everything that is wrong with
+ * any of them. `taken` are names of filters that there are besides. Loading a module runs it.
  */
 export async function loadFilters(
   files: readonly string[],

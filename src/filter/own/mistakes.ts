@@ -21,8 +21,8 @@ export class Mistakes {
 }
 
 /**
- * The first line of what was thrown, and in which line of `file` if it went by there. Node tells the place of a mistake in the syntax only
- * when it ends by it.
+ * The first line of what was thrown, and in which line of `file` if it went by there. Node tells
+ * the place of a mistake in the syntax only when it ends by it.
  */
 export function reasonOf(cause: unknown, file?: string): string {
   if (!(cause instanceof Error)) return textOf(cause)

@@ -10,8 +10,9 @@ import { trustImportsOf } from './trusted-imports.ts'
 export const patienceMs = 10_000
 
 /**
- * The filters that a module exports, by themselves or in lists, in the order of the exports' names; functions and plain values beside
- * them are its own affair. `hash` is that of its content: each content is loaded once, and stays in memory as long as the process.
+ * The filters that a module exports, by themselves or in lists, in the order of the exports' names;
+ * functions and plain values beside them are its own affair. `hash` is that of its content: each
+ * content is loaded once, and stays in memory as long as the process.
  */
 export async function filtersOfModule(
   file: string,

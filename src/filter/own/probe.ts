@@ -16,8 +16,9 @@ const sample: Inputs = {
 }
 
 /**
- * Makes the filter for a made-up node and has it judge a made-up object: what is wrong with either, or `undefined`. A filter may throw at
- * such an object, which has nothing but a name; what it must not do is to answer something else than filters answer. `file` is its module.
+ * Makes the filter for a made-up node and has it judge a made-up object: what is wrong with either,
+ * or `undefined`. A filter may throw at such an object, which has nothing but a name; what it must
+ * not do is to answer something else than filters answer. `file` is its module.
  */
 export function whyUnusable(definition: FilterDefinition, file: string): string | undefined {
   let made: unknown

@@ -4,7 +4,10 @@ import { parseApiVersion, type GVK } from '../../kube/gvk.ts'
 import type { Cursor, FilterRule } from '../filter.ts'
 import { any, type Shape } from '../cel/shape.ts'
 
-/** The groups that API servers themselves serve, in protobuf too (pkg/controlplane/instance.go and the servers beside it, 1.36). */
+/**
+ * The groups that API servers themselves serve, in protobuf too (pkg/controlplane/instance.go and
+ * the servers beside it, 1.36).
+ */
 const builtInGroups = new Set([
   '',
   'admissionregistration.k8s.io',
@@ -36,7 +39,10 @@ const builtInGroups = new Set([
 export interface KnownObjects {
   /** `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string
-  /** One for each version; a custom resource has one that knows nothing, since it comes in JSON only. */
+  /**
+   * One for each version; a custom resource has one that knows nothing, since it comes in JSON
+   * only.
+   */
   readonly forms: readonly {
     readonly gvk: GVK
     readonly shape: Shape
@@ -54,7 +60,10 @@ export function knownObjects({
   }))
 }
 
-/** Tells the objects that a filter of these resources is about from what else an answer may hold, such as the Status of a deletion. */
+/**
+ * Tells the objects that a filter of these resources is about from what else an answer may hold,
+ * such as the Status of a deletion.
+ */
 export function aboutThem(objects: readonly KnownObjects[]): (cursor: Cursor) => boolean {
   const kinds = new Set(
     objects.flatMap(({ forms }) => forms.map(({ gvk: { group, kind } }) => `${group} ${kind}`)),

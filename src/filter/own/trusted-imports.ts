@@ -2,13 +2,16 @@ import { registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { whyUntrusted } from '../../base/ownership.ts'
 
-/** The modules of filters, and what they have imported: URLs without a query. Node asks its hooks about every module of the process. */
+/**
+ * The modules of filters, and what they have imported: URLs without a query. Node asks its hooks
+ * about every module of the process.
+ */
 const modules = new Set<string>()
 
 /**
  * From now on what this module imports, and what that imports in turn, has to be as trusted as the
- * module itself, statically, dynamically or by its own `require`, and whenever. An import of what is
- * not fails before it is run. A `require` that the module makes for another path
+ * module itself, statically, dynamically or by its own `require`, and whenever. An import of what
+ * is not fails before it is run. A `require` that the module makes for another path
  * (`module.createRequire`) is that path's, and not checked: the module itself is trusted code.
  */
 export function trustImportsOf(file: string): void {

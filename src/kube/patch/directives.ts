@@ -51,7 +51,10 @@ export function retained(members: Map<string, Json>, { retain, members: set }: D
   for (const name of members.keys()) if (!kept.has(name)) members.delete(name)
 }
 
-/** A part of a patch that meets nothing to merge with: without nulls and directives; `undefined` if it is itself a directive. */
+/**
+ * A part of a patch that meets nothing to merge with: without nulls and directives; `undefined` if
+ * it is itself a directive.
+ */
 export function withoutDirectives(value: Json): Json | undefined {
   if (isList(value)) return value.flatMap((item) => withoutDirectives(item) ?? [])
   if (!isObject(value)) return value

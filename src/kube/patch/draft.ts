@@ -1,7 +1,9 @@
 import { isList, type Json } from '../json.ts'
 import { maxDepth, tooDeep } from './limits.ts'
 
-/** JSON that operations may write to. Objects are maps, so that no key means anything but itself. */
+/**
+ * JSON that operations may write to. Objects are maps, so that no key means anything but itself.
+ */
 export type Draft = null | boolean | number | string | Draft[] | Map<string, Draft>
 
 /** A copy that shares nothing with `value`. Throws a StatusError when it nests too deep. */

@@ -17,8 +17,9 @@ export function positions(items: readonly Json[], key: string): Map<Json | undef
 }
 
 /**
- * Orders a merged list: elements in `wanted` stand as there, the others as they stood `before`, and one of the others comes before one
- * that is wanted only where it did so before. Elements that are new to the list therefore come first.
+ * Orders a merged list: elements in `wanted` stand as there, the others as they stood `before`, and
+ * one of the others comes before one that is wanted only where it did so before. Elements that are
+ * new to the list therefore come first.
  */
 export function inOrder(
   items: readonly Json[],

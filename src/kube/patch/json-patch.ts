@@ -5,9 +5,10 @@ import { maxCopied, maxOperations } from './limits.ts'
 import { add, parsePointer, PatchFailure, read, remove, replace } from './pointer.ts'
 
 /**
- * Applies RFC 6902 operations, all or none, as the API server does, which is laxer than the RFC: replacing a member that is not there
- * adds it, a missing value is null, and lists may be counted from their end. Throws a StatusError: 400 for what is no list of
- * operations, 413 for too many, and 422 with the server's one sentence for any that fails; the cause says which.
+ * Applies RFC 6902 operations, all or none, as the API server does, which is laxer than the RFC:
+ * replacing a member that is not there adds it, a missing value is null, and lists may be counted
+ * from their end. Throws a StatusError: 400 for what is no list of operations, 413 for too many,
+ * and 422 with the server's one sentence for any that fails; the cause says which.
  */
 export function jsonPatch(doc: JsonObject, operations: Json): JsonObject {
   if (!isList(operations) || !operations.every(isObject))

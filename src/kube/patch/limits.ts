@@ -1,7 +1,10 @@
 import type { Json } from '../json.ts'
 import { badRequest, StatusError } from '../status.ts'
 
-/** Objects of the API nest by a dozen or two; deeper ones are refused before anything recurses into them. */
+/**
+ * Objects of the API nest by a dozen or two; deeper ones are refused before anything recurses into
+ * them.
+ */
 export const maxDepth = 256
 
 /** The server's own limit, with its words (apiserver pkg/endpoints/handlers/patch.go). */

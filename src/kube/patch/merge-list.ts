@@ -5,7 +5,10 @@ import { identityOf, inOrder, positions } from './element-order.ts'
 
 type MergeObject = (original: JsonObject, patch: JsonObject) => JsonObject
 
-/** Merges a list whose elements are told apart by `key` ('' for plain values). Throws a StatusError for mixed lists and lists of lists. */
+/**
+ * Merges a list whose elements are told apart by `key` ('' for plain values). Throws a StatusError
+ * for mixed lists and lists of lists.
+ */
 export function mergeList(
   original: readonly Json[],
   patch: readonly Json[],
@@ -33,7 +36,10 @@ function kindOf(items: readonly Json[]): 'none' | 'plain' | 'objects' {
   return objects > 0 ? 'objects' : 'plain'
 }
 
-/** Obeys the elements of a patch that are directives: what they keep of the list, and the elements that remain. */
+/**
+ * Obeys the elements of a patch that are directives: what they keep of the list, and the elements
+ * that remain.
+ */
 function special(
   original: readonly Json[],
   patch: readonly JsonObject[],
@@ -81,7 +87,9 @@ function keyed(item: Json, key: string): Json {
   return identity
 }
 
-/** Throws a StatusError unless the elements that `patch` sets stand in the order that it asks for. */
+/**
+ * Throws a StatusError unless the elements that `patch` sets stand in the order that it asks for.
+ */
 export function checkOrder(patch: readonly Json[], order: readonly Json[], key: string): void {
   if (order.length === 0) return
   const places = positions(order, key)

@@ -3,8 +3,8 @@ import { badRequest, StatusError } from '../status.ts'
 import { checkDepth } from './limits.ts'
 
 /**
- * Applies an RFC 7386 merge patch: members are merged, null removes, lists and all else replace. Throws a StatusError (400) for a
- * patch that is no object or nests too deep.
+ * Applies an RFC 7386 merge patch: members are merged, null removes, lists and all else replace.
+ * Throws a StatusError (400) for a patch that is no object or nests too deep.
  */
 export function mergePatch(doc: JsonObject, patch: Json): JsonObject {
   if (!isObject(patch)) throw new StatusError(badRequest('error decoding patch: not an object'))

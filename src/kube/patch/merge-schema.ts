@@ -1,6 +1,9 @@
 import type { GVK } from '../gvk.ts'
 
-/** How a strategic merge patch goes through an object: members that are not listed merge as objects and replace as lists. */
+/**
+ * How a strategic merge patch goes through an object: members that are not listed merge as objects
+ * and replace as lists.
+ */
 export interface MergeSchema {
   readonly [member: string]: MergeField
 }
@@ -12,7 +15,8 @@ export interface MergeField {
   readonly members?: MergeSchema
 }
 
-// What `patchStrategy` and `patchMergeKey` say in the API's Go types. Taints, tolerations and most other lists have neither.
+// What `patchStrategy` and `patchMergeKey` say in the API's Go types. Taints, tolerations and most
+// other lists have neither.
 
 const by = (key: string, members?: MergeSchema): MergeField => ({
   key,
@@ -77,7 +81,10 @@ const kinds: Readonly<Record<string, MergeSchema>> = {
   'batch Job': workload,
 }
 
-/** The schema of a kind that is part of Kubernetes; kinds that are not listed merge their metadata only. */
+/**
+ * The schema of a kind that is part of Kubernetes; kinds that are not listed merge their metadata
+ * only.
+ */
 export const mergeSchemaOf = ({ group, kind }: Pick<GVK, 'group' | 'kind'>): MergeSchema => {
   const name = `${group} ${kind}`
   return { metadata, ...(Object.hasOwn(kinds, name) && kinds[name]) }

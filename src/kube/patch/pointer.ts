@@ -20,7 +20,10 @@ export function parsePointer(pointer: string): readonly string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** What is at `path`; `undefined` for a member that is not there. Throws a PatchFailure where the way to it, or the list, ends. */
+/**
+ * What is at `path`; `undefined` for a member that is not there. Throws a PatchFailure where the
+ * way to it, or the list, ends.
+ */
 export function read(root: Draft, path: readonly string[]): Draft | undefined {
   const last = path.at(-1)
   if (last === undefined) return root
@@ -28,7 +31,10 @@ export function read(root: Draft, path: readonly string[]): Draft | undefined {
   return parent instanceof Map ? parent.get(last) : parent[existing(parent, last)]
 }
 
-/** Sets a member, or puts `value` before an element of a list; `-` stands for the end. Throws a PatchFailure. */
+/**
+ * Sets a member, or puts `value` before an element of a list; `-` stands for the end. Throws a
+ * PatchFailure.
+ */
 export function add(root: Draft, path: readonly string[], value: Draft): void {
   const parent = parentOf(root, path)
   const last = path.at(-1) ?? ''
@@ -48,7 +54,10 @@ export function remove(root: Draft, path: readonly string[]): Draft {
   return value
 }
 
-/** Sets what is at `path`, which in a list must be there; returns the root, which may be the replaced value. */
+/**
+ * Sets what is at `path`, which in a list must be there; returns the root, which may be the
+ * replaced value.
+ */
 export function replace(root: Draft, path: readonly string[], value: Draft): Draft {
   const last = path.at(-1)
   if (last === undefined) return value

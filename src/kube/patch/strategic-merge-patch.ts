@@ -14,8 +14,9 @@ import { checkOrder, mergeList } from './merge-list.ts'
 import type { MergeField, MergeSchema } from './merge-schema.ts'
 
 /**
- * Applies a strategic merge patch as the API server does: like a merge patch, but for the lists of `schema`, which are merged element
- * by element, and for directives. Throws a StatusError: 400 for a malformed patch, 422 for lists of lists.
+ * Applies a strategic merge patch as the API server does: like a merge patch, but for the lists of
+ * `schema`, which are merged element by element, and for directives. Throws a StatusError: 400 for
+ * a malformed patch, 422 for lists of lists.
  */
 export function strategicMergePatch(schema: MergeSchema, doc: JsonObject, patch: Json): JsonObject {
   if (!isObject(patch)) throw malformed('error decoding patch: not an object')

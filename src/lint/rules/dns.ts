@@ -6,7 +6,10 @@ import type { PodRule } from '../rule.ts'
 
 const policyOf = (pod: PodSubject): string => givenText(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 
-/** No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all, as the node's resolvers are not asked. */
+/**
+ * No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all,
+ * as the node's resolvers are not asked.
+ */
 export const clusterDnsWithoutCluster: PodRule = {
   about: 'pod',
   id: 'cluster-dns-on-host-network-pool',

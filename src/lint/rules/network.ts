@@ -117,7 +117,9 @@ export const neverScheduled: PodRule = {
   },
 }
 
-/** Where no pool is known: who annotates a pod supposes that there is a host-network pool somewhere. */
+/**
+ * Where no pool is known: who annotates a pod supposes that there is a host-network pool somewhere.
+ */
 const anyHostNetworkPool = new Map<string, PoolFacts>([
   ['a host-network pool, if there is one', { hostNetwork: true }],
 ])

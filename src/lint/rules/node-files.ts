@@ -4,7 +4,10 @@ import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import type { ObjectRule } from '../rule.ts'
 
-/** Flags of the kubelet that ended, and with which release. It does not start with a flag that it does not know. */
+/**
+ * Flags of the kubelet that ended, and with which release. It does not start with a flag that it
+ * does not know.
+ */
 const ended = new Map([
   ['network-plugin', '1.24'],
   ['cni-conf-dir', '1.24'],
@@ -46,7 +49,10 @@ export const kubeletFlags: ObjectRule = {
   },
 }
 
-/** What a kubelet is started with: lines of its environment file, or kubeletExtraArgs of a kubeadm configuration. */
+/**
+ * What a kubelet is started with: lines of its environment file, or kubeletExtraArgs of a kubeadm
+ * configuration.
+ */
 function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string }> {
   if (object['kind'] === 'KubeletFlags') {
     for (const [name, words] of Object.entries(objectAt(object, 'variables')))

@@ -78,7 +78,10 @@ export const rolloutStalls: PodRule = {
   },
 }
 
-/** How many pods a rolling update may end before others are ready; percents are rounded down (pkg/controller/deployment/util). */
+/**
+ * How many pods a rolling update may end before others are ready; percents are rounded down
+ * (pkg/controller/deployment/util).
+ */
 function mayBeMissing(deployment: JsonObject, replicas: number): number {
   if (givenText(deployment, 'spec', 'strategy', 'type') === 'Recreate') return replicas
   const given = at(deployment, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') ?? '25%'

@@ -21,7 +21,10 @@ export class Bodies {
     return reads.bodies(scope, wanted, (stored) => this.#damage.object(scope, stored))
   }
 
-  /** The same of a list that is being read, which cannot be answered otherwise than by breaking off: throws a `StoreFailure`. */
+  /**
+   * The same of a list that is being read, which cannot be answered otherwise than by breaking off:
+   * throws a `StoreFailure`.
+   */
   run(scope: ScopeKey, run: readonly Stored[]): readonly ApiObject[] {
     const objects = this.#connection.read((reads) => this.of(reads, scope, run))
     if (!objects) throw new StoreFailure('what is stored cannot be read further')

@@ -11,7 +11,10 @@ export interface Body {
   readonly bytes: Uint8Array
 }
 
-/** Whose body it is, and of how many bytes: rows are used again for other objects, and others than the row tell its size. */
+/**
+ * Whose body it is, and of how many bytes: rows are used again for other objects, and others than
+ * the row tell its size.
+ */
 const fieldsOf = ({ namespace, name, uid, resourceVersion, size }: Named): readonly Field[] => [
   namespace,
   name,
@@ -32,8 +35,8 @@ const checksumOf = (bytes: Uint8Array, fields: readonly Field[]): number =>
   crc32(bytes, crc32(fields.join('\0'))) | 0
 
 /**
- * Bytes that a body of `size` is given, at most an eighth more: where the next version of an object has the same room, its row is
- * overwritten where it lies, and no page is freed or taken.
+ * Bytes that a body of `size` is given, at most an eighth more: where the next version of an object
+ * has the same room, its row is overwritten where it lies, and no page is freed or taken.
  */
 export function roomFor(size: number): number {
   const granule = Math.max(32, 1 << Math.max(0, 28 - Math.clz32(size)))

@@ -48,39 +48,51 @@ export interface Witness {
 }
 
 /**
- * What is known of one collection in use, as it will be once everything accepted is committed: what a new list is compared with, so
- * that unchanged objects need not be written. When a write fails, that expectation is void and the collection unfit until a list heals it:
+ * What is known of one collection in use, as it will be once everything accepted is committed: what
+ * a new list is compared with, so that unchanged objects need not be written. When a write fails,
+ * that expectation is void and the collection unfit until a list heals it:
  *
  * ```
  *            unfit  misses  lists under way
- * fit         no     no      any              served as committed; what it is told follows that, or the list under way
- * unfit       yes    yes     none             not served; what it is told reaches only the records of single objects
- * relisted    yes    yes     accepted         not served; what it is told counts as told to the list
- * healing     yes    no      sent             the same, and the writer, who has the list by then, takes it in
+ * fit         no     no      any              served as committed; what it is told follows that, or
+ * the list under way unfit       yes    yes     none             not served; what it is told
+ * reaches only the records of single objects relisted    yes    yes     accepted         not
+ * served; what it is told counts as told to the list healing     yes    no      sent
+ * the same, and the writer, who has the list by then, takes it in
  *
  * fit --failed--> unfit --replaced--> relisted --sending--> healing --committed--> fit
  *                   ^----------failed----'---------failed------'
  * ```
  *
- * What was worked out from what is stored holds within one `generation`, which a failure ends, and whatever else makes what is stored another
- * (`damaged`, `interrupt`, `reload`). A list of an earlier one is not sent any more, which is a failure too. If it was sent before, it counts
- * as under way until it is answered, and its commit makes nothing fit: the collection is unfit then though the writer follows.
+ * What was worked out from what is stored holds within one `generation`, which a failure ends, and
+ * whatever else makes what is stored another (`damaged`, `interrupt`, `reload`). A list of an
+ * earlier one is not sent any more, which is a failure too. If it was sent before, it counts as
+ * under way until it is answered, and its commit makes nothing fit: the collection is unfit then
+ * though the writer follows.
  *
- * Beside this stand `holes`, from the finding of damage to the commit of the next list of the same generation, and `loose`, from events
- * that delete nothing to the next that do, or to a list.
+ * Beside this stand `holes`, from the finding of damage to the commit of the next list of the same
+ * generation, and `loose`, from events that delete nothing to the next that do, or to a list.
  */
 export class CollectionState {
   readonly address: CollectionAddress
   readonly witnesses = new Set<Witness>()
   /** See above: what was worked out in an earlier one does not hold. */
   generation = 0
-  /** A write failed, and no whole list has been committed since: what is stored is not to be served. */
+  /**
+   * A write failed, and no whole list has been committed since: what is stored is not to be served.
+   */
   unfit = false
-  /** The same for the writer, to whom a list counts as soon as it is sent: what follows it goes to the new one. */
+  /**
+   * The same for the writer, to whom a list counts as soon as it is sent: what follows it goes to
+   * the new one.
+   */
   misses = false
   /** Something it should hold was found damaged; the next list heals it. */
   holes = false
-  /** A power cut may take the newest of what it was told: a list that says the same is to be written for it to stay. */
+  /**
+   * A power cut may take the newest of what it was told: a list that says the same is to be written
+   * for it to stay.
+   */
   loose: boolean
   #confirmedAt = 0
   #entries: Map<string, Entry> | undefined
@@ -193,8 +205,9 @@ export class CollectionState {
   }
 
   /**
-   * A list worked out in `generation` is about to be sent; what is sent after it is of the new list. Returns whether the collection missed a
-   * write before it; `undefined`: it is not to be sent.
+   * A list worked out in `generation` is about to be sent; what is sent after it is of the new
+   * list. Returns whether the collection missed a write before it; `undefined`: it is not to be
+   * sent.
    */
   sending(generation: number): { readonly afresh: boolean } | undefined {
     if (generation !== this.generation) return undefined

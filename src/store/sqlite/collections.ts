@@ -1,7 +1,9 @@
 import { CollectionState } from './collection-state.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 
-/** Entries kept over all collections; those least lately used are read again when they are needed. */
+/**
+ * Entries kept over all collections; those least lately used are read again when they are needed.
+ */
 const keptEntries = 100_000
 /** States kept; there is one for each token and selector that was ever used. */
 const keptStates = 2_000

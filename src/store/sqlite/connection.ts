@@ -7,7 +7,10 @@ export interface ConnectionParts {
   readonly path: string
   /** What is read until there is a writer, and with it. */
   readonly reads: Reads
-  /** The same anew, as long as there was no writer yet: one that tried and failed may have changed what lies there. */
+  /**
+   * The same anew, as long as there was no writer yet: one that tried and failed may have changed
+   * what lies there.
+   */
   readonly readAlone: (() => Reads | undefined) | undefined
   readonly report: ReportTrouble
 }

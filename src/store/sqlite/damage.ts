@@ -4,7 +4,10 @@ import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Damaged, Operation, PutDocument } from './messages.ts'
 import type { ReportTrouble } from './trouble.ts'
 
-/** What is remembered as damaged, so that it is reported once; a disk that forgets everything is not to fill the memory. */
+/**
+ * What is remembered as damaged, so that it is reported once; a disk that forgets everything is not
+ * to fill the memory.
+ */
 const mostMarks = 10_000
 
 export interface DamageParts {
@@ -13,7 +16,10 @@ export interface DamageParts {
   readonly report: ReportTrouble
 }
 
-/** What was found damaged in this run: reported once, and set apart, so that it is known to nobody any more. */
+/**
+ * What was found damaged in this run: reported once, and set apart, so that it is known to nobody
+ * any more.
+ */
 export class Damage {
   readonly #parts: DamageParts
   readonly #marks = new Set<string>()

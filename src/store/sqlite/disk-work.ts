@@ -2,7 +2,10 @@ import { closeSync, openSync, readSync } from 'node:fs'
 
 /** What the store has done to the disk since it was opened. */
 export interface DiskWork {
-  /** Written to the database, its log and what else SQLite keeps beside them; checkpoints included. 0 where Linux does not tell. */
+  /**
+   * Written to the database, its log and what else SQLite keeps beside them; checkpoints included.
+   * 0 where Linux does not tell.
+   */
   readonly bytes: number
   /** Times that it waited until the disk had what was written. */
   readonly syncs: number
@@ -11,7 +14,10 @@ export interface DiskWork {
 const fields = { bytes: 0, syncs: 1 } as const
 type Field = keyof typeof fields
 
-/** Counted by the thread that writes, read by the other: they share this memory, which outlives a writer. */
+/**
+ * Counted by the thread that writes, read by the other: they share this memory, which outlives a
+ * writer.
+ */
 export type SharedDiskWork = BigInt64Array<SharedArrayBuffer>
 
 export const sharedDiskWork = (): SharedDiskWork =>
@@ -31,10 +37,11 @@ const logHead = 32
 const frameHead = 24
 
 /**
- * Counts in the thread that writes. The bytes are those that Linux counts for this thread (`wchar`): SQLite writes by system calls only, and
- * nothing else runs here meanwhile. Syncs are worked out from when SQLite asks for them in WAL mode (https://sqlite.org/wal.html): after a
- * commit that is to outlive a power cut, after the head of a log, before and after pages are copied from the log to the database. What `sync`
- * does is beside that.
+ * Counts in the thread that writes. The bytes are those that Linux counts for this thread
+ * (`wchar`): SQLite writes by system calls only, and nothing else runs here meanwhile. Syncs are
+ * worked out from when SQLite asks for them in WAL mode (https://sqlite.org/wal.html): after a
+ * commit that is to outlive a power cut, after the head of a log, before and after pages are copied
+ * from the log to the database. What `sync` does is beside that.
  */
 export class DiskMeter {
   readonly #shared: SharedDiskWork

@@ -14,7 +14,10 @@ import { isPast, mayFollow, newest } from './versions.ts'
 interface Met {
   readonly type: ObjectEvent['type']
   readonly object: ApiObject
-  /** Takes it in. Absent where it missed a write, or knew this before: then only what is recorded of the single object follows. */
+  /**
+   * Takes it in. Absent where it missed a write, or knew this before: then only what is recorded of
+   * the single object follows.
+   */
   readonly collection: Head | undefined
   /** What the collection holds of the object, whether it takes this in or not. */
   readonly member: Held | undefined
@@ -92,7 +95,10 @@ export class Events {
     if (moves) singles.move(scope, held, single, confirmedAt)
   }
 
-  /** After what was added to it. Events that do not come in their order cannot be told from a version on. */
+  /**
+   * After what was added to it. Events that do not come in their order cannot be told from a
+   * version on.
+   */
   #endAt(version: string, collection: Head, told: readonly ApiObject[], at: number): void {
     const { rings } = this.#tables
     const news = told.filter((object) => !isPast(object.resourceVersion, collection.version))

@@ -1,9 +1,10 @@
 import type { CollectionAddress } from './address.ts'
 
 /**
- * What is least needed, first: `passing` is what a person at a console looked at, `idle` that of callers who have not been seen for a day,
- * `gone` what only pods that are gone have referred to. `quota` is what an identity itself used longest ago that has too much, whether there
- * is room or not.
+ * What is least needed, first: `passing` is what a person at a console looked at, `idle` that of
+ * callers who have not been seen for a day, `gone` what only pods that are gone have referred to.
+ * `quota` is what an identity itself used longest ago that has too much, whether there is room or
+ * not.
  */
 export type EvictedKind =
   'passing' | 'idle' | 'document' | 'object' | 'collection' | 'gone' | 'quota'

@@ -16,21 +16,27 @@ import type { Rings } from './rings.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
 
 /**
- * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was written since
- * the last step, twice as much is taken, rows and bytes, so that no flood outruns it.
+ * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was
+ * written since the last step, twice as much is taken, rows and bytes, so that no flood outruns it.
  */
 export const stepRows = 250
 /** Documents are large: each counts as so many rows. */
 const rowsOfDocument = 25
 const stepGone = 25
 
-/** Of the bytes that the database may have: above the first room is made, until the second is reached. */
+/**
+ * Of the bytes that the database may have: above the first room is made, until the second is
+ * reached.
+ */
 export const near = 0.9
 export const enough = 0.8
 
 const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 
-/** What a kubelet needs to run its pods again after a boot without a link: they, what they refer to, and how their volumes are attached. */
+/**
+ * What a kubelet needs to run its pods again after a boot without a link: they, what they refer to,
+ * and how their volumes are attached.
+ */
 const needed = [
   '/nodes',
   '/pods',
@@ -51,8 +57,8 @@ const needed = [
 ]
 
 /**
- * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it stays. Not attachments: how those of
- * volumes are called that are not of CSI is not ours to know.
+ * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it
+ * stays. Not attachments: how those of volumes are called that are not of CSI is not ours to know.
  */
 const referred = [
   '/secrets',
@@ -120,7 +126,10 @@ class Taking {
     this.#isEmpty = false
   }
 
-  /** A part of a collection, or what was left of it: an event, or a collection without members, costs as much as an object. */
+  /**
+   * A part of a collection, or what was left of it: an event, or a collection without members,
+   * costs as much as an object.
+   */
   tookOf(collection: CollectionAddress, count: number, bytes: number, rows: number): void {
     this.took(count, bytes, rows)
     this.#collections.push(collection)
@@ -132,7 +141,9 @@ class Taking {
   }
 }
 
-/** Takes a part of what an identity has, and says how much that was; `undefined`: it has nothing. */
+/**
+ * Takes a part of what an identity has, and says how much that was; `undefined`: it has nothing.
+ */
 type Take = (identity: string, taking: Taking) => Usage | undefined
 
 /** A kind of which the heaviest identity gives first. */
@@ -144,9 +155,10 @@ interface Class {
 }
 
 /**
- * The writer's view of a database that comes near to what it may take, and of identities that have too much of it: step by step the least
- * needed goes, and what a node needs to boot never; what pods refer to goes last, and only where somebody says what of it is needed.
- * A collection goes as a whole: from its first step on it was never listed.
+ * The writer's view of a database that comes near to what it may take, and of identities that have
+ * too much of it: step by step the least needed goes, and what a node needs to boot never; what
+ * pods refer to goes last, and only where somebody says what of it is needed. A collection goes as
+ * a whole: from its first step on it was never listed.
  */
 export class Eviction {
   readonly #objects: Objects
@@ -155,7 +167,10 @@ export class Eviction {
   readonly #maxBytes: number
   readonly #pageSize: number
   readonly #classes: readonly [passing: Class, ...Class[]]
-  /** Of equal ones the one that was used longest ago comes first. As they were read when a kind's turn came, less what was taken since; read again when it comes anew, or when they are used up. */
+  /**
+   * Of equal ones the one that was used longest ago comes first. As they were read when a kind's
+   * turn came, less what was taken since; read again when it comes anew, or when they are used up.
+   */
   readonly #weights = new Map<EvictedKind, Map<string, number>>()
   /** Since the last step, where others are to follow. */
   #written: Written | undefined
@@ -302,7 +317,10 @@ export class Eviction {
     }
   }
 
-  /** Asked after each commit: mostly all pages together, whether they hold anything or not, tell that it is not. */
+  /**
+   * Asked after each commit: mostly all pages together, whether they hold anything or not, tell
+   * that it is not.
+   */
   get isNear(): boolean {
     const limit = near * this.#maxBytes
     return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
@@ -319,7 +337,10 @@ export class Eviction {
     this.#weights.clear()
   }
 
-  /** Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody else ever did. */
+  /**
+   * Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody
+   * else ever did.
+   */
   asked(scope: ScopeKey, passing: boolean): void {
     const known = this.#objects.knownScope(scope)
     if (!passing) {
@@ -327,7 +348,10 @@ export class Eviction {
     } else if (known === undefined) this.#sql.passing.run(this.#objects.scope(scope))
   }
 
-  /** Gives back rows that are kept for later, and takes away some of what is least needed, if that is not enough. */
+  /**
+   * Gives back rows that are kept for later, and takes away some of what is least needed, if that
+   * is not enough.
+   */
   step(needed?: readonly string[]): Step {
     const given = this.#objects.giveBack(stepRows)
     const excess = this.#used() - this.#objects.keptBytes - enough * this.#maxBytes

@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib'
 import type { CollectionAddress } from './address.ts'
 
 /**
- * Of what is nowhere else to be checked by: at which version which collection is. A version that a disk has changed would be one that no API
- * server ever gave.
+ * Of what is nowhere else to be checked by: at which version which collection is. A version that a
+ * disk has changed would be one that no API server ever gave.
  */
 export const headChecksum = (
   { namespace, labelSelector, fieldSelector }: Omit<CollectionAddress, 'scope'>,

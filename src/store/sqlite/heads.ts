@@ -7,12 +7,17 @@ import type { Objects } from './objects.ts'
 import type { Ringed } from './rings.ts'
 import { prepare } from './statements.ts'
 
-/** A collection as its row has it; not `whole` where it missed a write, or its version is not what was written. */
+/**
+ * A collection as its row has it; not `whole` where it missed a write, or its version is not what
+ * was written.
+ */
 export interface Head extends Ringed {
   readonly whole: boolean
 }
 
-/** The writer's view of collections themselves: what they are at, and whether they are to be served. */
+/**
+ * The writer's view of collections themselves: what they are at, and whether they are to be served.
+ */
 export class Heads {
   readonly #objects: Objects
   readonly #sql

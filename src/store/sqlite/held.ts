@@ -5,7 +5,10 @@ import { mayFollow } from './versions.ts'
 
 export type Named = Pick<Held, 'namespace' | 'name'>
 
-/** As `heldOf` reads them; the same in the tables of members, of single objects and of what is staged. */
+/**
+ * As `heldOf` reads them; the same in the tables of members, of single objects and of what is
+ * staged.
+ */
 export const heldColumns = 'body, namespace, name, uid, version, size'
 
 export const heldOf = ([body, namespace, name, uid, version, size]: Row): Held => ({
@@ -33,5 +36,8 @@ export type DamagedIn = readonly [
   body: number,
 ]
 
-/** Of the row that refers to a damaged body. Rows of bodies are used again: then it is another object's, or version's. */
+/**
+ * Of the row that refers to a damaged body. Rows of bodies are used again: then it is another
+ * object's, or version's.
+ */
 export const isDamaged = 'namespace = ?2 AND name = ?3 AND version = ?4 AND body = ?5'

@@ -16,9 +16,10 @@ const stepRows = 500
 const stepDocuments = 10
 
 /**
- * The writer's view of audiences nobody uses any more: tokens that tell nothing of themselves are replaced by new ones, and service
- * accounts go with what ran under them; the node's own audience stays. Counted are days on which the hub ran, as the clock of a node
- * without a battery jumps, and a node that was stored away for a year is to know all that it knew.
+ * The writer's view of audiences nobody uses any more: tokens that tell nothing of themselves are
+ * replaced by new ones, and service accounts go with what ran under them; the node's own audience
+ * stays. Counted are days on which the hub ran, as the clock of a node without a battery jumps, and
+ * a node that was stored away for a year is to know all that it knew.
  */
 export class IdleAudiences {
   readonly #objects: Objects
@@ -84,8 +85,9 @@ export class IdleAudiences {
   }
 
   /**
-   * `day` has begun. A day counts once, and none that lies before one which has been counted; but where that was told by a clock that was
-   * ahead, it is counted on from the day on which that was put right.
+   * `day` has begun. A day counts once, and none that lies before one which has been counted; but
+   * where that was told by a clock that was ahead, it is counted on from the day on which that was
+   * put right.
    */
   age(day: number): void {
     const last = this.#sql.day.get()?.[0]

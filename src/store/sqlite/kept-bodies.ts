@@ -13,8 +13,9 @@ interface Kept {
 }
 
 /**
- * Bytes of objects that were read and found to be whole. A row may be written anew, for another version or another object, so they count
- * only for the very version that they were read as; one version of an object in one scope has the same bytes for ever.
+ * Bytes of objects that were read and found to be whole. A row may be written anew, for another
+ * version or another object, so they count only for the very version that they were read as; one
+ * version of an object in one scope has the same bytes for ever.
  */
 export class KeptBodies {
   readonly #kept = new LRUCache<string, Kept>({

@@ -68,7 +68,10 @@ export class Lists {
     return changed
   }
 
-  /** `same`: what the collection was before, where it held just this. What happened in between is not known otherwise. */
+  /**
+   * `same`: what the collection was before, where it held just this. What happened in between is
+   * not known otherwise.
+   */
   #toRing(flip: Flip, of: Pick<Head, 'id' | 'scope'>, same: Head | undefined): void {
     const { rings } = this.#tables
     if (!same?.whole || flip.afresh || !isAtLeast(flip.version, same.version)) {

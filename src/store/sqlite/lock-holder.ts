@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * The process that holds a lock on the file, as the kernel lists it (proc(5), /proc/locks); `undefined` where that cannot be told: not Linux,
- * a process of another PID namespace, a file system whose devices are named otherwise.
+ * The process that holds a lock on the file, as the kernel lists it (proc(5), /proc/locks);
+ * `undefined` where that cannot be told: not Linux, a process of another PID namespace, a file
+ * system whose devices are named otherwise.
  */
 export function lockHolder(path: string): number | undefined {
   try {

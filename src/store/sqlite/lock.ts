@@ -21,8 +21,9 @@ export class Taken extends Error {
 }
 
 /**
- * Holds `path` against other processes, and other stores of this one, until it is disposed or the process ends, however it ends: a
- * transaction that stays open on a database of its own, to which nothing is ever written. Throws `Taken`.
+ * Holds `path` against other processes, and other stores of this one, until it is disposed or the
+ * process ends, however it ends: a transaction that stays open on a database of its own, to which
+ * nothing is ever written. Throws `Taken`.
  */
 export function lock(path: string): Disposable {
   try {

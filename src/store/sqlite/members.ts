@@ -65,8 +65,8 @@ export class Members {
   }
 
   /**
-   * What is staged of a list becomes members, all at once: row by row, others would wait several times as long. Returns whether any is
-   * another than before.
+   * What is staged of a list becomes members, all at once: row by row, others would wait several
+   * times as long. Returns whether any is another than before.
    */
   join(scope: number, collection: number, replacement: number): boolean {
     const displaced = this.#sql.displaced.all(scope, replacement, collection).map(heldOf)

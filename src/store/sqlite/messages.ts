@@ -8,8 +8,8 @@ import type { Step } from './eviction-step.ts'
 import type { SharedDiskWork } from './disk-work.ts'
 
 /**
- * Objects on their way to the other thread: one buffer that is handed over instead of copied, and flat arrays, as cloning a buffer
- * for each object costs more than storing it.
+ * Objects on their way to the other thread: one buffer that is handed over instead of copied, and
+ * flat arrays, as cloning a buffer for each object costs more than storing it.
  */
 export interface Packed {
   /** Namespace, name, uid and resource version of each, one after the other. */
@@ -88,7 +88,10 @@ export interface Discard {
 export interface Apply {
   readonly kind: 'apply'
   readonly collection: CollectionAddress
-  /** False: only records of single objects follow, the collection holds nothing that could be kept up to date. */
+  /**
+   * False: only records of single objects follow, the collection holds nothing that could be kept
+   * up to date.
+   */
   readonly whole: boolean
   readonly types: readonly ObjectEvent['type'][]
   readonly objects: Packed
@@ -125,7 +128,10 @@ export interface PutDocument extends StoredDocument {
   readonly body: Uint8Array<ArrayBuffer>
 }
 
-/** An object whose bytes cannot be read: the row of its body, and whose it was, as rows are used again. */
+/**
+ * An object whose bytes cannot be read: the row of its body, and whose it was, as rows are used
+ * again.
+ */
 export interface Damaged {
   readonly id: number
   readonly namespace: string
@@ -133,7 +139,9 @@ export interface Damaged {
   readonly resourceVersion: string
 }
 
-/** An object is damaged: nobody holds it any more, and collections that did are known to have holes. */
+/**
+ * An object is damaged: nobody holds it any more, and collections that did are known to have holes.
+ */
 export interface Quarantine {
   readonly kind: 'quarantine'
   readonly scope: ScopeKey
@@ -181,7 +189,10 @@ export interface Evict {
   readonly kind: 'evict'
   /** Of what this identity has, which is more than its quota; absent: of what is least needed. */
   readonly of?: string
-  /** Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too. Absent: none of it. */
+  /**
+   * Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too.
+   * Absent: none of it.
+   */
   readonly needed?: readonly string[]
 }
 

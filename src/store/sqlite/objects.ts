@@ -18,13 +18,16 @@ export interface Held extends Omit<ApiObject, 'bytes'> {
 export type Placed = Omit<Held, 'uid' | 'resourceVersion'>
 
 /**
- * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row is used again when nobody does and
- * no list that is being read may still come to it.
+ * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row
+ * is used again when nobody does and no list that is being read may still come to it.
  */
 export class Objects {
   readonly #seal: Seal
   readonly #scopes = new Map<string, number>()
-  /** Bodies left by committed groups, in order of the group; `#left` are those of the transaction that runs. */
+  /**
+   * Bodies left by committed groups, in order of the group; `#left` are those of the transaction
+   * that runs.
+   */
   #unreferenced: (Spare & { readonly group: number })[] = []
   #left: Spare[] = []
   readonly #spares = new Spares()
@@ -101,7 +104,10 @@ export class Objects {
     this.#scopes.clear()
   }
 
-  /** Stores the body, or finds it stored for someone else. The caller is to refer to it before the transaction ends. */
+  /**
+   * Stores the body, or finds it stored for someone else. The caller is to refer to it before the
+   * transaction ends.
+   */
   acquire(key: ScopeKey, object: ApiObject): Held {
     const { namespace, name, uid, resourceVersion } = object
     const size = object.bytes.byteLength
@@ -127,7 +133,10 @@ export class Objects {
     this.#left.push({ id, room: bytes })
   }
 
-  /** To be called when a row that referred to it does so no longer; after the last one its body is left to `sweep`. */
+  /**
+   * To be called when a row that referred to it does so no longer; after the last one its body is
+   * left to `sweep`.
+   */
   release(scope: number, { id, namespace, name, size }: Placed): void {
     if (this.#ringed.has(id)) return
     if (this.#sql.sameBody.get(scope, namespace, name, id)) return
@@ -158,7 +167,10 @@ export class Objects {
     this.#sql.removeBody.run(id)
   }
 
-  /** What groups up to `group` left may be used again; what is too much is deleted. Within a transaction. */
+  /**
+   * What groups up to `group` left may be used again; what is too much is deleted. Within a
+   * transaction.
+   */
   sweep(group: number): void {
     const swept = this.#unreferenced.findIndex((left) => left.group > group)
     const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
@@ -166,7 +178,10 @@ export class Objects {
     for (const id of this.#spares.takeSurplus()) this.#sql.removeBody.run(id)
   }
 
-  /** Gives back room that is kept for later, at most so many rows of it; returns how many. Within a transaction. */
+  /**
+   * Gives back room that is kept for later, at most so many rows of it; returns how many. Within a
+   * transaction.
+   */
   giveBack(rows: number): number {
     let given = 0
     for (const id of this.#spares.takeSurplus(rows)) {
@@ -176,7 +191,9 @@ export class Objects {
     return given
   }
 
-  /** What lies in rows that nobody refers to any more, in bytes: it is given back, or used again. */
+  /**
+   * What lies in rows that nobody refers to any more, in bytes: it is given back, or used again.
+   */
   get keptBytes(): number {
     const waiting = [...this.#unreferenced, ...this.#left]
     return this.#spares.bytes + waiting.reduce((sum, { room }) => sum + room, 0)

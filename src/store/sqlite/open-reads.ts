@@ -10,10 +10,12 @@ export const openReads = (path: string, seal: Seal): Reads =>
   readsOf(new DatabaseSync(path, { readOnly: true, timeout: 2000 }), seal)
 
 /**
- * Of a database that nobody can write to at present, as its disk is full or takes no writes at all: without the file beside it that SQLite
- * would share with a writer, which could not be made, or would keep a later writer of this process from writing. What a writer adds
- * meanwhile is not seen. As it locks nothing, and its end would undo locks that a writer of this process has on the file, it is to be
- * closed before there is one or after. `undefined`: there is nothing to read, or no way to.
+ * Of a database that nobody can write to at present, as its disk is full or takes no writes at all:
+ * without the file beside it that SQLite would share with a writer, which could not be made, or
+ * would keep a later writer of this process from writing. What a writer adds meanwhile is not seen.
+ * As it locks nothing, and its end would undo locks that a writer of this process has on the file,
+ * it is to be closed before there is one or after. `undefined`: there is nothing to read, or no way
+ * to.
  */
 export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
   const of = (name: string, value: string): URL => {
@@ -42,8 +44,8 @@ export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
 }
 
 /**
- * Of what an earlier release left, which cannot be brought to the present one in its place: all but the bodies, which have been the same
- * since the first, is copied into memory and brought there.
+ * Of what an earlier release left, which cannot be brought to the present one in its place: all but
+ * the bodies, which have been the same since the first, is copied into memory and brought there.
  */
 function readsOfOlder(way: URL, seal: Seal): Reads {
   const db = new DatabaseSync(':memory:')

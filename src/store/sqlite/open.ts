@@ -22,9 +22,15 @@ export interface StoreOptions {
   readonly directory: string
   /** The key that secrets are sealed with: 32 bytes. */
   readonly sealingKey: Uint8Array
-  /** Bytes the database may grow to: what is least needed goes before; what no room can be made for is refused. */
+  /**
+   * Bytes the database may grow to: what is least needed goes before; what no room can be made for
+   * is refused.
+   */
   readonly maxBytes?: number
-  /** How long a change that waits for no disk may be lost in a power cut, in milliseconds; absent: some seconds. */
+  /**
+   * How long a change that waits for no disk may be lost in a power cut, in milliseconds; absent:
+   * some seconds.
+   */
   readonly syncWithinMs?: number
   /** How long to wait for another process that has the directory open; absent: not at all. */
   readonly patienceMs?: number
@@ -36,11 +42,16 @@ export interface StoreOptions {
   readonly onEvicted?: OnEvicted
   /** Asked where there is no room otherwise; absent: nothing that pods may refer to ever goes. */
   readonly needed?: TellNeeded
-  /** Told of each commit of what was written, with its bytes of objects and documents; not of one that only keeps house. */
+  /**
+   * Told of each commit of what was written, with its bytes of objects and documents; not of one
+   * that only keeps house.
+   */
   readonly onCommitted?: (bytes: number) => void
 }
 
-/** What the database takes on the disk, with what is written ahead of it and not yet in its place. */
+/**
+ * What the database takes on the disk, with what is written ahead of it and not yet in its place.
+ */
 export const bytesOnDisk = (directory: string): number =>
   ['', '-wal'].reduce((sum, suffix) => {
     const found = statSync(join(directory, file + suffix), { throwIfNoEntry: false })
@@ -48,10 +59,11 @@ export const bytesOnDisk = (directory: string): number =>
   }, 0)
 
 /**
- * Opens the store, as it was left or as a crash left it. A database that cannot be used is set aside under another name, which is
- * reported, and a new one begun. On a disk that takes no writes it is opened all the same: what is there is read, writes are refused, and
- * a writer is started as soon as the disk lets it. Rejects with a `StoreFailure` where there is nothing to read and never will be, and where
- * another store, of this process or another, has the directory open.
+ * Opens the store, as it was left or as a crash left it. A database that cannot be used is set
+ * aside under another name, which is reported, and a new one begun. On a disk that takes no writes
+ * it is opened all the same: what is there is read, writes are refused, and a writer is started as
+ * soon as the disk lets it. Rejects with a `StoreFailure` where there is nothing to read and never
+ * will be, and where another store, of this process or another, has the directory open.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options

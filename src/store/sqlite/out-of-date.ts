@@ -6,13 +6,17 @@ import type { Named } from './held.ts'
 import type { CollectionAddress } from './address.ts'
 import { prepare } from './statements.ts'
 
-/** Whether an object may leave a collection without being deleted. Names and namespaces do not change. */
+/**
+ * Whether an object may leave a collection without being deleted. Names and namespaces do not
+ * change.
+ */
 export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress): boolean =>
   labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
 
 /**
- * The writer's view of objects that collections hold, but that are not to be answered by name: a list stays what the cloud gave at its
- * version, though something later has contradicted it. Nothing is noted of what no collection holds.
+ * The writer's view of objects that collections hold, but that are not to be answered by name: a
+ * list stays what the cloud gave at its version, though something later has contradicted it.
+ * Nothing is noted of what no collection holds.
  */
 export class OutOfDate {
   readonly #sql
@@ -53,8 +57,9 @@ export class OutOfDate {
   }
 
   /**
-   * A selector showed the object no longer: it is gone, or only does not match any more. Either way what other collections hold of it from
-   * before that, at versions older than `below`, is not its state.
+   * A selector showed the object no longer: it is gone, or only does not match any more. Either way
+   * what other collections hold of it from before that, at versions older than `below`, is not its
+   * state.
    */
   unselected(scope: number, named: Named, below: string): void {
     if (resourceVersion(below) === undefined || !this.#isHeld(scope, named)) return
@@ -75,7 +80,10 @@ export class OutOfDate {
     this.#sql.recallMembers.run(scope, collection, version)
   }
 
-  /** A restored cluster counts again from where it was: what was out of date before may be the truth. */
+  /**
+   * A restored cluster counts again from where it was: what was out of date before may be the
+   * truth.
+   */
   wentBack(scope: number): void {
     this.#sql.recallBelow.run(scope)
   }

@@ -39,7 +39,10 @@ export interface PlaceHooks {
   readonly onStarting: () => void
 }
 
-/** The store's folder: held against other processes, and its database put in order for the first writer. */
+/**
+ * The store's folder: held against other processes, and its database put in order for the first
+ * writer.
+ */
 export class Place implements Disposable {
   readonly #directory: string
   readonly #options: WriterOptions
@@ -54,9 +57,9 @@ export class Place implements Disposable {
   }
 
   /**
-   * Starts a writer; on the first success also sets aside a database that cannot be used, which is reported, and opens it for reading.
-   * Rejects with a `StoreFailure` where there is no writing, and where another store has the folder (`Taken` is the cause then); may be
-   * called again.
+   * Starts a writer; on the first success also sets aside a database that cannot be used, which is
+   * reported, and opens it for reading. Rejects with a `StoreFailure` where there is no writing,
+   * and where another store has the folder (`Taken` is the cause then); may be called again.
    */
   async begin(): Promise<Begun> {
     this.#hold()

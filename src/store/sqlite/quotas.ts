@@ -16,27 +16,36 @@ export interface Excess {
 }
 
 /**
- * What one identity may have, as a share of what the database may take and by number: no component of a
- * node comes near. Beyond it goes what that identity used longest ago, until an eighth is free again.
+ * What one identity may have, as a share of what the database may take and by number: no component
+ * of a node comes near. Beyond it goes what that identity used longest ago, until an eighth is free
+ * again.
  */
 export const share = 1 / 4
 export const most = { collections: 2_000, documents: 1_000 }
 export const enough = 7 / 8
 
-/** Bytes that one identity may have; of lists on their way, which are beside that, as many again. */
+/**
+ * Bytes that one identity may have; of lists on their way, which are beside that, as many again.
+ */
 export const quotaBytes = (maxBytes: number): number => share * maxBytes
 
 /** Exempt: what the node boots with, and what the hub itself chose to read. */
 const exempt = new Set<string>([node, shared])
 export const hasQuota = (identity: string): boolean => !exempt.has(identity)
 
-/** Identities of which something is noted; a caller that sends ever new tokens is not to fill the memory. */
+/**
+ * Identities of which something is noted; a caller that sends ever new tokens is not to fill the
+ * memory.
+ */
 const mostNoted = 10_000
 
 /** Bytes that a row takes beside its body, in round numbers. */
 export const rowBytes = 200
 
-/** Weights in SQL, in bytes: of rows of `member` and `single`, of `document`, and of `collection` with its ring and without. */
+/**
+ * Weights in SQL, in bytes: of rows of `member` and `single`, of `document`, and of `collection`
+ * with its ring and without.
+ */
 export const objectWeight = `size + ${rowBytes}`
 export const documentWeight = `length(body) + ${rowBytes}`
 export const headWeight = `length(extra) + ${3 * rowBytes}`
@@ -48,9 +57,9 @@ export const collectionWeight = `${headWeight} + ${ringWeight} +
   (SELECT coalesce(sum(${objectWeight}), 0) FROM member WHERE member.collection = collection.id)`
 
 /**
- * What each identity has, so that none can fill the cache and have what others need evicted. Measuring
- * reads all rows of an identity; so what is written is added up, as if nothing of it took the place of
- * something older, and an identity is measured when that sum passes its quota.
+ * What each identity has, so that none can fill the cache and have what others need evicted.
+ * Measuring reads all rows of an identity; so what is written is added up, as if nothing of it took
+ * the place of something older, and an identity is measured when that sum passes its quota.
  */
 export class Quotas {
   readonly #quota: Usage
@@ -86,7 +95,9 @@ export class Quotas {
     this.#written.add(identity)
   }
 
-  /** Those beyond their quota, of the identities that were written for since this was last called. */
+  /**
+   * Those beyond their quota, of the identities that were written for since this was last called.
+   */
   beyond(): string[] {
     const identities = [...this.#written]
     this.#written.clear()
@@ -97,7 +108,10 @@ export class Quotas {
     })
   }
 
-  /** Of what an identity has too much, until it has an eighth less than its quota; `undefined`: of nothing. */
+  /**
+   * Of what an identity has too much, until it has an eighth less than its quota; `undefined`: of
+   * nothing.
+   */
   excess(identity: string): Excess | undefined {
     const noted = this.#noted.get(identity)
     return (noted && this.#exceeds(noted, enough)) ?? this.#exceeds(this.#measure(identity), enough)

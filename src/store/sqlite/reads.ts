@@ -234,8 +234,8 @@ export class Reads {
   }
 
   /**
-   * What a collection that is at `version` was told after `since`; `undefined` where that is not known whole, 'damaged' where what is
-   * written of it is not what was.
+   * What a collection that is at `version` was told after `since`; `undefined` where that is not
+   * known whole, 'damaged' where what is written of it is not what was.
    */
   events(
     { id, version }: Pick<Head, 'id' | 'version'>,
@@ -265,7 +265,10 @@ export class Reads {
     )
   }
 
-  /** The objects in the order given, without those whose bytes are damaged or gone, of which `damaged` is told. */
+  /**
+   * The objects in the order given, without those whose bytes are damaged or gone, of which
+   * `damaged` is told.
+   */
   bodies(
     scope: ScopeKey,
     wanted: readonly Stored[],
@@ -327,7 +330,10 @@ export class Reads {
     return this.#sql.idle.all(keptIdleDays).map(([identity]) => String(identity))
   }
 
-  /** Whether what lies in the scope was only ever recorded for a person at a console; `undefined`: nothing lies there. */
+  /**
+   * Whether what lies in the scope was only ever recorded for a person at a console; `undefined`:
+   * nothing lies there.
+   */
   isPassing(scope: ScopeKey): boolean | undefined {
     const row = this.#sql.passing.get(...scope)
     return row && row[0] === 1
@@ -341,7 +347,8 @@ export class Reads {
   }
 
   #scope(key: ScopeKey): number | undefined {
-    // Of what stands in a path or a header nothing has a NUL, and how long the identity is says where it ends.
+    // Of what stands in a path or a header nothing has a NUL, and how long the identity is says
+    // where it ends.
     const text = `${key[0].length}\0${key.join('\0')}`
     const known = this.#scopes.get(text)
     if (known !== undefined) return known
@@ -351,7 +358,10 @@ export class Reads {
     return Number(row[0])
   }
 
-  /** Together where that goes; one by one where a page between them is damaged, so that the others are found. */
+  /**
+   * Together where that goes; one by one where a page between them is damaged, so that the others
+   * are found.
+   */
   #bodyRows(ids: readonly number[]): Map<number, Row> {
     const [only] = ids
     if (only === undefined) return new Map()

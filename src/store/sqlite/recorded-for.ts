@@ -7,8 +7,9 @@ import type { Operation } from './messages.ts'
 const mostNoted = 10_000
 
 /**
- * Notes for whom a scope is recorded, before the first write to it: where nobody else has anything, what a person at a console asked for is
- * marked, and goes first where room is needed; it is not marked any more once a program asks.
+ * Notes for whom a scope is recorded, before the first write to it: where nobody else has anything,
+ * what a person at a console asked for is marked, and goes first where room is needed; it is not
+ * marked any more once a program asks.
  */
 export class RecordedFor {
   readonly #connection: Connection

@@ -7,8 +7,8 @@ const trialMs = 2_000
 const trialBytes = 64 << 10
 
 /**
- * Finds out when a store that refused a write takes writes again, though nobody may have any for long: by a write of its own, until
- * that is taken.
+ * Finds out when a store that refused a write takes writes again, though nobody may have any for
+ * long: by a write of its own, until that is taken.
  */
 export class Recovery implements Disposable {
   readonly #push: (write: Write) => Promise<unknown>

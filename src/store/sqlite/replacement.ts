@@ -34,8 +34,8 @@ export interface ReplacementParts {
 }
 
 /**
- * A list on its way in: only what differs from what the collection holds is staged, and at the end one small commit makes it the list.
- * Events applied meanwhile that are newer than the list stand.
+ * A list on its way in: only what differs from what the collection holds is staged, and at the end
+ * one small commit makes it the list. Events applied meanwhile that are newer than the list stand.
  */
 export class StagedReplacement implements Replacement {
   readonly #state: CollectionState
@@ -65,7 +65,8 @@ export class StagedReplacement implements Replacement {
     state.witnesses.add(this)
     this.#generation = state.generation
     try {
-      // What happens from now on can only be told from what happened before when it is known what there was.
+      // What happens from now on can only be told from what happened before when it is known what
+      // there was.
       this.#held()
     } catch {
       // Whoever adds is told.
@@ -116,7 +117,8 @@ export class StagedReplacement implements Replacement {
     const held = this.#held()
     this.#end()
     const confirmedAt = now()
-    // A newer list became whole while this one came in: it stands, and says all that this one could.
+    // A newer list became whole while this one came in: it stands, and says all that this one
+    // could.
     if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
     const before = this.#state.head(this.#reads)
     const standing = this.#standing(head)
@@ -165,7 +167,10 @@ export class StagedReplacement implements Replacement {
     )
   }
 
-  /** What is to be done to what the collection holds, so that it holds the list and what is newer than it. */
+  /**
+   * What is to be done to what the collection holds, so that it holds the list and what is newer
+   * than it.
+   */
   #flip(
     head: CollectionHead,
     held: ReadonlyMap<string, Entry>,

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * How many events refer to each body: they are not found by name as others who refer are, as an index of them would be one more page to
- * write for each event. What a transaction changed is undone when it is rolled back.
+ * How many events refer to each body: they are not found by name as others who refer are, as an
+ * index of them would be one more page to write for each event. What a transaction changed is
+ * undone when it is rolled back.
  */
 export class RingBodies {
   readonly #counts = new Map<number, number>()

@@ -6,10 +6,11 @@ import type { Held, Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
 
 /**
- * How much a ring holds. As an API server's watch cache (apiserver pkg/storage/cacher/watch_cache.go) it grows while the oldest of its
- * events is younger than 75 seconds, so that a reader who has only bookmarks to go by, once a minute, finds its version; and shrinks again
- * to the last hundred. An API server goes to 102,400 events; here a body that is kept for longer is written once more by a checkpoint,
- * and a row that is used again soon is not.
+ * How much a ring holds. As an API server's watch cache (apiserver
+ * pkg/storage/cacher/watch_cache.go) it grows while the oldest of its events is younger than 75
+ * seconds, so that a reader who has only bookmarks to go by, once a minute, finds its version; and
+ * shrinks again to the last hundred. An API server goes to 102,400 events; here a body that is kept
+ * for longer is written once more by a checkpoint, and a row that is used again soon is not.
  */
 export const freshMs = 75_000
 export const keptEvents = 100
@@ -20,8 +21,8 @@ export const mostBytes = 1 << 20
 const slack = 32
 
 /**
- * Characters of the newest events that are kept in the row of the collection, which fits on one page with them: each event writes that
- * page anyway, and they write one of their own together.
+ * Characters of the newest events that are kept in the row of the collection, which fits on one
+ * page with them: each event writes that page anyway, and they write one of their own together.
  */
 const tailLength = 1_200
 
@@ -41,7 +42,10 @@ export interface Ringed {
   readonly version: string
 }
 
-/** Of what the row of an event says, but for its bodies, whose own checksums are of their names and versions. */
+/**
+ * Of what the row of an event says, but for its bodies, whose own checksums are of their names and
+ * versions.
+ */
 export const checksumOf = (
   seq: number,
   type: ObjectEvent['type'],
@@ -67,11 +71,13 @@ const placed = [4, 5, 6, 9, 10, 13] as const
 const sizeAt = 9
 
 /**
- * The writer's view of rings: the events of each whole collection since `ring_from`, each written in the transaction that applies it. A
- * ring that cannot be continued starts anew, and who is behind has to list: a hole is never passed over.
+ * The writer's view of rings: the events of each whole collection since `ring_from`, each written
+ * in the transaction that applies it. A ring that cannot be continued starts anew, and who is
+ * behind has to list: a hole is never passed over.
  *
- * A list that shows what was held already takes nothing away from who is at the version before it, or at its own. But a client that was
- * told of something in between, which is gone again, would never hear of that: in between there is a gap.
+ * A list that shows what was held already takes nothing away from who is at the version before it,
+ * or at its own. But a client that was told of something in between, which is gone again, would
+ * never hear of that: in between there is a gap.
  */
 export class Rings {
   readonly #objects: Objects
@@ -149,7 +155,10 @@ export class Rings {
     ring.bytes += object.size
   }
 
-  /** To be called after what was added at the time `at`; lets go of the oldest events where there are too many. */
+  /**
+   * To be called after what was added at the time `at`; lets go of the oldest events where there
+   * are too many.
+   */
   added(of: Ringed, at: number): void {
     const ring = this.#ring(of)
     const isDue = countOf(ring) > ring.due || ring.bytes > mostBytes

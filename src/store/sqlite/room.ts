@@ -5,25 +5,39 @@ import type { CollectionAddress } from './address.ts'
 import type { Evict } from './messages.ts'
 import type { Write } from './write-queue.ts'
 
-/** How many objects and documents went of each kind to make room for others; `of`: the identity that had more than its quota. */
+/**
+ * How many objects and documents went of each kind to make room for others; `of`: the identity that
+ * had more than its quota.
+ */
 export type OnEvicted = (counts: ReadonlyMap<EvictedKind, number>, of?: string) => void
 
-/** Until it is tried again where nothing was left that may go: it costs a look at every commit else. */
+/**
+ * Until it is tried again where nothing was left that may go: it costs a look at every commit else.
+ */
 const restMs = 10_000
-/** Of a step or two for each collection: more than a cache can need, so that no mistake makes this endless. */
+/**
+ * Of a step or two for each collection: more than a cache can need, so that no mistake makes this
+ * endless.
+ */
 const mostSteps = 200_000
 
 export interface RoomParts {
   readonly push: (write: Write) => Promise<unknown>
   /** The collection is not there any more. */
   readonly gone: (collection: CollectionAddress) => void
-  /** Lists that have been read for longest are given up, for the room that their bodies take; false: none is being read. */
+  /**
+   * Lists that have been read for longest are given up, for the room that their bodies take; false:
+   * none is being read.
+   */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
   readonly needed: TellNeeded
 }
 
-/** Makes room in a database that is nearly full, or that an identity fills, a step at a time, each before what waits to be written and in a commit of its own. */
+/**
+ * Makes room in a database that is nearly full, or that an identity fills, a step at a time, each
+ * before what waits to be written and in a commit of its own.
+ */
 export class Room {
   readonly #parts: RoomParts
   #isMaking = false
@@ -86,7 +100,10 @@ export class Room {
     }
   }
 
-  /** `last`: what pods that are gone have left may go, too. What is needed is asked for when nothing can be written in between. */
+  /**
+   * `last`: what pods that are gone have left may go, too. What is needed is asked for when nothing
+   * can be written in between.
+   */
   #least(last: boolean): Evict {
     const needed = last ? this.#parts.needed()?.map(placeNameOf) : undefined
     return { kind: 'evict', ...(needed && { needed }) }

@@ -8,8 +8,9 @@ export const runBytes = 256 << 10
 const runRows = 512
 
 /**
- * What rows stood for when they were asked for: members of a collection, events of its ring. Bodies are read a run at a time when they are
- * wanted; they are never rewritten, and kept until this is done or given up. Iterated once.
+ * What rows stood for when they were asked for: members of a collection, events of its ring. Bodies
+ * are read a run at a time when they are wanted; they are never rewritten, and kept until this is
+ * done or given up. Iterated once.
  */
 export class Runs<Stored extends { readonly size: number }, Read> implements IterableIterator<
   readonly Read[]

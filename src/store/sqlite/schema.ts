@@ -1,24 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * One script a version, oldest first; `user_version` counts those that have run. A script that was ever released is not edited.
+ * One script a version, oldest first; `user_version` counts those that have run. A script that was
+ * ever released is not edited.
  *
- * `body` holds the bytes of one version of one object, once for everyone in a scope who refers to it: members of collections, single
- * records, and what is staged, each with all that is known of the object, so that an event writes few pages. Nobody counts those who
- * refer: they are found by name. A row of `body` that nobody refers to is used again, but not while a list that is being read may come
- * to it. `forgotten` names objects that members stand for and of which the cloud has said since that there are none; nothing in it is
- * in `single`. Where `below` names a version, only states before it are out of date: a selector's watch or list showed the object no longer,
- * which may only have ceased to match. `audience` counts the days for which a token was not used, up to the day in `aged`; as scopes go with it, their ids are
- * given once only.
+ * `body` holds the bytes of one version of one object, once for everyone in a scope who refers to
+ * it: members of collections, single records, and what is staged, each with all that is known of
+ * the object, so that an event writes few pages. Nobody counts those who refer: they are found by
+ * name. A row of `body` that nobody refers to is used again, but not while a list that is being
+ * read may come to it. `forgotten` names objects that members stand for and of which the cloud has
+ * said since that there are none; nothing in it is in `single`. Where `below` names a version, only
+ * states before it are out of date: a selector's watch or list showed the object no longer, which
+ * may only have ceased to match. `audience` counts the days for which a token was not used, up to
+ * the day in `aged`; as scopes go with it, their ids are given once only.
  *
- * `event` is the ring of each collection: what its watches said, in their order, with references to the body that each brought and to the
- * one that was held before it, whose uid is NULL where it is the same. A collection is told whole from `ring_from` on, but not from within
- * one of its `ring_gaps` (see `Rings`); its events are numbered from `ring_first` up to before `ring_next`, each number once. The newest are
- * in `ring_tail`, whose row each event writes anyway, until there are enough for a page of their own; `told` has all.
+ * `event` is the ring of each collection: what its watches said, in their order, with references to
+ * the body that each brought and to the one that was held before it, whose uid is NULL where it is
+ * the same. A collection is told whole from `ring_from` on, but not from within one of its
+ * `ring_gaps` (see `Rings`); its events are numbered from `ring_first` up to before `ring_next`,
+ * each number once. The newest are in `ring_tail`, whose row each event writes anyway, until there
+ * are enough for a page of their own; `told` has all.
  *
- * `document` has each document once in each representation: `url` is its path, `accept` the media type of the answer.
+ * `document` has each document once in each representation: `url` is its path, `accept` the media
+ * type of the answer.
  *
- * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is needed (see `Eviction`).
+ * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is
+ * needed (see `Eviction`).
  */
 const migrations = [
   `

@@ -6,8 +6,8 @@ const nonceLength = 12
 const tagLength = 16
 
 /**
- * Seals what must not lie on a disk in the clear. Sealed bytes open only in the place they were sealed for: moved to another row, or
- * changed, they do not open.
+ * Seals what must not lie on a disk in the clear. Sealed bytes open only in the place they were
+ * sealed for: moved to another row, or changed, they do not open.
  */
 export class Seal {
   readonly #key: Uint8Array

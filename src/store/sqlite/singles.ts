@@ -5,7 +5,10 @@ import type { Held, Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 import { mayFollow } from './versions.ts'
 
-/** The writer's view of objects that have a record of their own. Who is replaced or removed lets go of its body. */
+/**
+ * The writer's view of objects that have a record of their own. Who is replaced or removed lets go
+ * of its body.
+ */
 export class Singles {
   readonly #objects: Objects
   readonly #sql
@@ -72,7 +75,10 @@ export class Singles {
     this.#sql.confirm.run(at, scope, namespace, name)
   }
 
-  /** A watch has told of a newer state than `before`, which is what was recorded; the kind stays what it was. */
+  /**
+   * A watch has told of a newer state than `before`, which is what was recorded; the kind stays
+   * what it was.
+   */
   move(scope: number, held: Held, before: Held, at: number): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     this.#sql.move.run(id, uid, resourceVersion, size, at, scope, namespace, name)

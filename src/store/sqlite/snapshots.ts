@@ -13,8 +13,9 @@ interface Reader {
 }
 
 /**
- * Knows which bodies are still needed by lists that are being read. A list is read body by body over many turns of the loop; a read
- * transaction held for as long would keep the log from being checkpointed, so instead the writer is told how far it may sweep.
+ * Knows which bodies are still needed by lists that are being read. A list is read body by body
+ * over many turns of the loop; a read transaction held for as long would keep the log from being
+ * checkpointed, so instead the writer is told how far it may sweep.
  */
 export class Snapshots {
   readonly #readers = new Set<Reader>()

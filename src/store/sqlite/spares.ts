@@ -10,7 +10,8 @@ const kept = 128
 const deletedAtOnce = 256
 
 /**
- * Rows of `body` to be used again, by how much they hold. What a transaction takes from here comes back when it is rolled back.
+ * Rows of `body` to be used again, by how much they hold. What a transaction takes from here comes
+ * back when it is rolled back.
  */
 export class Spares {
   readonly #byRoom = new Map<number, number[]>()

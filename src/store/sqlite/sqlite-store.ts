@@ -87,7 +87,10 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
-  /** False where its file was removed or replaced under it: what is written then is gone with the process. */
+  /**
+   * False where its file was removed or replaced under it: what is written then is gone with the
+   * process.
+   */
   isInPlace(): boolean {
     return this.#connection.isInPlace()
   }
@@ -102,7 +105,10 @@ export class SqliteStore implements ObjectStore {
     return this.#collections.unfit
   }
 
-  /** When the cloud last confirmed a collection of each resource, oldest first; of none where that cannot be read. */
+  /**
+   * When the cloud last confirmed a collection of each resource, oldest first; of none where that
+   * cannot be read.
+   */
   confirmations(): readonly Confirmation[] {
     return this.#connection.read((reads) => reads.confirmations()) ?? []
   }
@@ -262,7 +268,10 @@ export class SqliteStore implements ObjectStore {
     return (this.#closed ??= this.#close())
   }
 
-  /** Forgets what was kept for tokens that nobody used for long; runs by itself once a day. `day` is counted from the epoch. */
+  /**
+   * Forgets what was kept for tokens that nobody used for long; runs by itself once a day. `day` is
+   * counted from the epoch.
+   */
   sweep(day?: number): Promise<void> {
     return this.#sweep.run(day)
   }
@@ -277,7 +286,10 @@ export class SqliteStore implements ObjectStore {
     this.#parts.place[Symbol.dispose]()
   }
 
-  /** Whether bookmarks only confirm a collection at its version, which was written down not long ago. */
+  /**
+   * Whether bookmarks only confirm a collection at its version, which was written down not long
+   * ago.
+   */
   #saysTheSame(state: CollectionState, version: string): boolean {
     const isSame = this.#connection.read(
       (reads) =>

@@ -5,7 +5,10 @@ import type { ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 
-/** The writer's view of lists that are not whole yet: a replacement's objects, whose bodies pass to members without being written again. */
+/**
+ * The writer's view of lists that are not whole yet: a replacement's objects, whose bodies pass to
+ * members without being written again.
+ */
 export class Staged {
   readonly #objects: Objects
   readonly #sql

@@ -2,8 +2,8 @@ import { StoreFailure } from '../store.ts'
 import { hasQuota } from './quotas.ts'
 
 /**
- * What lists on their way have staged for each identity. Nothing of it can go to make room, and a caller that
- * reads many lists slowly is not to fill the store with them.
+ * What lists on their way have staged for each identity. Nothing of it can go to make room, and a
+ * caller that reads many lists slowly is not to fill the store with them.
  */
 export class Staging {
   readonly #most: number

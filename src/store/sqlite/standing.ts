@@ -7,7 +7,10 @@ import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Stored } from './stored.ts'
 import { prepare, type Row } from './statements.ts'
 
-/** What a whole collection says of one object: that it holds it, or, where it would have it, that it has not. */
+/**
+ * What a whole collection says of one object: that it holds it, or, where it would have it, that it
+ * has not.
+ */
 export interface Holding {
   readonly address: CollectionAddress
   readonly version: string
@@ -49,7 +52,8 @@ export class Standings {
          SELECT NULL, '', '', 0, '', '', '', 0, below
          FROM forgotten WHERE scope = ?1 AND namespace = ?2 AND name = ?3`,
       ),
-      // Collections of other names are many where each object is watched by itself, and need no look.
+      // Collections of other names are many where each object is watched by itself, and need no
+      // look.
       holdings: prepare(
         db,
         `SELECT member.body, member.uid, member.version, member.size,
@@ -130,7 +134,10 @@ export function confirmationOf({ single, holdings }: Standing, { stored }: Candi
   return latest(...same)
 }
 
-/** Newest first; of versions that do not compare, the one written last. Of one version, the one confirmed last. */
+/**
+ * Newest first; of versions that do not compare, the one written last. Of one version, the one
+ * confirmed last.
+ */
 export function newestOf({ single, holdings }: Standing): Candidate | undefined {
   let newest = single
   for (const { member } of holdings) if (member && isBefore(member, newest)) newest = member
@@ -159,8 +166,9 @@ function upToDate(standing: Standing): Standing {
 }
 
 /**
- * What is to be answered: the newest there is, unless something later contradicts it. A collection that would have the object and has
- * it not was told at its version that there is none. `unsure` tells of collections that lack what they should hold.
+ * What is to be answered: the newest there is, unless something later contradicts it. A collection
+ * that would have the object and has it not was told at its version that there is none. `unsure`
+ * tells of collections that lack what they should hold.
  */
 export function verdictOn(
   standing: Standing,

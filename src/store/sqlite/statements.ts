@@ -2,7 +2,10 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 
 export type Row = readonly SQLOutputValue[]
 
-/** A prepared statement whose rows are arrays: naming each column of each row costs as much as reading it. */
+/**
+ * A prepared statement whose rows are arrays: naming each column of each row costs as much as
+ * reading it.
+ */
 export interface Statement {
   run(...values: SQLInputValue[]): number
   get(...values: SQLInputValue[]): Row | undefined

@@ -38,7 +38,10 @@ export class Sweep implements Disposable {
     this.#parts.write({ kind: 'used', identity }).catch(() => this.#used.delete(identity))
   }
 
-  /** Resolves when what is idle on `day`, counted from the epoch, is forgotten; rejects with a `StoreFailure`. */
+  /**
+   * Resolves when what is idle on `day`, counted from the epoch, is forgotten; rejects with a
+   * `StoreFailure`.
+   */
   async run(day = Math.floor(now() / dayMs)): Promise<void> {
     this.#used.clear()
     await this.#parts.write({ kind: 'age', day })

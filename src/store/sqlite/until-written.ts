@@ -6,8 +6,9 @@ import { prepare } from './statements.ts'
 const mostRows = 20_000
 
 /**
- * What was read of a file, remembered for as long as nobody has written to it: SQLite tells a connection by a number whether any other
- * has (`PRAGMA data_version`), so that what is remembered is what would be read.
+ * What was read of a file, remembered for as long as nobody has written to it: SQLite tells a
+ * connection by a number whether any other has (`PRAGMA data_version`), so that what is remembered
+ * is what would be read.
  */
 export class UntilWritten {
   readonly #dataVersion

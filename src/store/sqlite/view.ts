@@ -28,8 +28,8 @@ export interface ViewParts {
 }
 
 /**
- * What is stored, as it may be answered: without what collections say that missed a write, and without what is damaged. All of it as
- * `ObjectStore` says; throws what SQLite throws.
+ * What is stored, as it may be answered: without what collections say that missed a write, and
+ * without what is damaged. All of it as `ObjectStore` says; throws what SQLite throws.
  */
 export class View {
   readonly #parts: ViewParts
@@ -122,7 +122,10 @@ export class View {
     })
   }
 
-  /** Whether there is nothing to record: the record is at this version already, or something newer is known. */
+  /**
+   * Whether there is nothing to record: the record is at this version already, or something newer
+   * is known.
+   */
   hasRecorded(reads: Reads, scope: ScopeKey, object: ApiObject): boolean {
     const { namespace, name, uid, resourceVersion } = object
     const standing = this.#standing(reads, scope, namespace, name)

@@ -10,7 +10,10 @@ export const highWater = 4 << 20
 export const groupBytes = 1 << 20
 
 export interface Write {
-  /** Asked when its turn comes, as what is to be written may depend on how earlier writes went; `undefined`: they went wrong. */
+  /**
+   * Asked when its turn comes, as what is to be written may depend on how earlier writes went;
+   * `undefined`: they went wrong.
+   */
   readonly operation: () => Operation | undefined
   readonly bytes: number
   /** Called before anything later is sent. */
@@ -18,12 +21,16 @@ export interface Write {
   /** The same for a step of making room, where it was taken. */
   readonly stepped?: (step: Step) => void
   /**
-   * In a commit of its own: it takes something away, and what is sent with it could still build on that. `first`: before what waits.
+   * In a commit of its own: it takes something away, and what is sent with it could still build on
+   * that. `first`: before what waits.
    */
   readonly alone?: true | 'first'
 }
 
-/** Told of what has been committed together: how many bytes of objects and documents. Not of the store's own housekeeping. */
+/**
+ * Told of what has been committed together: how many bytes of objects and documents. Not of the
+ * store's own housekeeping.
+ */
 export type OnCommitted = (bytes: number) => void
 
 export interface RoomHooks {
@@ -38,8 +45,8 @@ interface Waiting extends Write {
 }
 
 /**
- * Operations on their way to the writer, in order. While a group is being committed all that comes waits, and goes together in the
- * next: the slower the disk, the larger the groups.
+ * Operations on their way to the writer, in order. While a group is being committed all that comes
+ * waits, and goes together in the next: the slower the disk, the larger the groups.
  */
 export class WriteQueue {
   #worker: Worker | undefined
@@ -101,7 +108,9 @@ export class WriteQueue {
     await this.#drained.promise
   }
 
-  /** The writer is gone: everything that waits is refused, and what comes, until there is another. */
+  /**
+   * The writer is gone: everything that waits is refused, and what comes, until there is another.
+   */
   refuse(failure: StoreFailure): void {
     this.#refusal ??= failure
     for (const write of [...this.#committing.splice(0), ...this.#waiting.splice(0)]) {

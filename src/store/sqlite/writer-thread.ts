@@ -7,7 +7,10 @@ import type { Opened, WriterOptions } from './messages.ts'
 export type Started =
   Exclude<Opened, { ok: true }> | (Extract<Opened, { ok: true }> & { readonly worker: Worker })
 
-/** Resolves when the database is open to it, or is known not to open; a writer that said no has ended. */
+/**
+ * Resolves when the database is open to it, or is known not to open; a writer that said no has
+ * ended.
+ */
 export function startWriter(options: WriterOptions): Promise<Started> {
   const writer = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
   // What the process preloads is not for this thread, and would be loaded once more.
@@ -29,7 +32,10 @@ export function startWriter(options: WriterOptions): Promise<Started> {
   })
 }
 
-/** How long after a writer has ended, or would not start, the next one is started: four times as long each time. */
+/**
+ * How long after a writer has ended, or would not start, the next one is started: four times as
+ * long each time.
+ */
 const firstDelayMs = 100
 const longestDelayMs = 30_000
 /** One that has lived for so long has not ended for the reason its predecessor did. */
@@ -42,7 +48,8 @@ export interface WriterHooks<Begun> {
 }
 
 /**
- * The thread that writes: started again when it ends by itself, ever less often, but for ever, as the disk may be what is to blame.
+ * The thread that writes: started again when it ends by itself, ever less often, but for ever, as
+ * the disk may be what is to blame.
  */
 export class WriterThread<Begun extends { readonly worker: Worker }> implements AsyncDisposable {
   readonly #begin: () => Promise<Begun>
@@ -54,7 +61,10 @@ export class WriterThread<Begun extends { readonly worker: Worker }> implements 
   #starting: Promise<void> | undefined
   #closed = false
 
-  /** `first`: a writer, or why there is none yet. `begin` starts another, or rejects with a `StoreFailure`. */
+  /**
+   * `first`: a writer, or why there is none yet. `begin` starts another, or rejects with a
+   * `StoreFailure`.
+   */
   constructor(first: Begun | StoreFailure, begin: () => Promise<Begun>, hooks: WriterHooks<Begun>) {
     this.#begin = begin
     this.#hooks = hooks
@@ -99,7 +109,10 @@ export class WriterThread<Begun extends { readonly worker: Worker }> implements 
     }
   }
 
-  /** Resolves when everything is written down and closed. Nothing may be sent to the writer any more. */
+  /**
+   * Resolves when everything is written down and closed. Nothing may be sent to the writer any
+   * more.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     this.#next?.[Symbol.dispose]()

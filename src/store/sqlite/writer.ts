@@ -15,22 +15,27 @@ import { prepare, type Statement } from './statements.ts'
 import { Writes } from './writes.ts'
 
 /**
- * The one thread that writes. Some commits wait for the disk to have them, which on a memory card takes longer than the other thread may
- * stand still; checkpoints are made here too, between groups.
+ * The one thread that writes. Some commits wait for the disk to have them, which on a memory card
+ * takes longer than the other thread may stand still; checkpoints are made here too, between
+ * groups.
  */
 
 /** Those worth copying when nothing else is to be done. */
 const idleCheckpointBytes = 4 << 20
 /**
- * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they are waited for, and no new ones
- * come to the log when all of it is copied. What another process reads for longer is waited for again after so many bytes more.
+ * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they
+ * are waited for, and no new ones come to the log when all of it is copied. What another process
+ * reads for longer is waited for again after so many bytes more.
  */
 const readersMs = 500
 const retryBytes = 4 << 20
 const idleAfter = 2000
 /** How long a lock of another connection is waited for otherwise. */
 const busyMs = 2000
-/** Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to write. */
+/**
+ * Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to
+ * write.
+ */
 const pageSize = 2048
 /** A page in the log, with its head. */
 const frameBytes = pageSize + 24
@@ -51,9 +56,10 @@ class Writer {
   #retryAt = 0
   #durable = true
   /**
-   * The log may have holes that nothing tells of: what Linux could not write when it was asked to sync, it takes for written from then on
-   * (https://lwn.net/Articles/752063/), and a process before this one may have been told so. What would be added to it could be lost with
-   * it, synced or not, until all of it is in the database and it is begun anew.
+   * The log may have holes that nothing tells of: what Linux could not write when it was asked to
+   * sync, it takes for written from then on (https://lwn.net/Articles/752063/), and a process
+   * before this one may have been told so. What would be added to it could be lost with it, synced
+   * or not, until all of it is in the database and it is begun anew.
    */
   #doubtful: boolean
   #idle: Disposable | undefined
@@ -63,7 +69,8 @@ class Writer {
     this.#disk = new DiskMeter(diskWork, pageSize)
     this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     this.#db = new DatabaseSync(path, { timeout: busyMs })
-    // What is deleted is overwritten where that writes no more: ON writes twice the bytes that are deleted.
+    // What is deleted is overwritten where that writes no more: ON writes twice the bytes that are
+    // deleted.
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
        PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
@@ -85,7 +92,10 @@ class Writer {
     if (this.#doubtful) this.#lateSync.committed()
   }
 
-  /** All in one commit; when that fails, each by itself, so that one which cannot be stored takes no other down. */
+  /**
+   * All in one commit; when that fails, each by itself, so that one which cannot be stored takes no
+   * other down.
+   */
   run({ operations, sweepUpTo }: Group): Done {
     this.#idle?.[Symbol.dispose]()
     this.#group += 1
@@ -126,7 +136,10 @@ class Writer {
     }
   }
 
-  /** What comes later for a collection or a list that missed a write would build on what is not there. */
+  /**
+   * What comes later for a collection or a list that missed a write would build on what is not
+   * there.
+   */
   #alone(operation: Operation, failed: Set<string>): Outcome {
     const dependsOn = dependencies(operation)
     if (dependsOn.some((text) => failed.has(text))) {

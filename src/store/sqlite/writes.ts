@@ -24,7 +24,10 @@ import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
 
-/** Carries out operations, each within a transaction that others may share; throws what SQLite throws. */
+/**
+ * Carries out operations, each within a transaction that others may share; throws what SQLite
+ * throws.
+ */
 export class Writes {
   readonly #tables: Tables
   readonly #lists: Lists
@@ -61,7 +64,10 @@ export class Writes {
     return this.#eviction.isNear
   }
 
-  /** Identities that have more than their quota, of those that were written for since this was last called. */
+  /**
+   * Identities that have more than their quota, of those that were written for since this was last
+   * called.
+   */
   beyondQuota(): string[] {
     return this.#quotas.beyond()
   }
@@ -123,7 +129,10 @@ export class Writes {
     }
   }
 
-  /** Members stay, as the list is still what the cloud gave at its version; that they are not to be answered by name is noted. */
+  /**
+   * Members stay, as the list is still what the cloud gave at its version; that they are not to be
+   * answered by name is noted.
+   */
   #forget({ scope: key, namespace, name }: Forget): void {
     const { objects, singles, outOfDate } = this.#tables
     const scope = objects.knownScope(key)

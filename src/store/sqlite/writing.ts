@@ -27,9 +27,10 @@ export interface WritingParts {
 }
 
 /**
- * The way of writes to the disk, through all that may become of it. A writer that has ended is started again, and what it had not answered
- * is refused; a disk that took no write is tried until it takes one; a collection that missed one is not to be served after a restart
- * either, and that is written down as soon as anything is.
+ * The way of writes to the disk, through all that may become of it. A writer that has ended is
+ * started again, and what it had not answered is refused; a disk that took no write is tried until
+ * it takes one; a collection that missed one is not to be served after a restart either, and that
+ * is written down as soon as anything is.
  */
 export class Writing implements AsyncDisposable {
   readonly queue: WriteQueue
@@ -60,7 +61,9 @@ export class Writing implements AsyncDisposable {
     })
   }
 
-  /** What is not of one collection. Resolves when it is committed, rejects with a `StoreFailure`. */
+  /**
+   * What is not of one collection. Resolves when it is committed, rejects with a `StoreFailure`.
+   */
   async write(
     operation: Operation,
     { bytes = 0, settled, ...rest }: Partial<Omit<Write, 'operation'>> = {},
@@ -76,7 +79,10 @@ export class Writing implements AsyncDisposable {
     })
   }
 
-  /** To be called with what came of a write; `state` where it is one that a collection needs to be whole. */
+  /**
+   * To be called with what came of a write; `state` where it is one that a collection needs to be
+   * whole.
+   */
   settled(failure: StoreFailure | undefined, state?: CollectionState): void {
     if (!failure) {
       this.#disownAgain()
@@ -92,7 +98,10 @@ export class Writing implements AsyncDisposable {
     await this.queue.close()
   }
 
-  /** Resolves when everything is written down and the writer has ended; `drain` is to be called before. */
+  /**
+   * Resolves when everything is written down and the writer has ended; `drain` is to be called
+   * before.
+   */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#writer[Symbol.asyncDispose]()
   }

@@ -140,7 +140,10 @@ void t.test(
   },
 )
 
-/** The same store, in which changes of what is shared are accepted, and written when `written` resolves. */
+/**
+ * The same store, in which changes of what is shared are accepted, and written when `written`
+ * resolves.
+ */
 function writingLater(
   store: ObjectStore,
   onAccepted: () => void,

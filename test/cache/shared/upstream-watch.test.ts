@@ -38,7 +38,10 @@ async function* once<T>(value: T, begun: () => void = () => undefined): AsyncGen
   yield value
 }
 
-/** A collection that the store has at 10, and a watch of it that tells what is `told`; what becomes of that, until the watch is over. */
+/**
+ * A collection that the store has at 10, and a watch of it that tells what is `told`; what becomes
+ * of that, until the watch is over.
+ */
 async function following(told: WatchEvent, stored: () => string): Promise<string[]> {
   const heard: string[] = []
   const condition = new Condition()

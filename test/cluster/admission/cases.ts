@@ -2,10 +2,16 @@ import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/kube/json.ts'
 import { at } from '../../../src/kube/json-at.ts'
 
-/** How admission is carried: by webhooks, by those while none answers, or by policies in their place. */
+/**
+ * How admission is carried: by webhooks, by those while none answers, or by policies in their
+ * place.
+ */
 export type Carrier = 'webhooks' | 'nothing but policies that always hold' | 'policies'
 
-/** One request to a cluster with the pools and nodes of `world`, sent as a dry run, and what comes of it. */
+/**
+ * One request to a cluster with the pools and nodes of `world`, sent as a dry run, and what comes
+ * of it.
+ */
 export interface Case {
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'
@@ -18,7 +24,10 @@ export interface Case {
   readonly said?: RegExp
   /** What of the answer is looked at, and what it says: members that are not there are `null`. */
   readonly shown?: readonly (readonly [path: readonly string[], value: Json])[]
-  /** What comes of it while no webhook answers; absent: the same. `any`: nothing that the test is about. */
+  /**
+   * What comes of it while no webhook answers; absent: the same. `any`: nothing that the test is
+   * about.
+   */
   readonly down?: { readonly status: number; readonly said?: RegExp } | 'any'
 }
 

@@ -64,13 +64,17 @@ export async function uninstall(admin: ApiClient, objects: readonly object[]): P
 
 export interface Webhooks {
   readonly target: WebhookTarget
-  /** Whether pods are given the network of the pool that they name; counts from the next review on. */
+  /**
+   * Whether pods are given the network of the pool that they name; counts from the next review on.
+   */
   propagate: boolean
   start(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Webhooks that ask the API server itself about pools, on a port of their own. They do not run yet. */
+/**
+ * Webhooks that ask the API server itself about pools, on a port of their own. They do not run yet.
+ */
 export async function webhooksFor(
   t: Scope,
   admin: ApiClient,

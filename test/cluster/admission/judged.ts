@@ -84,8 +84,8 @@ export const refused = (name: string, asked: Asked): string[] =>
   untrue(name, 'validations', asked).map((each) => textAt(each, 'message').replace(/: .*/, ''))
 
 /**
- * The object after all patches of a policy, one after the other. A JSONPatch is read as a map, whose keys are variables: the library knows
- * no types of API servers.
+ * The object after all patches of a policy, one after the other. A JSONPatch is read as a map,
+ * whose keys are variables: the library knows no types of API servers.
  */
 export function patched(name: string, asked: Asked): JsonObject {
   const { spec = null } = policyNamed(name)

@@ -7,7 +7,10 @@ export interface SelectableNode {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Whether a node selector matches, as the scheduler decides it (component-helpers scheduling/corev1/nodeaffinity). */
+/**
+ * Whether a node selector matches, as the scheduler decides it (component-helpers
+ * scheduling/corev1/nodeaffinity).
+ */
 export const selects = (selector: Json | undefined, node: SelectableNode): boolean =>
   listAt(selector, 'nodeSelectorTerms').some((term) => termMatches(term, node))
 

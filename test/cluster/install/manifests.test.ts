@@ -81,7 +81,10 @@ void t.test('what is installed stands in an order in which it can be applied', a
     )
 })
 
-/** `operations resources` of what a policy is asked about, its failurePolicy, its conditions and what its binding does. */
+/**
+ * `operations resources` of what a policy is asked about, its failurePolicy, its conditions and
+ * what its binding does.
+ */
 function policies(): Record<string, unknown> {
   const all = printed({ admission: 'policies' })
   const named = all.filter(({ kind }) =>

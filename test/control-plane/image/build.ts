@@ -28,8 +28,8 @@ export interface BuiltImage {
 }
 
 /**
- * Builds the hub as it is now and the image from the project's Dockerfile, in the workspace and without a network: the base is this
- * process's own Node with the libraries it is linked to.
+ * Builds the hub as it is now and the image from the project's Dockerfile, in the workspace and
+ * without a network: the base is this process's own Node with the libraries it is linked to.
  */
 export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   const found = findBinaries(tools)
@@ -56,7 +56,10 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   return { archive, bytes: statSync(archive).size }
 }
 
-/** What the Dockerfile takes from the project, with a build of its own: the project's may be another's. */
+/**
+ * What the Dockerfile takes from the project, with a build of its own: the project's may be
+ * another's.
+ */
 async function makeContext(workspace: Workspace): Promise<string> {
   const context = workspace.file('context')
   mkdirSync(join(context, 'bin'), { recursive: true })

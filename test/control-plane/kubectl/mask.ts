@@ -1,7 +1,11 @@
-/** What differs between two runs of one command whatever answers it, from the most to the least particular. */
+/**
+ * What differs between two runs of one command whatever answers it, from the most to the least
+ * particular.
+ */
 const masks: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID'],
-  // kubectl's race with itself: the empty message that opens a stream may come before it has made the stream.
+  // kubectl's race with itself: the empty message that opens a stream may come before it has made
+  // the stream.
   [/^E\d{4} .*websocket\.go:\d+\] Unknown stream id \d+, discarding message\n/gm, ''],
   // kubectl's own log lines: level, date, time, process id.
   [/^[IWEF]\d{4} [\d:.]+ +\d+ /gm, 'KLOG '],
@@ -19,7 +23,10 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/ {2,}/g, '  '],
 ]
 
-/** `text` without what differs by when, where and on what it was said; `namespace` is each run's own. */
+/**
+ * `text` without what differs by when, where and on what it was said; `namespace` is each run's
+ * own.
+ */
 export function masked(text: string, namespace: string): string {
   return masks.reduce(
     (left, [pattern, instead]) => left.replace(pattern, instead),

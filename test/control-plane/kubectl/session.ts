@@ -17,7 +17,10 @@ interface SessionOptions {
   readonly cacheFolder: string
 }
 
-/** One user's kubectl on one server and in one namespace; what it says comes masked, fit for comparing. */
+/**
+ * One user's kubectl on one server and in one namespace; what it says comes masked, fit for
+ * comparing.
+ */
 export class Session {
   readonly namespace: string
   /** Its own: for discovery that it keeps, and for what is written for it. */
@@ -38,7 +41,10 @@ export class Session {
     return this.#told(running)
   }
 
-  /** Runs a command that has no end of its own until `enough` of its output was seen, then hands over what `act` made of it. */
+  /**
+   * Runs a command that has no end of its own until `enough` of its output was seen, then hands
+   * over what `act` made of it.
+   */
   async runUntil<Made>(
     args: readonly string[],
     enough: (stdout: string) => boolean,

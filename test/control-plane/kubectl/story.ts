@@ -29,7 +29,9 @@ const deployment = JSON.stringify({
   },
 })
 
-/** The reads that are asked again offline: what they answer is settled once the objects are made. */
+/**
+ * The reads that are asked again offline: what they answer is settled once the objects are made.
+ */
 const reads: readonly (readonly string[])[] = [
   ['get', 'configmaps'],
   ['get', 'configmap', 'settings', '-o', 'yaml'],
@@ -67,8 +69,8 @@ const errors: readonly (readonly string[])[] = [
 ]
 
 /**
- * Creates, changes and reads objects the way users do, and errs the way they do. Leaves `settings`, `single` and `web` in the
- * namespace, for the reads.
+ * Creates, changes and reads objects the way users do, and errs the way they do. Leaves `settings`,
+ * `single` and `web` in the namespace, for the reads.
  */
 export async function writeAndErr(session: Session): Promise<Heard[]> {
   const heard: Heard[] = []
@@ -136,10 +138,15 @@ const paint =
 const meanwhile: EditStep = (session) =>
   session.commandLine(['patch', 'configmap', 'settings', '--patch={"data":{"size":"changed"}}'])
 
-/** With the version written out in the buffer, kubectl asks for a change of that version alone, and is refused. */
+/**
+ * With the version written out in the buffer, kubectl asks for a change of that version alone, and
+ * is refused.
+ */
 const ageVersion: EditStep = () => replacing('s/resourceVersion: .*/resourceVersion: "1"/')
 
-/** After a refusal kubectl opens the editor again, with the reason on top: then the user gives up. */
+/**
+ * After a refusal kubectl opens the editor again, with the reason on top: then the user gives up.
+ */
 const onceOnly: EditStep = () => `grep -q 'has been modified' "$1" && exit 0`
 
 function editor(session: Session, name: string, steps: readonly EditStep[]): string {

@@ -9,7 +9,9 @@ const dry = `${ownMaps}?dryRun=All`
 /** More than an API server takes of a body. */
 const tooMuch = write('POST', dry, { ...map, data: { a: 'x'.repeat(3.2 * 1024 * 1024) } })
 
-/** Requests that an API server refuses, for each of its reasons. Those who ask are in `strangers`. */
+/**
+ * Requests that an API server refuses, for each of its reasons. Those who ask are in `strangers`.
+ */
 export const errors: readonly Asking[] = [
   write('POST', dry, '{'),
   write('POST', dry, ''),
@@ -75,7 +77,9 @@ export const strangers: readonly Asking[] = [
   get(`${maps}?watch=true`, { Authorization: 'Bearer rubbish' }),
 ]
 
-/** What a service account asks for that may do next to nothing; its token takes the place of TOKEN. */
+/**
+ * What a service account asks for that may do next to nothing; its token takes the place of TOKEN.
+ */
 export const poor: readonly Asking[] = [
   get(maps),
   get(maps, { Accept: protobuf }),

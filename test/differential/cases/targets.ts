@@ -70,7 +70,10 @@ const unknown = { name: 'methods', code: 400 } as const
 const tunnel = { name: 'methods', code: 405 } as const
 const noPath = { name: 'targets', code: 400 } as const
 
-/** Methods that Node's parser does not know, or does not take for requests; the sandbox has the same parser. */
+/**
+ * Methods that Node's parser does not know, or does not take for requests; the sandbox has the same
+ * parser.
+ */
 const odd: readonly Asking[] = [
   { method: 'FOO', target: maps, differs: unknown, only },
   { method: 'FOO', target: '/version', differs: unknown, only },

@@ -19,7 +19,10 @@ const spdy: Fields = {
 
 const post = (target: string, headers: Fields): Asking => ({ method: 'POST', target, headers })
 
-/** Requests to change the protocol of a connection: accepted by a sandbox, refused where no kubelet is to be reached. */
+/**
+ * Requests to change the protocol of a connection: accepted by a sandbox, refused where no kubelet
+ * is to be reached.
+ */
 export const upgrades: readonly Asking[] = [
   get(`${pod}/exec?command=ls&stdout=true`, webSocket('v5.channel.k8s.io')),
   get(`${pod}/exec?command=ls&stdout=true`, webSocket('v5.channel.k8s.io, v4.channel.k8s.io')),

@@ -33,7 +33,10 @@ const strategic = patch('strategic-merge-patch+json')
 const operations = patch('json-patch+json')
 const apply = patch('apply-patch+yaml')
 
-/** Writes in an order in which each finds what it needs; every way in has a namespace to itself for them. */
+/**
+ * Writes in an order in which each finds what it needs; every way in has a namespace to itself for
+ * them.
+ */
 export const writes: readonly Asking[] = [
   write('POST', maps, map('one')),
   write('POST', maps, map('one')),

@@ -1,4 +1,7 @@
-/** A message read as RFC 9112 has it, in one go and to the letter: what is not allowed ends the reading. Text is latin1. */
+/**
+ * A message read as RFC 9112 has it, in one go and to the letter: what is not allowed ends the
+ * reading. Text is latin1.
+ */
 export interface Message {
   /** The request or status line. */
   readonly line: string
@@ -20,11 +23,15 @@ const field =
 export const valuesOf = ({ fields }: Pick<Message, 'fields'>, name: string): string[] =>
   fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === name)
 
-/** The requests that stand whole at the beginning of `text`, up to the first that does not; what follows an upgrade is for others to tell. */
+/**
+ * The requests that stand whole at the beginning of `text`, up to the first that does not; what
+ * follows an upgrade is for others to tell.
+ */
 export function readRequests(text: string): Message[] {
   const requests: Message[] = []
   for (let at = 0; ;) {
-    // RFC 9112 section 2.2: empty lines before a request are passed over; that one may be a lone LF changes nothing.
+    // RFC 9112 section 2.2: empty lines before a request are passed over; that one may be a lone LF
+    // changes nothing.
     while (text[at] === '\r' || text[at] === '\n') at++
     const request = readMessage(text, at, 'request')
     if (!request) return requests
@@ -34,7 +41,10 @@ export function readRequests(text: string): Message[] {
   }
 }
 
-/** The answer at `from`; `undefined` where it is not whole, or not to the letter. Interim answers are passed over. */
+/**
+ * The answer at `from`; `undefined` where it is not whole, or not to the letter. Interim answers
+ * are passed over.
+ */
 export function readAnswer(text: string, from = 0, method = 'GET'): Message | undefined {
   for (let at = from; ;) {
     const answer = readMessage(text, at, 'answer', method)

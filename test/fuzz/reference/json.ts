@@ -1,6 +1,9 @@
 import type { Json, JsonObject } from '../../../src/kube/json.ts'
 
-/** What JSON.parse makes of the bytes, and which bytes each value was: slow and simple, for comparison. */
+/**
+ * What JSON.parse makes of the bytes, and which bytes each value was: slow and simple, for
+ * comparison.
+ */
 export interface JsonList {
   readonly whole: JsonObject
   /** As latin1. */
@@ -31,7 +34,10 @@ export function parsed(body: Buffer): Json | undefined {
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The values that stand one behind the other in `body`, as latin1, as far as brackets and strings say; and what is left over. */
+/**
+ * The values that stand one behind the other in `body`, as latin1, as far as brackets and strings
+ * say; and what is left over.
+ */
 export function framesOf(body: Buffer): { frames: string[]; rest: string } {
   let rest = body.toString('latin1')
   const frames: string[] = []

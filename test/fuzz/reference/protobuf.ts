@@ -9,7 +9,9 @@ export interface ProtobufList {
 
 const magic = Buffer.from('k8s\0')
 
-/** `undefined` where it is no whole envelope of one list of objects with metadata that can be read. */
+/**
+ * `undefined` where it is no whole envelope of one list of objects with metadata that can be read.
+ */
 export function readList(body: Buffer): ProtobufList | undefined {
   try {
     const [typeMeta, raw, ...more] = envelopeOf(body)

@@ -19,7 +19,8 @@ const many = (count: number, make: (stream: number) => Buffer): Buffer =>
 const seeds = [
   Buffer.concat([settings, get(1)]),
   Buffer.concat([settings, frame(1, 4, 1, postFields), frame(0, 1, 1, Buffer.from('hello'))]),
-  // Streams opened and reset at once, heads that go on without end, and control frames that each want an answer.
+  // Streams opened and reset at once, heads that go on without end, and control frames that each
+  // want an answer.
   Buffer.concat([settings, many(400, (id) => Buffer.concat([get(id), frame(3, 0, id, Buffer.from('00000008', 'hex'))]))]),
   Buffer.concat([settings, frame(1, 1, 1, getFields), many(300, () => frame(9, 0, 1, Buffer.alloc(200, 'x')))]),
   Buffer.concat([settings, many(2_000, () => frame(6, 0, 0, Buffer.alloc(8)))]),
@@ -31,7 +32,8 @@ const seeds = [
 ] // prettier-ignore
 
 /**
- * HTTP/2 on the TLS listener. Whatever frames come, every exchange is over when its client has gone, and another client is answered.
+ * HTTP/2 on the TLS listener. Whatever frames come, every exchange is over when its client has
+ * gone, and another client is answered.
  */
 export const http2Target: Opening = {
   name: 'http2',

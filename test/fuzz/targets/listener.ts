@@ -38,8 +38,9 @@ interface Seen {
 }
 
 /**
- * The plain listener, over real sockets. What it takes for a request is one to a reader that follows the standard to the letter, with the same
- * body, in the same order: nothing is hidden in another. What it answers can be read by such a reader, and nothing is left when a client goes.
+ * The plain listener, over real sockets. What it takes for a request is one to a reader that
+ * follows the standard to the letter, with the same body, in the same order: nothing is hidden in
+ * another. What it answers can be read by such a reader, and nothing is left when a client goes.
  */
 export const listenerTarget: Opening = {
   name: 'listener',
@@ -86,7 +87,10 @@ async function echo(incoming: Incoming, seen: Seen[]): Promise<WireReply> {
   return { kind: 'body', from: 'hub', status: 200, headers, body: text }
 }
 
-/** Sends the chunks, and reads until the other end closes; says that no more will come when nothing has come for a while. */
+/**
+ * Sends the chunks, and reads until the other end closes; says that no more will come when nothing
+ * has come for a while.
+ */
 async function talk(port: number, chunks: readonly Buffer[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let said = ''
@@ -157,7 +161,10 @@ function checkAnswers(input: Buffer, said: string, seen: readonly Seen[]): void 
   if (at < said.length && !isRefusal) checkCut(input, said.slice(at))
 }
 
-/** What cannot be read may be the beginning of an answer that broke off with its connection, and nothing else. */
+/**
+ * What cannot be read may be the beginning of an answer that broke off with its connection, and
+ * nothing else.
+ */
 function checkCut(input: Buffer, rest: string): void {
   if (!/^HTTP\/1\.1 (?:200 OK|100 Continue)\r\n/.test(rest)) {
     throw new Finding(`what is no answer: ${JSON.stringify(rest.slice(0, 200))}`, input)

@@ -10,8 +10,9 @@ import { readList as readProtobufList } from '../reference/protobuf.ts'
 import { Finding, pure, type Opening, type Outcome } from '../target.ts'
 
 /**
- * The cutters of lists. What is accepted comes out as the bytes that went in, with the objects that a decoder of the whole finds; what such a
- * decoder reads is accepted; no beginning of a list is taken for a list; and how the bytes were split changes nothing.
+ * The cutters of lists. What is accepted comes out as the bytes that went in, with the objects that
+ * a decoder of the whole finds; what such a decoder reads is accepted; no beginning of a list is
+ * taken for a list; and how the bytes were split changes nothing.
  */
 export const listTargets: readonly Opening[] = [
   listTarget('json', 'object', /list|pods-page|findings-list.*\.json/),
@@ -86,7 +87,10 @@ function checkJson(body: Buffer, list: WholeList | undefined, shape: Shape): voi
   if (shape === 'object') for (const object of list.objects) checkIdentity(object, body)
 }
 
-/** Of an object that says something twice, which no API server sends, the first is taken here and the last by others. */
+/**
+ * Of an object that says something twice, which no API server sends, the first is taken here and
+ * the last by others.
+ */
 function checkIdentity({ bytes, ...known }: WholeList['objects'][number], body: Buffer): void {
   const text = Buffer.from(bytes).toString('latin1')
   const metadata = membersOf(text).filter(([name]) => name === 'metadata')

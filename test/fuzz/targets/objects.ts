@@ -13,8 +13,9 @@ import { isObject, parsed } from '../reference/json.ts'
 import { Finding, pure, type Opening, type Outcome } from '../target.ts'
 
 /**
- * The readers of single objects, cursors over them and edits of them. Nothing but a refusal is thrown, a cursor sees what a decoder of the whole
- * sees, an edit changes what it names and nothing else, and what is written anew can be read.
+ * The readers of single objects, cursors over them and edits of them. Nothing but a refusal is
+ * thrown, a cursor sees what a decoder of the whole sees, an edit changes what it names and nothing
+ * else, and what is written anew can be read.
  */
 export const objectTargets: readonly Opening[] = (['json', 'protobuf'] as const).map((encoding) => {
   const files = corpus(

@@ -35,7 +35,10 @@ const buffers = Object.fromEntries(
   Object.entries(words).map(([key, texts]) => [key, texts.map((text) => Buffer.from(text))]),
 ) as Record<keyof typeof words, Buffer[]>
 
-/** What is read of a request before anybody is asked: nothing but its refusals is thrown, and canonical forms are their own. */
+/**
+ * What is read of a request before anybody is asked: nothing but its refusals is thrown, and
+ * canonical forms are their own.
+ */
 export const requestTargets: readonly Opening[] = [
   pure('request-info', (random) => {
     const input = mutated(random, random.of(buffers.url), buffers.url)

@@ -45,8 +45,9 @@ const heads = [
 const atOnce = 32
 
 /**
- * A whole hub before an API server that says anything. An answer that is whole here was whole there to a reader that follows the standard to
- * the letter, with the same body; no field is in it that was not sent; and the hub answers the next.
+ * A whole hub before an API server that says anything. An answer that is whole here was whole there
+ * to a reader that follows the standard to the letter, with the same body; no field is in it that
+ * was not sent; and the hub answers the next.
  */
 export const upstreamTarget: Opening = {
   name: 'upstream',
@@ -110,7 +111,9 @@ interface HostileCloud {
   readonly answers: Map<string, readonly Buffer[]>
 }
 
-/** Says that it is ready to whoever asks for it; to anything else it says the chunks, and closes. */
+/**
+ * Says that it is ready to whoever asks for it; to anything else it says the chunks, and closes.
+ */
 async function hostileCloud(t: { teardown(end: () => unknown): void }): Promise<HostileCloud> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -11,8 +11,9 @@ import { framesOf as protobufFramesOf } from '../reference/protobuf.ts'
 import { Finding, pure, type Opening, type Outcome } from '../target.ts'
 
 /**
- * The cutters of watches. Each event is a frame that a reader of the whole finds, in order and unchanged; a stream that ends within a frame is
- * never said to have ended well; and how the bytes were split changes at most how many events are told before one that is refused.
+ * The cutters of watches. Each event is a frame that a reader of the whole finds, in order and
+ * unchanged; a stream that ends within a frame is never said to have ended well; and how the bytes
+ * were split changes at most how many events are told before one that is refused.
  */
 export const watchTargets: readonly Opening[] = [
   watchTarget('json', 'object', /watch(?!.*(table|metadata)).*\.json$/),

@@ -7,13 +7,17 @@ const envtestFolder = '/usr/local/kubebuilder/bin'
 export type Found<Name extends string> =
   { readonly paths: Readonly<Record<Name, string>> } | { readonly missing: string }
 
-/** Programs that are of a Kubernetes version: taken from different folders they would be of different ones. */
+/**
+ * Programs that are of a Kubernetes version: taken from different folders they would be of
+ * different ones.
+ */
 const ofKubernetes = (name: string): boolean => name.startsWith('kube')
 
 /**
- * Looks for executables as envtest does: in `KUBEBUILDER_ASSETS`, else in its default folder, else on PATH (with the folders that
- * only root's PATH has). With `release`, its folder comes first, and Kubernetes' own programs are looked for nowhere else. What is missing
- * is said in words that a skipped test can give as its reason.
+ * Looks for executables as envtest does: in `KUBEBUILDER_ASSETS`, else in its default folder, else
+ * on PATH (with the folders that only root's PATH has). With `release`, its folder comes first, and
+ * Kubernetes' own programs are looked for nowhere else. What is missing is said in words that a
+ * skipped test can give as its reason.
  */
 export function findBinaries<Name extends string>(
   names: readonly Name[],

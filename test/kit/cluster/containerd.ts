@@ -48,12 +48,18 @@ export class Containerd {
     return all.filter((each) => each !== undefined)
   }
 
-  /** SIGKILL to the container's first process, from outside, as the kernel does when memory is short. */
+  /**
+   * SIGKILL to the container's first process, from outside, as the kernel does when memory is
+   * short.
+   */
   kill({ processId }: RunningContainer): void {
     process.kill(processId, 'SIGKILL')
   }
 
-  /** Its address in the pod network, as the kernel has it; `undefined` where it has none, or is no more. */
+  /**
+   * Its address in the pod network, as the kernel has it; `undefined` where it has none, or is no
+   * more.
+   */
   address({ processId }: RunningContainer): string | undefined {
     const routes = `/proc/${processId}/net/fib_trie`
     if (!existsSync(routes)) return undefined
@@ -90,7 +96,8 @@ export class Containerd {
 export type Enter = (command: string, args: readonly string[]) => [string, string[]]
 
 /**
- * Starts containerd with busybox imported; its pods get addresses of `network`, or have the network whose configuration lies in that folder.
+ * Starts containerd with busybox imported; its pods get addresses of `network`, or have the network
+ * whose configuration lies in that folder.
  */
 export async function startContainerd(
   workspace: Workspace,
@@ -123,7 +130,10 @@ export async function startContainerd(
   return started
 }
 
-/** Network namespaces and runc's state lie in the workspace too, so that nothing is left in places shared with other runtimes. */
+/**
+ * Network namespaces and runc's state lie in the workspace too, so that nothing is left in places
+ * shared with other runtimes.
+ */
 const configuration = (workspace: Workspace, socket: string, networkFolder: string): string => `
 version = 2
 root = "${workspace.file('containerd-root')}"

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 const root = '/sys/fs/cgroup'
 
 /**
- * Makes a control group for one kubelet's pods, so that kubelets side by side take none of each other's for orphans: one group in
- * cgroup v2, one in each hierarchy of v1. The workspace's reaper removes them.
+ * Makes a control group for one kubelet's pods, so that kubelets side by side take none of each
+ * other's for orphans: one group in cgroup v2, one in each hierarchy of v1. The workspace's reaper
+ * removes them.
  */
 export function makeControlGroup(name: string): void {
   if (existsSync(join(root, 'cgroup.controllers'))) {

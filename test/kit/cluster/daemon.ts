@@ -14,7 +14,10 @@ export interface DaemonOptions {
   readonly seconds?: number
 }
 
-/** A process of the machine the tests run against: started, killed, held still, started again under the same arguments. */
+/**
+ * A process of the machine the tests run against: started, killed, held still, started again under
+ * the same arguments.
+ */
 export class Daemon {
   readonly name: string
   readonly logFile: string

@@ -30,8 +30,9 @@ export interface HubProcess {
 const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
 
 /**
- * Starts `nodehub start` as an operator would, in a process of its own: what it keeps lies in the workspace, so that it finds it again
- * when killed and started. It probes every second, to be back online soon.
+ * Starts `nodehub start` as an operator would, in a process of its own: what it keeps lies in the
+ * workspace, so that it finds it again when killed and started. It probes every second, to be back
+ * online soon.
  */
 export async function startHubProcess(
   workspace: Workspace,

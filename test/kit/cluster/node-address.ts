@@ -4,13 +4,18 @@ import { networkInterfaces } from 'node:os'
 import type { Workspace } from './workspace.ts'
 
 export interface NodeAddress {
-  /** On the loopback device, but not of 127.0.0.0/8, which a kubelet refuses as a node's address. */
+  /**
+   * On the loopback device, but not of 127.0.0.0/8, which a kubelet refuses as a node's address.
+   */
   readonly address: string
   /** For this node's pods. */
   readonly podNetwork: string
 }
 
-/** Adds an address of the network for benchmarks (RFC 2544) to the loopback device; the workspace's reaper takes it away. */
+/**
+ * Adds an address of the network for benchmarks (RFC 2544) to the loopback device; the workspace's
+ * reaper takes it away.
+ */
 export function addNodeAddress(workspace: Workspace, ip: string): NodeAddress {
   const taken = new Set(
     Object.values(networkInterfaces()).flatMap((each) =>

@@ -11,15 +11,18 @@ import { openWorkspace, type Scope, type Workspace } from './workspace.ts'
 
 const binaries = ['ip', 'nsenter'] as const
 
-/** Why no node can have a network of its own here, as the reason of a skipped test; `undefined` if one can. */
+/**
+ * Why no node can have a network of its own here, as the reason of a skipped test; `undefined` if
+ * one can.
+ */
 export function noNodeNetwork(): string | undefined {
   const found = findBinaries(binaries)
   return 'missing' in found ? `no network for a node: ${found.missing}` : undefined
 }
 
 /**
- * A network namespace for one node, so that nodes of one machine have their ports to themselves. It has loopback and the node's address on it;
- * what it reaches outside is let in by `reach`.
+ * A network namespace for one node, so that nodes of one machine have their ports to themselves. It
+ * has loopback and the node's address on it; what it reaches outside is let in by `reach`.
  */
 export class NodeNetwork {
   readonly workspace: Workspace

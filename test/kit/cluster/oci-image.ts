@@ -11,8 +11,8 @@ const applets = ['sh', 'sleep', 'httpd', 'nc', 'cat', 'echo', 'wget', 'ls', 'env
 const pauseScript = '#!/bin/sh\ntrap exit TERM INT\nwhile :; do sleep 3600 & wait; done\n'
 
 /**
- * Writes an OCI archive of `busyboxImage` around a statically linked busybox: pulling needs a network, which the machine may not
- * have.
+ * Writes an OCI archive of `busyboxImage` around a statically linked busybox: pulling needs a
+ * network, which the machine may not have.
  */
 export function writeBusyboxImage(busybox: string, path: string): void {
   writeFileSync(

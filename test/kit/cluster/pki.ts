@@ -41,7 +41,10 @@ export class Pki {
     return this.#issue(name, subject, ['extendedKeyUsage=clientAuth'])
   }
 
-  /** A serving certificate for these names, written as openssl does: `IP:127.0.0.1`, `DNS:localhost`. */
+  /**
+   * A serving certificate for these names, written as openssl does: `IP:127.0.0.1`,
+   * `DNS:localhost`.
+   */
   server(name: string, subject: Subject, names: readonly string[]): CertificateFiles {
     return this.#issue(name, subject, [
       'extendedKeyUsage=serverAuth',

@@ -1,6 +1,7 @@
 /**
- * A command line for a program that runs on Node as it would by itself: the test runner has every Node that a test starts load parts of
- * the runner, by an environment variable that it sets however the environment was given. As the image does, it opens no debugger.
+ * A command line for a program that runs on Node as it would by itself: the test runner has every
+ * Node that a test starts load parts of the runner, by an environment variable that it sets however
+ * the environment was given. As the image does, it opens no debugger.
  */
 export const plainNode = (script: string, ...args: readonly string[]): [string, string[]] => [
   'env',

@@ -1,5 +1,6 @@
-// Ends and removes all that belongs to one workspace once whoever started this process lets go of its standard input. It works
-// from facts found on the machine (command lines, control groups, mounts), so that it is right whatever became of the test.
+// Ends and removes all that belongs to one workspace once whoever started this process lets go of
+// its standard input. It works from facts found on the machine (command lines, control groups,
+// mounts), so that it is right whatever became of the test.
 import { execFileSync } from 'node:child_process'
 import {
   existsSync,
@@ -34,7 +35,10 @@ async function reap(folder: string): Promise<void> {
   removeWhatIsEmpty()
 }
 
-/** Kills what `find` finds until it finds nothing more: a process may have started another meanwhile. */
+/**
+ * Kills what `find` finds until it finds nothing more: a process may have started another
+ * meanwhile.
+ */
 async function ended(find: () => number[]): Promise<void> {
   for (let round = 0; round < 100; round += 1) {
     const left = find()
@@ -48,7 +52,10 @@ async function ended(find: () => number[]): Promise<void> {
   }
 }
 
-/** Processes whose command line names the folder or something in it; its name is drawn at random, so they are its own. */
+/**
+ * Processes whose command line names the folder or something in it; its name is drawn at random, so
+ * they are its own.
+ */
 function namedBy(folder: string): number[] {
   return readdirSync('/proc')
     .map(Number)
@@ -86,7 +93,10 @@ function removeGroup(group: string): void {
   quietly(() => rmdirSync(group))
 }
 
-/** containerd's shims listen in a folder shared by all of them; each container's own folder says where. */
+/**
+ * containerd's shims listen in a folder shared by all of them; each container's own folder says
+ * where.
+ */
 function shimSockets(folder: string): string[] {
   const tasks = join(folder, 'containerd-state', 'io.containerd.runtime.v2.task', 'k8s.io')
   return (quietly(() => readdirSync(tasks)) ?? []).flatMap((id) => {

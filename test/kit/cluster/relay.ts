@@ -1,5 +1,6 @@
-// In the network namespace of a node: passes what comes to a port of loopback on to a socket in the file system, which other namespaces
-// reach, too (`relay.ts PORT SOCKET`); or connects whoever comes to that socket to the `ADDRESS PORT` of its first line (`relay.ts - SOCKET`).
+// In the network namespace of a node: passes what comes to a port of loopback on to a socket in the
+// file system, which other namespaces reach, too (`relay.ts PORT SOCKET`); or connects whoever
+// comes to that socket to the `ADDRESS PORT` of its first line (`relay.ts - SOCKET`).
 import { connect, createServer, type Socket } from 'node:net'
 
 const [, , port = '', socket = ''] = process.argv

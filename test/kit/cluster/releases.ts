@@ -2,10 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { dirname } from 'node:path'
 import { findBinaries } from './binaries.ts'
 
-/** The Kubernetes versions that nodehub supports; docs/kubernetes-versions.md has what each can do. */
+/**
+ * The Kubernetes versions that nodehub supports; docs/kubernetes-versions.md has what each can do.
+ */
 export const supportedMinors = ['1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const
 
-/** Programs of one Kubernetes version, in one folder: its API server, and whichever others there are. */
+/**
+ * Programs of one Kubernetes version, in one folder: its API server, and whichever others there
+ * are.
+ */
 export interface Release {
   /** As `1.36`. */
   readonly minor: string
@@ -23,14 +28,19 @@ export interface Releases {
   readonly mistakes: readonly string[]
 }
 
-/** Reads the version of the API server in a folder, and names the folder; `undefined` if there is none. */
+/**
+ * Reads the version of the API server in a folder, and names the folder; `undefined` if there is
+ * none.
+ */
 export type ReadVersion = (folder: string | undefined) => Omit<Release, 'minor'> | undefined
 
 const variable = /^KUBEBUILDER_ASSETS_(\d+)_(\d+)$/
 
 /**
- * Looks for API servers of several Kubernetes versions: in the folder that `KUBEBUILDER_ASSETS_1_33` names for 1.33, and where envtest looks
- * for the only one. A variable whose folder holds no API server, or one of another version, is a mistake: what it was set for is not tried.
+ * Looks for API servers of several Kubernetes versions: in the folder that
+ * `KUBEBUILDER_ASSETS_1_33` names for 1.33, and where envtest looks for the only one. A variable
+ * whose folder holds no API server, or one of another version, is a mistake: what it was set for is
+ * not tried.
  */
 export function findReleases(
   env: NodeJS.ProcessEnv = process.env,

@@ -5,7 +5,10 @@ export type TarEntry = { readonly path: string; readonly mode?: number } & (
 
 const block = 512
 
-/** A tar archive (POSIX ustar) owned by root and dated at the epoch: the same entries are the same bytes. */
+/**
+ * A tar archive (POSIX ustar) owned by root and dated at the epoch: the same entries are the same
+ * bytes.
+ */
 export function tar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(entryBlocks), Buffer.alloc(2 * block)])
 }

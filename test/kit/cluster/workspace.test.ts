@@ -39,7 +39,10 @@ void t.test(
   },
 )
 
-/** Whether a process of the group still runs; one that has ended stays in the table until its parent looks (proc(5), stat). */
+/**
+ * Whether a process of the group still runs; one that has ended stays in the table until its parent
+ * looks (proc(5), stat).
+ */
 function groupLives(group: number): boolean {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

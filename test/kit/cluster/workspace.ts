@@ -24,8 +24,9 @@ export interface Workspace {
 const reaperScript = fileURLToPath(new URL('./reaper.ts', import.meta.url))
 
 /**
- * Makes the folder and a reaper: a process of its own that waits for this one to let go of a pipe, on purpose at teardown or by dying
- * in whatever way, and then ends and removes all that belongs to the folder. The ends of the logs are shown when the test failed.
+ * Makes the folder and a reaper: a process of its own that waits for this one to let go of a pipe,
+ * on purpose at teardown or by dying in whatever way, and then ends and removes all that belongs to
+ * the folder. The ends of the logs are shown when the test failed.
  */
 export function openWorkspace(t: Scope): Workspace {
   const path = mkdtempSync(join(tmpdir(), 'nodehub-'))

@@ -7,8 +7,9 @@ const path = '/apis/storage.k8s.io/v1/csinodes'
 const annotation = 'storage.alpha.kubernetes.io/migrated-plugins'
 
 /**
- * Finds or makes the CSINode, and writes down which plugins of this release have moved (kubernetes pkg/volume/csi/nodeinfomanager). A
- * kubelet waits for any answer but 200 and 404, and then has some 140 seconds, after which it ends itself.
+ * Finds or makes the CSINode, and writes down which plugins of this release have moved (kubernetes
+ * pkg/volume/csi/nodeinfomanager). A kubelet waits for any answer but 200 and 404, and then has
+ * some 140 seconds, after which it ends itself.
  */
 export async function initialiseCsiNode(
   client: Client,

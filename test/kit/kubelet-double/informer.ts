@@ -8,7 +8,10 @@ export type Synced = ReadonlyMap<string, JsonObject>
 
 const lasting = { allowWatchBookmarks: 'true', timeoutSeconds: '400' }
 
-/** Syncs as client-go's reflector does, once, and then holds its watch open. Throws `Stuck` where the kubelet would have to wait. */
+/**
+ * Syncs as client-go's reflector does, once, and then holds its watch open. Throws `Stuck` where
+ * the kubelet would have to wait.
+ */
 export class Informer implements Disposable {
   readonly #client: Client
   readonly #path: string

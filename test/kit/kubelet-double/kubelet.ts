@@ -36,8 +36,9 @@ export interface Up {
 }
 
 /**
- * A kubelet's requests, in the order in which it makes them when it starts, until all its pods run; each is made once, where a kubelet
- * would try again and again. Throws `Stuck` at the first that it could not go on with.
+ * A kubelet's requests, in the order in which it makes them when it starts, until all its pods run;
+ * each is made once, where a kubelet would try again and again. Throws `Stuck` at the first that it
+ * could not go on with.
  */
 export class KubeletDouble implements Disposable {
   readonly #surroundings: Surroundings

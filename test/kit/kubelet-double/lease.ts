@@ -4,7 +4,10 @@ import { ask, get } from './asking.ts'
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
-/** Finds the lease or makes it, and renews it twice, each time on what the last answer gave (component-helpers apimachinery/lease). */
+/**
+ * Finds the lease or makes it, and renews it twice, each time on what the last answer gave
+ * (component-helpers apimachinery/lease).
+ */
 export async function holdLease(client: Client, nodeName: string): Promise<JsonObject> {
   const path = `${leases}/${nodeName}?timeout=10s`
   const found = await ask(client, 'GET', path, { fine: [200, 404] })

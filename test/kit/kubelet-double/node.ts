@@ -17,7 +17,10 @@ const ownNode = (nodeName: string): JsonObject => ({
   status: { capacity: { cpu: '4' } },
 })
 
-/** Registers the node, or finds that it is registered and says what has changed (kubernetes pkg/kubelet/kubelet_node_status.go). */
+/**
+ * Registers the node, or finds that it is registered and says what has changed (kubernetes
+ * pkg/kubelet/kubelet_node_status.go).
+ */
 export async function register(client: Client, nodeName: string): Promise<JsonObject> {
   const body = ownNode(nodeName)
   const made = await ask(client, 'POST', nodes, { body, fine: [201, 409] })
@@ -30,8 +33,8 @@ export async function register(client: Client, nodeName: string): Promise<JsonOb
 }
 
 /**
- * Says how the node is, against what the kubelet knows of it; `informed` is its informer's. Returns the node as it was answered: volumes
- * that attach wait until they stand in it as in use.
+ * Says how the node is, against what the kubelet knows of it; `informed` is its informer's. Returns
+ * the node as it was answered: volumes that attach wait until they stand in it as in use.
  */
 export async function sayStatus(
   client: Client,

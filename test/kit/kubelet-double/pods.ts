@@ -26,7 +26,10 @@ interface Wanted {
   readonly keep: <T extends Disposable>(watch: T) => T
 }
 
-/** Does for a pod what a kubelet does: volumes of all kinds, then its status. Throws `Stuck` where the pod would wait. */
+/**
+ * Does for a pod what a kubelet does: volumes of all kinds, then its status. Throws `Stuck` where
+ * the pod would wait.
+ */
 export async function startPod(wanted: Wanted): Promise<Started> {
   const { client, release, nodeName, pod } = wanted
   const namespace = at(pod, 'metadata', 'namespace') as string

@@ -11,7 +11,10 @@ export const release = (minor: number, watchList = minor >= 35): Release => ({ m
 export const servicesQuery = ({ minor }: Release): Record<string, string> =>
   minor >= 31 ? { fieldSelector: 'spec.clusterIP!=None' } : {}
 
-/** From 1.31 on the status of the node is compared with what the informer holds, and before with what a get has just told. */
+/**
+ * From 1.31 on the status of the node is compared with what the informer holds, and before with
+ * what a get has just told.
+ */
 export const getsNodeForStatus = ({ minor }: Release): boolean => minor <= 30
 
 /** The version of `resource.k8s.io` that a kubelet reads ResourceClaims in. */
@@ -21,6 +24,9 @@ export function claimsVersion({ minor }: Release): string {
   return minor === 31 ? 'v1alpha3' : 'v1alpha2'
 }
 
-/** What CSINode says of plugins in the tree that have moved out of it; another release, another list. */
+/**
+ * What CSINode says of plugins in the tree that have moved out of it; another release, another
+ * list.
+ */
 export const migratedPlugins = ({ minor }: Release): string =>
   minor >= 31 ? 'kubernetes.io/cinder,kubernetes.io/portworx-volume' : 'kubernetes.io/cinder'

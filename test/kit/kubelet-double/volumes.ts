@@ -10,7 +10,10 @@ export interface Mounted {
   readonly attachment: string
 }
 
-/** The name of the VolumeAttachment, which nobody tells a kubelet (kubernetes pkg/volume/csi/csi_attacher.go). */
+/**
+ * The name of the VolumeAttachment, which nobody tells a kubelet (kubernetes
+ * pkg/volume/csi/csi_attacher.go).
+ */
 export const attachmentName = (handle: string, driver: string, nodeName: string): string =>
   `csi-${createHash('sha256').update(`${handle}${driver}${nodeName}`).digest('hex')}`
 

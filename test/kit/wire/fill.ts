@@ -13,7 +13,10 @@ const mostChunks = 256
 /** Who has taken nothing for so long takes no more: no event tells that. */
 const quietMs = 300
 
-/** Writes `chunk` again and again until no more is taken, and resolves with the number of chunks that were written. */
+/**
+ * Writes `chunk` again and again until no more is taken, and resolves with the number of chunks
+ * that were written.
+ */
 export async function fill(room: Room, chunk: Uint8Array): Promise<number> {
   for (let chunks = 0; ;) {
     do chunks++

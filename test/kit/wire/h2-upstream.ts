@@ -37,7 +37,10 @@ export interface H2Options extends Pair {
   readonly settings?: Settings
 }
 
-/** A server of HTTP/2 that asks for client certificates where it is given an authority. To HTTP/1.1 it says just that. */
+/**
+ * A server of HTTP/2 that asks for client certificates where it is given an authority. To HTTP/1.1
+ * it says just that.
+ */
 export async function h2Upstream(
   t: Teardown,
   { cert, key, ca, settings = {} }: H2Options,

@@ -4,11 +4,16 @@ import type { Teardown } from './wire.ts'
 
 export interface Link {
   readonly port: number
-  /** As if packets were dropped: nothing passes any more, either way, and nobody is told. New connections are not affected. */
+  /**
+   * As if packets were dropped: nothing passes any more, either way, and nobody is told. New
+   * connections are not affected.
+   */
   cut(): void
   /** Every connection is reset; new ones are not affected. */
   reset(): void
-  /** Every connection is reset, and every new one as soon as it is made, until the link is up again. */
+  /**
+   * Every connection is reset, and every new one as soon as it is made, until the link is up again.
+   */
   down(): void
   up(): void
 }

@@ -11,8 +11,9 @@ interface Queued {
 const sliceBytes = 1024
 
 /**
- * A link over which answers come down one after the other, whosever they are, at so many bytes a second: what is sent while a long
- * answer is under way waits for it. Upwards it is as fast as can be.
+ * A link over which answers come down one after the other, whosever they are, at so many bytes a
+ * second: what is sent while a long answer is under way waits for it. Upwards it is as fast as can
+ * be.
  */
 export async function thinLink(
   t: Teardown,

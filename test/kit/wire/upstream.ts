@@ -70,7 +70,10 @@ export async function rawUpstream(t: Teardown, tls?: TlsOptions): Promise<RawUps
   }
 }
 
-/** A port of loopback that refuses connections: one that was given out a moment ago and closed again. */
+/**
+ * A port of loopback that refuses connections: one that was given out a moment ago and closed
+ * again.
+ */
 export async function refusingOrigin(): Promise<string> {
   const server = createServer()
   server.listen(0, '127.0.0.1')

@@ -28,7 +28,10 @@ export const valuesOf = (
 ): string[] =>
   fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === name.toLowerCase())
 
-/** One end of a connection: writes exactly the bytes it is told to, and reads as a test asks for them. Text is latin1. */
+/**
+ * One end of a connection: writes exactly the bytes it is told to, and reads as a test asks for
+ * them. Text is latin1.
+ */
 export class Wire {
   readonly socket: Duplex
   /** Resolves when the connection is gone, however that came about. */

@@ -104,7 +104,10 @@ const changes = names
     object: object(name, 101 + index, { bytes: Buffer.from(textOf(name)) }),
   }))
 
-/** What a store serves, each with what it is served as; fails where that is not what was stored under this name. */
+/**
+ * What a store serves, each with what it is served as; fails where that is not what was stored
+ * under this name.
+ */
 function checkServed(t: Test, store: ObjectStore, where: string): void {
   for (const key of [collection(), secrets]) {
     const list = store.list(key)

@@ -158,7 +158,10 @@ async function refer(store: ObjectStore, names: readonly string[], size = 10_000
 }
 
 /** Those of which either is there. */
-/** Asks for the newest first: what goes meanwhile, the oldest first, is then missing from the beginning, as after it. */
+/**
+ * Asks for the newest first: what goes meanwhile, the oldest first, is then missing from the
+ * beginning, as after it.
+ */
 const followed = (store: ObjectStore, names: readonly string[]): string[] =>
   names
     .toReversed()

@@ -94,7 +94,10 @@ const first = `
   PRAGMA user_version = 1;
 `
 
-/** Documents as the first release kept them: under the query and the Accept header with which they were asked for. */
+/**
+ * Documents as the first release kept them: under the query and the Accept header with which they
+ * were asked for.
+ */
 const documents: readonly (readonly [url: string, accept: string, type: string, body: string])[] = [
   ['/api', '', 'application/json', 'of one program'],
   ['/api', 'application/json, */*', 'application/json', 'of another'],
@@ -107,7 +110,10 @@ const documents: readonly (readonly [url: string, accept: string, type: string, 
   ],
 ]
 
-/** A file of the first release: a list of two pods, a record of one, documents, a collection that had missed a write. */
+/**
+ * A file of the first release: a list of two pods, a record of one, documents, a collection that
+ * had missed a write.
+ */
 function firstRelease(directory: string): void {
   mkdirSync(join(directory, 'cache'), { recursive: true })
   using db = database(directory)

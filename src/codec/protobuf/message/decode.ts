@@ -6,14 +6,18 @@ import { formatTime } from './time.ts'
 
 type WireValue = WireField['value']
 
-/** How many values one message may have in all; empty ones cost two bytes each and an object here. */
+/**
+ * How many values one message may have in all; empty ones cost two bytes each and an object here.
+ */
 const mostValues = 2_000_000
 
 /** Reads messages of one body, which together may not have more than so many values. */
 export class MessageReader {
   #left = mostValues
 
-  /** The message as the API server's JSON has it, unknown fields left out. Throws ProtobufErrors. */
+  /**
+   * The message as the API server's JSON has it, unknown fields left out. Throws ProtobufErrors.
+   */
   message(schema: MessageSchema, bytes: Buffer): JsonObject {
     const found = this.#found(bytes)
     return Object.fromEntries(
@@ -28,7 +32,10 @@ export class MessageReader {
     )
   }
 
-  /** What JSON has for a field of which these are the values, in their order; `undefined` where it leaves the field out. */
+  /**
+   * What JSON has for a field of which these are the values, in their order; `undefined` where it
+   * leaves the field out.
+   */
   field(field: Field, values: readonly WireValue[]): Json | undefined {
     if (field.repeated) return this.#list(field, values)
     return field.map ? this.#map(field, values) : this.#single(field, values)
@@ -45,7 +52,10 @@ export class MessageReader {
     return found
   }
 
-  /** What a field adds to the JSON of its message: nothing, itself, or for an embedded struct its own fields. */
+  /**
+   * What a field adds to the JSON of its message: nothing, itself, or for an embedded struct its
+   * own fields.
+   */
   #members(name: string, field: Field, values: readonly WireValue[]): (readonly [string, Json])[] {
     if (field.inline) return Object.entries(this.message(schemaOfField(field), merged(values)))
     const value = this.field(field, values)

@@ -19,7 +19,10 @@ function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Fiel
   return sorted
 }
 
-/** Writes the content of a message as Go does; members that the schema does not have are left out. Throws ProtobufErrors. */
+/**
+ * Writes the content of a message as Go does; members that the schema does not have are left out.
+ * Throws ProtobufErrors.
+ */
 export function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
   for (const [name, field] of fieldsFromLast(schema)) {
     const value = field.inline ? object : object[name]
@@ -32,7 +35,10 @@ export function writeMessage(out: BackwardWriter, schema: MessageSchema, object:
   }
 }
 
-/** Writes a whole field, of each value and entry one occurrence; `undefined` is a field that is not set. Throws ProtobufErrors. */
+/**
+ * Writes a whole field, of each value and entry one occurrence; `undefined` is a field that is not
+ * set. Throws ProtobufErrors.
+ */
 export function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (field.repeated) return writeList(out, field, value)
   if (field.map) return writeMap(out, field, value)

@@ -1,12 +1,18 @@
 import { ProtobufError } from './error.ts'
 
-/** One field as it stands in the bytes: a number for wire type 0, the bytes of its value for 1, 2 and 5. */
+/**
+ * One field as it stands in the bytes: a number for wire type 0, the bytes of its value for 1, 2
+ * and 5.
+ */
 export interface WireField {
   readonly number: number
   readonly value: number | Buffer
 }
 
-/** The fields of a message in the order of the bytes. Throws a ProtobufError where they break off or make no sense. */
+/**
+ * The fields of a message in the order of the bytes. Throws a ProtobufError where they break off or
+ * make no sense.
+ */
 export function* readFields(message: Buffer): Generator<WireField> {
   const reader = new Reader(message)
   while (!reader.atEnd) {

@@ -1,6 +1,9 @@
 import { ProtobufError } from './error.ts'
 
-/** A moment as protobuf has it; `undefined` stands for Go's zero time, which is an empty message and `null` in JSON. */
+/**
+ * A moment as protobuf has it; `undefined` stands for Go's zero time, which is an empty message and
+ * `null` in JSON.
+ */
 export interface Timestamp {
   /** Since 1970, negative before. */
   readonly seconds: number
@@ -21,7 +24,10 @@ export function parseTime(text: string): Timestamp | undefined {
   return seconds === zeroTime && nanos === 0 ? undefined : { seconds, nanos }
 }
 
-/** The text of a moment, with six decimals for a MicroTime and none for a Time. Throws outside the years 1 to 9999. */
+/**
+ * The text of a moment, with six decimals for a MicroTime and none for a Time. Throws outside the
+ * years 1 to 9999.
+ */
 export function formatTime({ seconds, nanos }: Timestamp, micro: boolean): string | null {
   if (!(seconds >= zeroTime && seconds <= lastSecond))
     throw new ProtobufError('a time out of range')

@@ -1,6 +1,7 @@
 /**
- * Writes protobuf from its end to its beginning, so that the length of every message is known when it has to be written: what is
- * written later stands in front. Numbers of fields and wire types are the caller's.
+ * Writes protobuf from its end to its beginning, so that the length of every message is known when
+ * it has to be written: what is written later stands in front. Numbers of fields and wire types are
+ * the caller's.
  */
 export class BackwardWriter {
   #bytes = Buffer.allocUnsafe(1024)
