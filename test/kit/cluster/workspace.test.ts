@@ -34,6 +34,8 @@ void t.test(
       t.ok(groupLives(id))
       tester.kill(signal)
       await until(`the folder to go after ${signal}`, () => !existsSync(path), { seconds: 10 })
+      // What was killed may still be on its way out when the folder has gone.
+      await until(`the processes to go after ${signal}`, () => !groupLives(id), { seconds: 10 })
       t.notOk(groupLives(id), 'nor is anything left of the process and its children')
     }
   },
