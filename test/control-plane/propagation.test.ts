@@ -70,7 +70,7 @@ void t.test(
       await node.nothingIsNew(t)
     })
 
-    await t.test('a kubelet would make it anew were it shown otherwise', async () => {
+    await t.test('a kubelet would make it anew were it shown otherwise', async (t) => {
       const before = await node.containersOf('propagated')
       const { metadata } = await node.pod('propagated')
       await node.changed(() =>
@@ -84,6 +84,12 @@ void t.test(
           return now.length === 2 && now.every((id) => !before.includes(id))
         },
         { seconds: 90 },
+      )
+      const after = await node.containersOf('propagated')
+      t.strictSame(
+        after.filter((id) => before.includes(id)),
+        [],
+        'neither the sandbox nor its container is the one before',
       )
     })
     await hub.daemon.stop()
