@@ -19,6 +19,9 @@ const patienceMs = 2_000
 /** How long the level of a namespace is taken for what it was: warnings alone depend on it. */
 const namespaceMs = 30_000
 
+/** A DNS label (apimachinery pkg/util/validation, IsDNS1123Label). */
+const namespaceName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+
 const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
 
@@ -47,10 +50,14 @@ export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
   const namespaceOf = async (name: string): Promise<JsonObject | undefined> => {
     const known = namespaces.get(name)
     if (known) return known
+    // Who can reach the port can write this name: none but a namespace's leads anywhere.
+    if (!namespaceName.test(name)) return undefined
     const found = await ask(`/api/v1/namespaces/${name}`, 'application/json')
     if (found === undefined || found === 'unknown') return undefined
-    namespaces.set(name, found)
-    return found
+    const labels = objectAt(found, 'metadata', 'labels')
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
+    namespaces.set(name, namespace)
+    return namespace
   }
   return {
     context: async (name) => {

@@ -63,8 +63,8 @@ interface Waiting {
 
 /**
  * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was
- * announced. Where there is no room, it waits a little, and the address that holds least has the
- * next turn. A body that is still on its way after a second then makes room, of the address that
+ * announced. Where there is no room, it waits a little; of those that fit, the address that holds
+ * least has the next turn. A body that is still on its way after a second then makes room, of the address that
  * holds most: bodies of API servers arrive at once. So clients that announce bodies and do not send
  * them end with 429 or 504, and keep out nobody at another address.
  */
@@ -119,13 +119,13 @@ export class ReviewBodies implements Disposable {
   }
 
   /**
-   * Lets in who is next, as long as there is room: an address that holds less goes first, and one
-   * address in turn.
+   * Lets in all for whom there is room: an address that holds less goes first, and one address in
+   * turn. A body that does not fit yet keeps out none that does.
    */
   #admit(): void {
     for (;;) {
       const next = this.#next()
-      if (!next || this.#bytes + next.bytes > this.#most) return
+      if (!next) return
       this.#waiting.delete(next)
       const { address, bytes } = next
       const end = new LightAbort()
@@ -140,6 +140,7 @@ export class ReviewBodies implements Disposable {
     const held = heldBy(this.#counted)
     let next: Waiting | undefined
     for (const each of this.#waiting) {
+      if (this.#bytes + each.bytes > this.#most) continue
       if (!next || (held.get(each.address) ?? 0) < (held.get(next.address) ?? 0)) next = each
     }
     return next

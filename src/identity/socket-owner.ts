@@ -20,7 +20,8 @@ type Sockets = ReadonlyMap<string, SocketLine>
  * The ends of a connection name its client only while it lasts. A client may reset it while Node
  * reads nothing of it, so that Node does not hear of that, and a program of root may take the port.
  * For this reason root's line in one table counts only if a second table, begun when the first one
- * was complete, shows the hub's own end of this very connection, by its inode, as established:
+ * was complete, shows the same line again, and the hub's own end of this very connection, by its
+ * inode, as established:
  *
  * - It was established before the first table was begun, as a request had come through it. No
  *   socket becomes established a second time. So it was established all the time in which the first
@@ -65,10 +66,10 @@ export class SocketOwners implements AsyncDisposable {
   }
 
   async #look(peer: Peer): Promise<number | undefined> {
-    const uid = (await this.#client(peer))?.uid
+    const client = await this.#client(peer)
     // Who is not root is refused in any case.
-    if (uid !== 0) return uid
-    return (await this.#own(peer)) ? uid : undefined
+    if (client?.uid !== 0) return client?.uid
+    return (await this.#isStill(client, peer)) ? client.uid : undefined
   }
 
   /**
@@ -82,10 +83,13 @@ export class SocketOwners implements AsyncDisposable {
     return found || isOver ? found : (await this.#find(peer, 'tcp6'))[0]
   }
 
-  /** Whether the hub's end of the connection is established. */
-  async #own(peer: Peer): Promise<boolean> {
-    const [, own] = await this.#find(peer, familyOf(peer))
-    return own !== undefined && own.inode === peer.inode
+  /** Whether both ends of the connection are established, and the client's is the same socket. */
+  async #isStill({ uid, inode }: SocketLine, peer: Peer): Promise<boolean> {
+    const [again, own] = await this.#find(peer, familyOf(peer))
+    if (own === undefined || own.inode !== peer.inode) return false
+    const other = familyOf(peer) === 'tcp' ? 'tcp6' : 'tcp'
+    const client = again ?? (await this.#find(peer, other))[0]
+    return client?.uid === uid && client.inode === inode
   }
 
   /**

@@ -32,6 +32,15 @@ export type SocketIndex = number
  * sockets takes no more connections.
  */
 export async function acceptMore(sockets: readonly BoundSocket[]): Promise<string | undefined> {
+  try {
+    return await duplicated(sockets)
+  } catch (cause) {
+    // A child that cannot be started: Node throws some causes, and emits others.
+    return (cause as Error).message
+  }
+}
+
+async function duplicated(sockets: readonly BoundSocket[]): Promise<string | undefined> {
   const script = new URL(`./duplicating${extname(import.meta.url)}`, import.meta.url)
   const child = spawn(process.execPath, ['--disable-sigusr1', fileURLToPath(script)], {
     // Nothing of this process's own: neither its options of Node nor its secrets.
@@ -41,16 +50,16 @@ export async function acceptMore(sockets: readonly BoundSocket[]): Promise<strin
   using _patience = after(patienceMs, () => child.kill('SIGKILL'))
   const passed = sockets.filter(({ handle }) => handle !== undefined)
   const accepting: Promise<void>[] = []
+  let failure: string | undefined
+  const end = (why?: string): void => {
+    failure ??= why
+    if (child.connected) child.disconnect()
+  }
   child.on('message', (index: SocketIndex, handle) => {
     const socket = passed[index]
     if (handle && socket) accepting.push(socket.acceptOn(handle as unknown as SocketHandle))
     if (accepting.length === passed.length * (acceptedATurn - 1)) end()
   })
-  let failure: string | undefined
-  const end = (why?: string): void => {
-    failure = why
-    if (child.connected) child.disconnect()
-  }
   const isClosing = (): boolean => sockets.some(({ closing }) => closing.aborted)
   for (const { closing } of sockets) closing.addEventListener('abort', () => end())
   child.once('spawn', () => {
@@ -61,12 +70,8 @@ export async function acceptMore(sockets: readonly BoundSocket[]): Promise<strin
       })
     }
   })
-  try {
-    const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
-    await Promise.all(accepting)
-    if (code === 0) return failure
-    return signal === null ? `a child ended with ${code}` : `a child was ended by ${signal}`
-  } catch (cause) {
-    return (cause as Error).message
-  }
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  await Promise.all(accepting)
+  if (code === 0) return failure
+  return signal === null ? `a child ended with ${code}` : `a child was ended by ${signal}`
 }

@@ -78,3 +78,17 @@ void t.test(
     t.match(asked[0], /\/nodepools\/[^/?]+$/)
   },
 )
+
+void t.test('of a review’s namespace nothing but a name is looked up', async (t) => {
+  const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' }
+  const { found, asked } = await lookup(t, (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ kind: 'Namespace', metadata: { name: 'shop', labels } })),
+  )
+  for (const name of ['kube-system/pods?x=0', '../nodes', 'a%2Fb', 'Shop', 'x'.repeat(64)])
+    t.equal((await found.context(name)).namespaces.size, 0, name)
+  t.strictSame(asked, [])
+  t.strictSame((await found.context('shop')).namespaces.get('shop'), { enforce: 'baseline' })
+  t.strictSame(asked, ['/api/v1/namespaces/shop'])
+})

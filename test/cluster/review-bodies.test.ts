@@ -1,19 +1,24 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { LightAbort } from '../../src/base/abort.ts'
-import { largestBody, mostWaiting, ReviewBodies } from '../../src/cluster/review-bodies.ts'
+import {
+  largestBody,
+  leastBytes,
+  mostWaiting,
+  ReviewBodies,
+} from '../../src/cluster/review-bodies.ts'
 import type { Incoming } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { StatusError } from '../../src/kube/status.ts'
 
 /** A review whose body has been announced, and does not come. */
-const announced = (from: string): Incoming => ({
+const announced = (from: string, bytes = largestBody, body = new PassThrough()): Incoming => ({
   id: 'r',
   method: 'POST',
   url: '/mutate/nodes',
-  headers: new HeaderList(['Content-Length', String(largestBody)]),
+  headers: new HeaderList(['Content-Length', String(bytes)]),
   peer: { address: from, port: 40_000, localAddress: '127.0.0.1', localPort: 9_443 },
-  body: new PassThrough(),
+  body,
   upgrade: false,
   signal: new LightAbort(),
 })
@@ -37,5 +42,21 @@ void t.test(
     await new Promise(setImmediate)
     t.strictSame(refused, [`waits as ${mostWaiting - 1}`])
     t.strictSame(shed, ['full'])
+  },
+)
+
+void t.test(
+  'large bodies that do not come, from any addresses, keep out no small one',
+  async (t) => {
+    using bodies = new ReviewBodies(largestBody + 4 * leastBytes, () => undefined)
+    for (let host = 1; host <= 8; host++)
+      for (let n = 0; n < 2; n++)
+        void bodies.read(announced(`10.0.0.${host}`)).catch(() => undefined)
+    for (let n = 0; n < 4; n++) {
+      const content = Buffer.from('{"kind":"AdmissionReview"}')
+      const body = new PassThrough().end(content) as PassThrough
+      using read = await bodies.read(announced('10.0.1.1', content.byteLength, body))
+      t.strictSame(read.content, content)
+    }
   },
 )

@@ -155,6 +155,19 @@ void t.test(
   },
 )
 
+void t.test('root is found only where the second table shows its socket again', async (t) => {
+  const own = row(hub, client, 0, 4711)
+  const later: Readonly<Record<string, readonly string[]>> = {
+    'it has closed': [own],
+    'another has its ports': [row(client, hub, 0, 77), own],
+    'it was orphaned while it was printed': [row(client, hub, 0, 0), own],
+  }
+  for (const [name, lines] of Object.entries(later)) {
+    const owners = readings(connectedAs(0), [heading, ...lines].join('\n'))
+    t.equal(await owners.uid(loopback), undefined, name)
+  }
+})
+
 void t.test(
   'what root has on the ports of a connection that is over is not its client',
   async (t) => {
@@ -167,7 +180,8 @@ void t.test(
       'its inode is another connection’s': row(hub, '0100007F:9C41', 0, 4711),
     }
     for (const [name, line] of Object.entries(later)) {
-      const owners = readings(connectedAs(0), [heading, line].join('\n'))
+      const lines = [heading, row(client, hub, 0, 1), line]
+      const owners = readings(connectedAs(0), lines.join('\n'))
       t.equal(await owners.uid(loopback), undefined, name)
     }
   },
