@@ -65,12 +65,17 @@ export const mostConnections = 1_000
 export const connectionsMemory = 256 * 1024 * 1024
 
 /**
- * The bytes that bodies may have together. Parsed, JSON takes up to twenty times its size, and the
- * Deployment has 512 MiB. Conversions are counted apart: a certificate is never asked for them, and
- * they are not to keep out what shows one.
+ * The bytes that bodies may have together. Conversions are counted apart: a certificate is never
+ * asked for them, and they are not to keep out what shows one.
  */
 export const admissionBytes = 12 * 1024 * 1024
 export const conversionBytes = 8 * 1024 * 1024
+
+/**
+ * How many bytes of heap a byte of JSON may take, parsed: `{},{},…` takes 24. The heap of the
+ * Deployment has room for all bodies as such.
+ */
+export const parsedFactor = 24
 
 /**
  * The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by

@@ -110,13 +110,14 @@ const podSpec = (installation: Installation) => ({
       image: installation.image,
       imagePullPolicy: 'IfNotPresent',
       args: argsOf(installation),
+      env: [{ name: 'NODE_OPTIONS', value: `--max-old-space-size=${heapMegabytes}` }],
       ports: [
         { name: 'webhooks', containerPort: ports.webhooks },
         { name: 'ops', containerPort: ports.ops },
       ],
       livenessProbe: { ...probe('/livez'), initialDelaySeconds: 10, failureThreshold: 6 },
       readinessProbe: { ...probe('/readyz'), failureThreshold: 3 },
-      resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+      resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '1Gi' } },
       securityContext: {
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
@@ -131,6 +132,12 @@ const podSpec = (installation: Installation) => ({
     volumes: [{ name: 'client-ca', configMap: { name: installation.clientCa } }],
   }),
 })
+
+/**
+ * Of the heap: all bodies parsed, and what is known of nodes and pools. The rest of the limit is for
+ * connections and for what Node holds outside of its heap.
+ */
+export const heapMegabytes = 640
 
 const argsOf = ({ name, podHostNetwork, clientCa }: Installation): string[] => [
   'cluster',

@@ -430,7 +430,7 @@ void t.test('its pods run as nobody in particular, with nothing of root', async 
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   })
-  t.strictSame(at(container, 'resources', 'limits'), { memory: '512Mi' })
+  t.strictSame(at(container, 'resources', 'limits'), { memory: '1Gi' })
   t.strictSame(at(container, 'args'), ['cluster', '--webhook-service=nodehub-cluster'])
 })
 
