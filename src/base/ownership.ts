@@ -1,37 +1,59 @@
-import { accessSync, constants, realpathSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { accessSync, constants, lstatSync, readlinkSync } from 'node:fs'
+import { isAbsolute, parse, resolve, sep } from 'node:path'
 
 /** Group and others. */
 const writableByOthers = 0o022
 /** Whoever may write into such a folder may not touch what is another's there. */
 const sticky = 0o1000
 
+/** As many links in a path as the kernel follows (path_resolution(7)). */
+const mostLinks = 40
+
 /**
  * Why a file or folder of code is not to be run: others than root and the hub's own user may write
  * it, or put another in its place. As ssh looks at what it reads (OpenSSH misc.c, safe_path): at
- * itself and each folder above it, by its own name and by where its links lead. `undefined`: only
- * they may. Throws where it cannot be looked at.
+ * itself and each folder and link on the way to it. `undefined`: only they may. Throws where it
+ * cannot be looked at.
  */
 export function whyUntrusted(path: string): string | undefined {
   const trusted = new Set([0, process.getuid?.() ?? 0])
-  const named = resolve(path)
-  const real = realpathSync(named)
-  for (const place of new Set([real, ...foldersAbove(real), ...foldersAbove(named)])) {
-    const { uid, mode } = statSync(place)
+  const way = [...wayTo(resolve(path))]
+  for (const [at, { place, uid, mode, isLink }] of way.entries()) {
     if (!trusted.has(uid)) return `${place} belongs to the user ${uid}, who could change it`
-    const isShared = place !== real && (mode & sticky) !== 0
-    if ((mode & writableByOthers) !== 0 && !isShared && !isReadOnly(place))
+    const isShared = at < way.length - 1 && (mode & sticky) !== 0
+    if (!isLink && (mode & writableByOthers) !== 0 && !isShared && !isReadOnly(place))
       return `${place} may be written by others than its owner (mode ${(mode & 0o7777).toString(8)})`
   }
   return undefined
 }
 
-function* foldersAbove(path: string): Generator<string> {
-  for (let at = dirname(path); ; at = dirname(at)) {
-    yield at
-    if (at === dirname(at)) return
+interface Place {
+  readonly place: string
+  readonly uid: number
+  readonly mode: number
+  readonly isLink: boolean
+}
+
+/** What the kernel goes through on the way to an absolute path, links included, itself last. */
+function* wayTo(path: string): Generator<Place> {
+  const left = [parse(path).root, ...namesIn(path)]
+  let at = ''
+  let links = 0
+  for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    const place = resolve(at, name)
+    const status = lstatSync(place)
+    const isLink = status.isSymbolicLink()
+    yield { place, uid: status.uid, mode: status.mode, isLink }
+    if (!isLink) at = place
+    else if (++links > mostLinks) throw new Error(`${path} leads through too many links`)
+    else {
+      const target = readlinkSync(place)
+      left.unshift(...(isAbsolute(target) ? [parse(target).root] : []), ...namesIn(target))
+    }
   }
 }
+
+const namesIn = (path: string): string[] => path.split(sep).filter((name) => name !== '')
 
 /** A mounted ConfigMap is a folder that everybody may write, in a file system where nobody can. */
 function isReadOnly(path: string): boolean {

@@ -12,14 +12,11 @@ import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
-import { acceptMore } from '../server/descriptors.ts'
+import { widenAccepting } from './widen-accepting.ts'
 import { versionText } from './version.ts'
 
 /** How often the file of --config is looked at. */
 const followMs = 5_000
-
-const acceptsFewer =
-  'each listening socket accepts one connection a turn of the event loop: under a flood of connections the kubelet waits'
 
 export const start: Command = {
   help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
@@ -60,9 +57,7 @@ ${elsewhere}`,
         log,
         startHub: async (config, options) => {
           const hub = await startHub(config, options)
-          void acceptMore(hub.sockets).then((reason) => {
-            if (reason !== undefined) log.warn({ reason }, acceptsFewer)
-          })
+          widenAccepting(hub.sockets, log)
           return hub
         },
         signals: process,

@@ -12,6 +12,7 @@ import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
 import { missedPolicies } from './admission/served.ts'
 import type { ApiServer } from './api/api-server.ts'
+import type { BoundSocket } from '../server/listening.ts'
 import { connect } from './api/connect.ts'
 import { isConflict } from './api/failure.ts'
 import { typedCalls } from './api/typed.ts'
@@ -29,6 +30,8 @@ import { conflictsIn, described, takeOver } from './take-over.ts'
 export interface Cluster extends AsyncDisposable {
   readonly webhookPort: number
   readonly opsPort: number
+  /** Where it listens. */
+  readonly sockets: readonly BoundSocket[]
   readonly metrics: ClusterMetrics
   readonly leads: () => boolean
 }
@@ -198,6 +201,7 @@ export async function startCluster(
   return {
     webhookPort: webhooks.port,
     opsPort: ops.port,
+    sockets: [...webhooks.sockets, ...ops.sockets],
     metrics,
     leads: () => leadership.leads,
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -1,0 +1,12 @@
+import type { Logger } from 'pino'
+import { acceptMore } from '../server/descriptors.ts'
+import type { BoundSocket } from '../server/listening.ts'
+
+/** Has `sockets` accept several connections a turn, in the background; logs where that fails. */
+export function widenAccepting(sockets: readonly BoundSocket[], log: Logger): void {
+  void acceptMore(sockets).then((reason) => {
+    if (reason === undefined) return
+    const effect = 'under a flood of connections new ones wait'
+    log.warn({ reason }, `each socket accepts one connection a turn of the event loop: ${effect}`)
+  })
+}
