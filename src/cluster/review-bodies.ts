@@ -64,9 +64,9 @@ interface Waiting {
 /**
  * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was
  * announced. Where there is no room, it waits a little; of those that fit, the address that holds
- * least has the next turn. A body that is still on its way after a second then makes room, of the address that
- * holds most: bodies of API servers arrive at once. So clients that announce bodies and do not send
- * them end with 429 or 504, and keep out nobody at another address.
+ * least has the next turn. A body that is still on its way after a second then makes room, of the
+ * address that holds most: bodies of API servers arrive at once. So clients that announce bodies
+ * and do not send them end with 429 or 504, and keep out nobody at another address.
  */
 export class ReviewBodies implements Disposable {
   readonly #most: number
