@@ -8,6 +8,7 @@ import { Claims } from '../../src/identity/claims.ts'
 import { ClusterKeys, type PublishedKeys } from '../../src/identity/cluster-keys.ts'
 import { Proofs } from '../../src/identity/proofs.ts'
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const reader: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
@@ -56,7 +57,7 @@ function hub(t: Teardown, folder: string) {
 }
 
 void t.test('tokens of one service account are one identity, others are others', async (t) => {
-  const { of, keys } = hub(t, t.testdir())
+  const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   const first = of(tokenOf(tokens)).identity
@@ -68,7 +69,7 @@ void t.test('tokens of one service account are one identity, others are others',
 void t.test(
   'what a token says nobody has signed makes its holder no service account',
   async (t) => {
-    const { of, answered } = hub(t, t.testdir())
+    const { of, answered } = hub(t, rootFolder(t))
     const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
     for (const token of [one, other]) answered(token, 200)
     t.match(of(one).identity, /^token:/)
@@ -77,7 +78,7 @@ void t.test(
 )
 
 void t.test('an API server that knows the account makes its tokens one identity', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const before = hub(t, folder)
   const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
   for (const token of [one, other]) {
@@ -103,7 +104,7 @@ void t.test('whom an API server takes for another is the holder of that token al
     { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
     { username: 'oidc:reader', uid: '' },
   ]) {
-    const { of, answered, confirm } = hub(t, t.testdir())
+    const { of, answered, confirm } = hub(t, rootFolder(t))
     const token = tokenOf(new Tokens())
     answered(token, 201)
     t.match(await confirm(token, user), /^token:/, user.username)
@@ -115,7 +116,7 @@ void t.test('whom an API server takes for another is the holder of that token al
 void t.test(
   'who holds a token is asked once by all who wait, and later where none said it',
   async (t) => {
-    const { of, confirm } = hub(t, t.testdir())
+    const { of, confirm } = hub(t, rootFolder(t))
     const token = tokenOf(new Tokens())
     let asked = 0
     const { promise, resolve } = Promise.withResolvers<typeof reader>()
@@ -134,7 +135,7 @@ void t.test(
 )
 
 void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
-  const { of, keys } = hub(t, t.testdir())
+  const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   t.equal(of(tokenOf(tokens)).claim.confirm, undefined)
@@ -142,7 +143,7 @@ void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
 })
 
 void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
-  const { of } = hub(t, t.testdir())
+  const { of } = hub(t, rootFolder(t))
   const write = (claims: object): string =>
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
   const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
@@ -161,12 +162,12 @@ void t.test('a claim that contradicts itself is not one to be a service account'
 })
 
 void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {
-  const { holds } = hub(t, t.testdir())
+  const { holds } = hub(t, rootFolder(t))
   for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(holds(token), false)
 })
 
 void t.test('a token holds once an API server has accepted it', async (t) => {
-  const { holds, answered } = hub(t, t.testdir())
+  const { holds, answered } = hub(t, rootFolder(t))
   for (const [status, token] of [
     [200, 'one'],
     [201, 'two'],
@@ -179,7 +180,7 @@ void t.test('a token holds once an API server has accepted it', async (t) => {
 })
 
 void t.test('answers from before authentication prove nothing', async (t) => {
-  const { holds, answered } = hub(t, t.testdir())
+  const { holds, answered } = hub(t, rootFolder(t))
   for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {
     answered('a', status)
     t.equal(holds('a'), false, String(status))
@@ -189,7 +190,7 @@ void t.test('answers from before authentication prove nothing', async (t) => {
 })
 
 void t.test('what a gateway answers neither proves nor takes back', async (t) => {
-  const { holds, answered } = hub(t, t.testdir())
+  const { holds, answered } = hub(t, rootFolder(t))
   answered('a', 200, 'GET', false)
   t.equal(holds('a'), false)
   answered('a', 200)
@@ -198,7 +199,7 @@ void t.test('what a gateway answers neither proves nor takes back', async (t) =>
 })
 
 void t.test('a later 401 takes it back, and a later acceptance gives it again', async (t) => {
-  const { holds, answered } = hub(t, t.testdir())
+  const { holds, answered } = hub(t, rootFolder(t))
   answered('a', 200)
   answered('a', 401)
   t.equal(holds('a'), false)
@@ -207,7 +208,7 @@ void t.test('a later 401 takes it back, and a later acceptance gives it again', 
 })
 
 void t.test('no number of refused or made-up tokens has an acceptance forgotten', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const first = hub(t, folder)
   first.answered('genuine', 200)
   for (let i = 0; i < 5_000; i++) {
@@ -224,7 +225,7 @@ void t.test('no number of refused or made-up tokens has an acceptance forgotten'
 })
 
 void t.test('no number of made-up tokens has a genuine one verified again', async (t) => {
-  const { keys, of, holds } = hub(t, t.testdir())
+  const { keys, of, holds } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   const genuine = tokenOf(tokens)
@@ -236,7 +237,7 @@ void t.test('no number of made-up tokens has a genuine one verified again', asyn
 })
 
 void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
-  const { holds, answered, keys } = hub(t, t.testdir())
+  const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const ended = tokenOf(tokens, -1)
   answered(ended, 200)
@@ -246,7 +247,7 @@ void t.test('a token ends when it says so, whoever accepted or signed it', async
 })
 
 void t.test('with the keys at hand a token that was never seen holds', async (t) => {
-  const { holds, keys } = hub(t, t.testdir())
+  const { holds, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const token = tokenOf(tokens)
   t.equal(holds(token), false)
@@ -257,7 +258,7 @@ void t.test('with the keys at hand a token that was never seen holds', async (t)
 })
 
 void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
-  const { holds, answered, keys } = hub(t, t.testdir())
+  const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   const [head, , signature] = tokenOf(tokens).split('.')
@@ -274,7 +275,7 @@ void t.test('a forged token does not hold, though an accepted one is much like i
 })
 
 void t.test('a signed token that an API server has refused does not hold', async (t) => {
-  const { holds, answered, keys } = hub(t, t.testdir())
+  const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   const token = tokenOf(tokens)
@@ -283,7 +284,7 @@ void t.test('a signed token that an API server has refused does not hold', async
 })
 
 void t.test('all of it is known after a restart, and nothing of a token is written', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const before = hub(t, folder)
   const tokens = new Tokens()
   await before.keys.learn(published(tokens))
@@ -302,7 +303,8 @@ void t.test('all of it is known after a restart, and nothing of a token is writt
 void t.test('files that cannot be read are as good as none', async (t) => {
   const tokens = new Tokens()
   for (const content of ['', 'null', '{"keys":7}', '[[1,2],["a"],["b","root"]]', '{"issuer":""}']) {
-    const folder = t.testdir({ 'keys.json': content, 'proofs.json': content })
+    const folder = rootFolder(t)
+    for (const name of ['keys.json', 'proofs.json']) writeFileSync(join(folder, name), content)
     writeFileSync(join(folder, 'keys.json'), content)
     const { holds, answered } = hub(t, folder)
     t.equal(holds(tokenOf(tokens)), false)
@@ -312,7 +314,7 @@ void t.test('files that cannot be read are as good as none', async (t) => {
 })
 
 void t.test('keys that cannot be used leave those there are', async (t) => {
-  const { keys, holds } = hub(t, t.testdir())
+  const { keys, holds } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   for (const bad of [

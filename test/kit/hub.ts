@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { turn } from '../../src/base/clock.ts'
 import { createLog } from '../../src/cli/log.ts'
@@ -11,9 +10,11 @@ import { until } from './until.ts'
 import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
 import { hubFlags, testConfig, type TestHubOptions } from './hub-config.ts'
+import { rootFolder } from './root-folder.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export { startCloud, type CloudServer } from './cloud.ts'
+export { rootFolder } from './root-folder.ts'
 export type { TestHubOptions } from './hub-config.ts'
 
 /** A hub in this process. */
@@ -190,14 +191,4 @@ export async function startChildHub(t: Teardown, options: TestHubOptions): Promi
   t.teardown(() => hub.crash())
   await hub.start()
   return hub
-}
-
-/**
- * An empty folder, gone with the test after the hub that uses it; tap's `testdir` goes before all
- * that is torn down.
- */
-export function rootFolder(t: Teardown): string {
-  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
-  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
-  return rootDir
 }

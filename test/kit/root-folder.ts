@@ -1,0 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Teardown } from './wire/wire.ts'
+
+/**
+ * An empty folder, gone with the test after the hub that uses it; tap's `testdir` goes before all
+ * that is torn down.
+ */
+export function rootFolder(t: Teardown): string {
+  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
+  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
+  return rootDir
+}
