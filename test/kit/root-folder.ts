@@ -9,6 +9,7 @@ import type { Teardown } from './wire/wire.ts'
  */
 export function rootFolder(t: Teardown): string {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-test-'))
-  t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
+  // What is not waited for may still write a file while the folder is emptied.
+  t.teardown(() => rmSync(rootDir, { recursive: true, force: true, maxRetries: 5 }))
   return rootDir
 }

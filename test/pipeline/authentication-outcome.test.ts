@@ -7,6 +7,7 @@ import { heedingAuthentication } from '../../src/pipeline/authentication-outcome
 import { issuer, Tokens } from '../../src/sandbox/tokens.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
 import { Condition } from '../kit/condition.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 const answer = (body: string, status = 200): BytesReply => ({
   kind: 'bytes',
@@ -69,7 +70,7 @@ const publishing = {
 }
 
 void t.test('an answer is told to the claim, and passed on as it is', async (t) => {
-  const { send, heard } = heed(t.testdir(), { '/api/v1/pods': answer('{}', 403) })
+  const { send, heard } = heed(rootFolder(t), { '/api/v1/pods': answer('{}', 403) })
   t.equal((await send()).status, 403)
   t.strictSame(heard, [403])
 })
@@ -80,7 +81,7 @@ void t.test(
     const pod = '/api/v1/namespaces/default/pods/a'
     const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
     const { send, heard } = heed(
-      t.testdir(),
+      rootFolder(t),
       Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
     )
     for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
@@ -92,7 +93,7 @@ void t.test(
 
 void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
   const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
-  const { send, keys, learned } = heed(t.testdir(), {
+  const { send, keys, learned } = heed(rootFolder(t), {
     '/.well-known/openid-configuration': ofGateway(answer(JSON.stringify({ issuer }))),
     '/openid/v1/jwks': ofGateway(answer(JSON.stringify(tokens.keySet))),
   })
@@ -102,7 +103,7 @@ void t.test('keys that a gateway publishes are not the cluster’s', async (t) =
 })
 
 void t.test('with the token of a service account the keys are learned, once', async (t) => {
-  const { send, asked, keys, learned } = heed(t.testdir(), publishing)
+  const { send, asked, keys, learned } = heed(rootFolder(t), publishing)
   await send(keyId)
   t.equal(await learned(), 'learned')
   t.ok(keys.has(keyId))
@@ -119,7 +120,7 @@ void t.test('with the token of a service account the keys are learned, once', as
 void t.test(
   'no keys are asked for with another token, or with one that does not hold',
   async (t) => {
-    const { send, asked } = heed(t.testdir(), publishing)
+    const { send, asked } = heed(rootFolder(t), publishing)
     await send(undefined)
     await send(keyId, false)
     t.equal(asked.length, 2)
@@ -136,7 +137,7 @@ void t.test(
       answer('{"keys":[]}'),
       answer(' '.repeat(2 * 1024 * 1024)),
     ]) {
-      const { send, asked, learned } = heed(t.testdir(), {
+      const { send, asked, learned } = heed(rootFolder(t), {
         ...publishing,
         '/openid/v1/jwks': refused,
       })

@@ -5,6 +5,7 @@ import { Access } from '../../../src/cache/shared/access.ts'
 import { node, tokenHolder } from '../../../src/request/identity.ts'
 import { services } from '../../kit/cloud.ts'
 import { Condition } from '../../kit/condition.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const minute = 60_000
 
@@ -27,7 +28,7 @@ void t.test(
   async (t) => {
     let now = Date.now()
     t.capture(Date, 'now', () => now)
-    const { access, ask, heard } = accessIn(t.testdir())
+    const { access, ask, heard } = accessIn(rootFolder(t))
     t.equal(await ask(true), true)
     now += 5 * minute - 1
     t.equal(await ask(false), true)
@@ -46,7 +47,7 @@ void t.test(
 )
 
 void t.test('who ask together ask once, and nobody again at once after no answer', async (t) => {
-  const { access, ask, heard } = accessIn(t.testdir())
+  const { access, ask, heard } = accessIn(rootFolder(t))
   const answer = Promise.withResolvers<boolean | undefined>()
   const both = [1, 2].map(() => access.of(node, services, () => answer.promise))
   answer.resolve(undefined)
@@ -57,7 +58,7 @@ void t.test('who ask together ask once, and nobody again at once after no answer
 })
 
 void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const { access, ask, reviewed } = accessIn(folder)
   const asked = ask(true)
   await reviewed()
@@ -68,7 +69,7 @@ void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
 })
 
 void t.test('verdicts given together are on the disk before either counts', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const { access } = accessIn(folder)
   const callers = Array.from({ length: 20 }, (_, i) => tokenHolder(`caller-${i}`))
   await Promise.all(
@@ -93,7 +94,7 @@ void t.test('where it cannot be written, a verdict counts all the same', async (
 })
 
 void t.test('verdicts outlast the process, each for its own', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const one = tokenHolder('one')
   const first = accessIn(folder).access
   await first.of(node, services, () => Promise.resolve(true))
@@ -107,7 +108,7 @@ void t.test('verdicts outlast the process, each for its own', async (t) => {
 })
 
 void t.test('a file that cannot be read is as good as none', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   for (const text of ['[', '{}', '[["x"]]', '[["x",{"allowed":1,"at":0}]]']) {
     writeFileSync(join(folder, 'access.json'), text)
     const { access } = accessIn(folder)
