@@ -4,6 +4,7 @@ import { listAt, objectAt } from '../kube/json-at.ts'
 import { nodePoolLabel, type NodePool } from '../kube/node-pool.ts'
 import { contextOf } from '../lint/context.ts'
 import type { Lookup } from './admission/lookup.ts'
+import { isDnsLabel } from './admission/names.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isNotFound } from './api/failure.ts'
 import type { ListWatch } from './api/list-watch.ts'
@@ -18,9 +19,6 @@ const patienceMs = 2_000
 
 /** How long the level of a namespace is taken for what it was: warnings alone depend on it. */
 const namespaceMs = 30_000
-
-/** A DNS label (apimachinery pkg/util/validation, IsDNS1123Label). */
-const namespaceName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
@@ -51,7 +49,7 @@ export function liveLookup(api: ApiServer, pools: ListWatch<NodePool>): Lookup {
     const known = namespaces.get(name)
     if (known) return known
     // Who can reach the port can write this name: none but a namespace's leads anywhere.
-    if (!namespaceName.test(name)) return undefined
+    if (!isDnsLabel(name)) return undefined
     const found = await ask(`/api/v1/namespaces/${name}`, 'application/json')
     if (found === undefined || found === 'unknown') return undefined
     const labels = objectAt(found, 'metadata', 'labels')
