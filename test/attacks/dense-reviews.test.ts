@@ -1,5 +1,6 @@
 import t from 'tap'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { heapMegabytes } from '../../src/cluster/install/workload.ts'
 import { admissionBytes, conversionBytes, parsedFactor } from '../../src/cluster/serve.ts'
@@ -38,8 +39,10 @@ async function answered(heap: number): Promise<{ code: number | null; out: strin
     [`--max-old-space-size=${heap}`, '--input-type=module', '--eval', reviewing],
     { stdio: ['ignore', 'pipe', 'ignore'], env: {} },
   )
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  return { out: await text(child.stdout), code: await ended }
+  const ended = once(child, 'exit') as Promise<[number | null]>
+  const out = await text(child.stdout)
+  const [code] = await ended
+  return { code, out }
 }
 
 void t.test('reviews of values that take most, parsed, fit into the Deployment', async (t) => {

@@ -26,10 +26,7 @@ export function readResults(lines: Iterable<string>): Results {
   const skipped = new Map<string, number>()
   const empty: string[] = []
   const files: { path: string; ms: number }[] = []
-  /**
-   * Points of the subtest that is open at each depth that wait for the name of the file they are
-   * of.
-   */
+  /** Tests of the file being read that asserted nothing: the name of the file comes at its end. */
   let emptyHere: string[] = []
   /** The depth of the plan that came last: the point that follows less deep closes its subtest. */
   let planned: { depth: number; count: number } | undefined
@@ -55,10 +52,10 @@ export function readResults(lines: Iterable<string>): Results {
     const closes = planned !== undefined && planned.depth > depth
     const asserted = !closes || planned?.count !== 0
     planned = undefined
-    const told = directive.exec(found['name'] ?? '')
+    const directed = directive.exec(found['name'] ?? '')?.groups
     const name = (found['name'] ?? '').replace(directive, '')
-    const isLeftOut = told !== null && told.groups?.['kind'] !== 'time='
-    const reason = told?.groups?.['rest']?.trim() || 'no reason given'
+    const isLeftOut = directed !== undefined && directed['kind'] !== 'time='
+    const reason = directed?.['rest']?.trim() || 'no reason given'
     if (!asserted && (!isLeftOut || reason === foundNothing)) emptyHere.push(name)
     else if (isLeftOut) {
       skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
@@ -67,7 +64,7 @@ export function readResults(lines: Iterable<string>): Results {
     if (depth > 0) continue
     empty.push(...emptyHere.map((each) => (each === name ? name : `${name}: ${each}`)))
     emptyHere = []
-    const time = /^([\d.]+)ms/.exec(told?.groups?.['rest'] ?? '')?.[1]
+    const time = /^([\d.]+)ms/.exec(directed?.['rest'] ?? '')?.[1]
     if (time !== undefined) files.push({ path: name, ms: Number(time) })
   }
   return { passed, failed, skipped, empty, files: files.toSorted((a, b) => b.ms - a.ms) }
