@@ -59,6 +59,8 @@ export interface Incoming {
    * other end.
    */
   readonly onProven?: (identity: Identity) => void
+  /** To be called, before the answer goes out, where that turns out not to be so any more. */
+  readonly onDisproven?: () => void
 }
 
 /** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */

@@ -21,9 +21,12 @@ export interface Activity extends Disposable {
    * before all: a token's holder may turn out to be a service account later.
    */
   readonly proven: (identity: Identity) => void
+  /** To be called when that proof is taken back before the answer. */
+  readonly disproven: () => void
   /**
-   * To be called with the code of the answer. Whether this was one refusal too many in a row: the
-   * connection is to end with it.
+   * To be called with the code of the answer. A 401 to a caller that is not proven puts the
+   * connection back among the unproven, unless it is the node's. Whether this was one refusal too
+   * many in a row: the connection is to end with it.
    */
   answered(status: number): boolean
   /** To be called with what waits on the stream of the request now, in either direction. */
@@ -35,12 +38,14 @@ export interface Activity extends Disposable {
 interface Connection extends Weighed {
   readonly name: string
   readonly socket: Socket
+  /** Where it comes from: its owner until a caller is proven on it. */
+  readonly network: string
   rank: Rank
   owner: string
   bytes: number
   /**
-   * What a head that is being read may hold: counted until the caller is proven, as nothing shows
-   * it.
+   * What a head that is being read may hold: counted in `bytes` while the caller is not proven, as
+   * nothing shows it.
    */
   unseen: number
   open: boolean
@@ -100,11 +105,13 @@ export class ConnectionLimit {
       if (!leaving) return void socket.destroy()
       this.#close(leaving)
     }
+    const network = networkOf(socket)
     const entering: Connection = {
       name,
       socket,
+      network,
       rank: 'unproven',
-      owner: networkOf(socket),
+      owner: network,
       bytes: this.#base + limits.headBytes,
       unseen: limits.headBytes,
       open: true,
@@ -175,8 +182,12 @@ export class ConnectionLimit {
         isProven = true
         if (connection?.open) this.#proven(connection, identity)
       },
+      disproven: () => {
+        isProven = false
+      },
       answered: (status) => {
         if (!connection || isProven || !isRefusal(status)) return false
+        if (status === 401 && connection.open) this.#disproven(connection)
         connection.refusals++
         return connection.refusals >= limits.refusals
       },
@@ -193,8 +204,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * To be called when a connection turns out to speak HTTP/2. Calls `onProven` when a caller is
-   * first proven on it.
+   * To be called when a connection turns out to speak HTTP/2. Calls `onProven` each time that it
+   * leaves the unproven.
    */
   carriesHttp2(socket: Socket, onProven: () => void): void {
     const connection = this.#of(socket)
@@ -210,19 +221,29 @@ export class ConnectionLimit {
     const { rank: before } = connection
     const isKnown = before === 'caller' && rank === before && connection.owner === identity
     if (isKnown || before === 'node') return
-    this.#ranks[before].remove(connection)
-    this.#memory.leave(connection)
-    connection.rank = rank
-    connection.owner = identity
-    connection.bytes -= connection.unseen
-    connection.unseen = 0
-    this.#ranks[rank].add(connection)
-    this.#memory.enter(connection)
+    this.#move(connection, rank, identity)
     if (before === 'unproven' && connection.open) connection.onProven()
     if (this.#ranks.caller.size <= this.#mostCallers) return
     this.#onCut('full')
     const leaving = this.#spare()
     if (leaving) this.#close(leaving)
+  }
+
+  /** The node's connections stay: a token shown there says nothing against its socket. */
+  #disproven(connection: Connection): void {
+    if (connection.rank === 'caller') this.#move(connection, 'unproven', connection.network)
+  }
+
+  #move(connection: Connection, rank: Rank, owner: string): void {
+    const { rank: before, unseen } = connection
+    this.#ranks[before].remove(connection)
+    this.#memory.leave(connection)
+    if (before === 'unproven') connection.bytes -= unseen
+    if (rank === 'unproven') connection.bytes += unseen
+    connection.rank = rank
+    connection.owner = owner
+    this.#ranks[rank].add(connection)
+    this.#memory.enter(connection)
   }
 
   /**

@@ -304,6 +304,7 @@ function incoming(
     upgrade,
     signal,
     onProven: activity.proven,
+    onDisproven: activity.disproven,
   }
 }
 

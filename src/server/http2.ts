@@ -168,6 +168,7 @@ export class Http2Connections implements Closing {
       upgrade: false,
       signal: gone.signal,
       onProven: serving.proven,
+      onDisproven: serving.disproven,
     }
     const { onBroken } = this.#service
     const outlet = outletOf(stream, incoming.method === 'HEAD', {

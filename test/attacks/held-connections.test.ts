@@ -8,8 +8,11 @@ import t from 'tap'
 import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
 import { limits } from '../../src/server/limits.ts'
 import { node } from '../../src/request/identity.ts'
+import { podsOfNode, startCloud } from '../kit/cloud.ts'
 import { startFlooded } from '../kit/flooding.ts'
+import { startTestHub } from '../kit/hub.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
+import { openStream } from '../kit/http2.ts'
 import { aborted, driven, get, proving, said, startListener } from '../kit/listener.ts'
 import type { Wire } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
@@ -156,4 +159,29 @@ void t.test('malformed requests over HTTP/2 are refusals, too', async (t) => {
     await new Promise(setImmediate)
   }
   t.ok(session.closed, `the connection goes on after ${refused}`)
+})
+
+void t.test('a token that was believed once keeps no connection when it is revoked', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const token = cloud.sandbox.token('reader')
+  const session = connect(hub.secureUrl, { ca: hub.ca })
+  t.teardown(() => session.destroy())
+  const read = async (): Promise<number> => {
+    const fields = { ':path': podsOfNode, authorization: `Bearer ${token}` }
+    return (await openStream(session, fields).whole()).status
+  }
+  t.equal(await read(), 200)
+  t.equal(await read(), 200)
+  cloud.sandbox.revoke(token)
+  let isLeft = false
+  session.once('goaway', () => (isLeft = true))
+  t.equal(await read(), 401)
+  // What the hub has sent before comes before the answer to a ping.
+  await new Promise<void>((resolve) => {
+    if (session.destroyed) resolve()
+    else session.ping(() => resolve())
+  })
+  t.ok(isLeft)
 })

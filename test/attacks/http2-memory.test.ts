@@ -110,7 +110,7 @@ void t.test(
 )
 
 void t.test(
-  'after a 401 a connection takes no more streams, unless a caller is proven on it',
+  'after a 401 a connection takes no more streams, unless it is the node’s',
   async (t) => {
     const flooded = await startFlooded(
       t,

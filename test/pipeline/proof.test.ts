@@ -38,6 +38,25 @@ void t.test(
   },
 )
 
+void t.test('the listener hears of a proof that an answer takes back', async (t) => {
+  for (const isRevoked of [true, false]) {
+    const heard: string[] = []
+    let holds = true
+    const claim = claimOf({ holds: () => holds })
+    await withProof(async () => {
+      t.strictSame(heard, ['proven'])
+      holds = !isRevoked
+      return emptyReply
+    })({
+      ...exchangeOf('/api/v1/pods'),
+      claim,
+      onProven: () => heard.push('proven'),
+      onDisproven: () => heard.push('disproven'),
+    })
+    t.strictSame(heard, isRevoked ? ['proven', 'disproven'] : ['proven'])
+  }
+})
+
 void t.test(
   'of a token that an answer proves to be an account’s the account is heard',
   async (t) => {

@@ -50,6 +50,60 @@ void t.test('connections on which no caller is proven make room first, the oldes
   t.equal((await strangers[3]?.write(get()).answer())?.body, 'ok')
 })
 
+const refused = { ...said('no'), status: 401 } as WireReply
+
+void t.test('a refusal of what was once believed puts the connection back', async (t) => {
+  let isRevoked = false
+  const { dial, cuts } = await startListener(
+    t,
+    async (incoming) => {
+      if (incoming.url === '/') return refused
+      incoming.onProven?.(holder(incoming.url))
+      if (incoming.url !== '/revoked' || !isRevoked) return said('ok')
+      incoming.onDisproven?.()
+      return refused
+    },
+    { maxConnections: 4 },
+  )
+  const clients = {
+    former: await dial(),
+    revoked: await dial(),
+    changed: await dial(),
+    regained: await dial(),
+  }
+  const { former, revoked, changed, regained } = clients
+  for (const client of [former, changed, regained]) await client.write(get('/token')).answer()
+  await revoked.write(get('/revoked')).answer()
+  isRevoked = true
+  t.equal((await regained.write(get()).answer()).status, 401)
+  t.equal((await regained.write(get('/token')).answer()).status, 200)
+  t.equal((await changed.write(get()).answer()).status, 401)
+  t.equal((await revoked.write(get('/revoked')).answer()).status, 401)
+  const more = [await dial(), await dial()]
+  t.equal(await changed.rest(), '', 'the first that was put back')
+  t.equal(await revoked.rest(), '', 'then the other')
+  for (const client of [former, regained])
+    t.equal((await client.write(get('/token')).answer()).body, 'ok')
+  t.strictSame(cuts, ['full', 'full'])
+  for (const client of more) client.socket.destroy()
+})
+
+void t.test('a refusal takes nothing from a connection of the node', async (t) => {
+  const { dial } = await startListener(
+    t,
+    async (incoming) => (incoming.url === '/node' ? byPath(incoming) : refused),
+    { maxConnections: 2 },
+  )
+  const kubelet = await dial()
+  await kubelet.write(get('/node')).answer()
+  t.equal((await kubelet.write(get()).answer()).status, 401)
+  const stranger = await dial()
+  await stranger.write(get()).answer()
+  await dial()
+  t.equal(await stranger.rest(), '', 'which came later, and makes room')
+  t.equal((await kubelet.write(get('/node')).answer()).body, 'ok')
+})
+
 /** Dials, asks for what never ends, and waits until the listener has seen it. */
 async function served({ dial, seen }: Listening, path: string): Promise<Wire> {
   const before = seen.length
