@@ -8,12 +8,13 @@ import { isGzip, withLength } from '../exchange/unpacked.ts'
 import type { BodyReply, BytesReply, Exchange, ObjectReply, Reply } from '../exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { isNewer, type ResourceVersion } from '../kube/resource-version.ts'
+import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import { shared } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../store/keys.ts'
 import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
+import { toldOfName } from '../store/told-of-name.ts'
 import { saysAbsent } from './absence.ts'
 import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
@@ -37,8 +38,18 @@ export type Wanted = Recordable & {
    * a collection.
    */
   readonly observed?: ResourceVersion | undefined
+  /** What was known of the object that was asked for by its name, in each form. */
+  readonly known?: ReadonlyMap<FormKey, KnownState>
   /** The server was asked for the most recent, though the client did not insist on it. */
   readonly mostRecent?: true
+}
+
+/** What was stored of an object when a request went up. */
+interface KnownState {
+  /** '' where it was known not to exist. */
+  readonly version: string
+  /** The version up to which that held. */
+  readonly confirmed: string
 }
 
 type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
@@ -98,6 +109,11 @@ export class Recorder {
   /** To be asked before the exchange is forwarded. */
   wants(exchange: Exchange): Wanted | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
+    if (what?.kind === 'object') {
+      // What is created is not asked for by its name.
+      const isNamed = what.info.name !== undefined
+      return isNamed ? { ...what, known: this.#known(exchange, what.info) } : what
+    }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
     const kept = exchange.forms.map(
@@ -138,10 +154,11 @@ export class Recorder {
 
   async #object(
     exchange: Exchange,
-    { info, mostRecent }: WantedCollection,
+    what: WantedCollection,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
+    const { info } = what
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
@@ -158,20 +175,48 @@ export class Recorder {
     const { name } = read.object
     // What is created is named in its body only, and what is read by the answer, too.
     const key = { ...objectKey(exchange, info, form), name: info.name ?? name }
-    // The most recent state can be older only where the cluster was restored from a backup.
-    if (mostRecent && this.#isPast(key, read.object)) {
-      await this.#store.forget(key).catch((cause: unknown) => this.#hooks.onStoreFailure(cause))
-    }
-    await this.#keep('object', this.#store.put(key, read.gvk, read.object))
+    const isRestored = isConsistent(what) && this.#isRestored(key, what, read.object)
+    const written = isRestored
+      ? this.#store.putRestored(key, read.gvk, read.object)
+      : this.#store.put(key, read.gvk, read.object)
+    await this.#keep('object', written)
     const { identity } = exchange
     this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
     return { ...asItCame, kind: 'object', form, ...read }
   }
 
-  #isPast(key: ObjectKey, object: ApiObject): boolean {
+  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<FormKey, KnownState> {
+    return new Map(
+      exchange.forms.flatMap((form) => {
+        const state = this.#stateOf(objectKey(exchange, info, form), exchange, info)
+        return state ? [[form.key, state]] : []
+      }),
+    )
+  }
+
+  #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): KnownState | undefined {
     const found = this.#store.get(key)
-    const known = typeof found === 'object' ? found.object.resourceVersion : undefined
-    return isNewer(known, object.resourceVersion)
+    if (found === undefined) return undefined
+    return found === 'absent'
+      ? { version: '', confirmed: toldOfName(exchange, info, this.#store) ?? '' }
+      : { version: found.object.resourceVersion, confirmed: found.confirmedVersion }
+  }
+
+  /**
+   * Whether a consistent read contradicts what was known when it was asked: the object is another
+   * than it was up to a version that is not older than this one. That is so only where the cluster
+   * was restored from a backup. Not where something else has been stored meanwhile, which may be
+   * newer.
+   */
+  #isRestored(key: ObjectKey, { known }: WantedCollection, object: ApiObject): boolean {
+    const before = known?.get(key.audience.form)
+    const given = resourceVersion(object.resourceVersion)
+    const confirmed = resourceVersion(before?.confirmed)
+    if (!before || given === undefined || confirmed === undefined) return false
+    if (given === before.version || compareVersions(given, confirmed) > 0) return false
+    const found = this.#store.get(key)
+    const version = typeof found === 'object' ? found.object.resourceVersion : ''
+    return found !== undefined && version === before.version
   }
 
   /**
@@ -337,6 +382,10 @@ export class Recorder {
     }
   }
 }
+
+/** Whether the answer is no older than its request: a write's, and that of a plain get. */
+const isConsistent = ({ info: { verb, query }, mostRecent }: WantedCollection): boolean =>
+  mostRecent === true || verb !== 'get' || !query.get('resourceVersion')
 
 /** The client's own form that fits what was answered. */
 function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Form | undefined {

@@ -226,6 +226,12 @@ export interface ObjectStore extends AsyncDisposable {
   /** An older version than what is stored changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
+   * The cluster was restored from a backup: this is the object's state, whatever is stored. What
+   * collections say of it is no longer answered by `get`, until one of them is listed anew or an
+   * event tells of it. Lists stay what the cloud gave at their version.
+   */
+  putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
+  /**
    * The cloud said that there is no such object: its own record goes, and what collections hold of
    * it is no longer answered by `get`, until a put, an event or a changed list brings the object
    * again. Lists stay what the cloud gave at their version.

@@ -138,6 +138,7 @@ void t.test('what does not say that this object is missing forgets nothing', asy
 void t.test('a store that does not take it keeps the answer from nobody', async (t) => {
   await using cache = await recording(t.testdir(), (store) => ({
     ...store,
+    get: (key) => store.get(key),
     forget: () => Promise.reject(new Error('full')),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }))

@@ -115,6 +115,11 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     },
     list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
     version: () => store.list(key)?.resourceVersion,
+    /** The version at which a pod would be answered offline. */
+    object: (name: string): string | undefined => {
+      const found = store.get({ ...key, namespace: 'default', name })
+      return typeof found === 'object' ? found.object.resourceVersion : found
+    },
     names: () =>
       (listed(store, key) ?? []).map((text) => {
         const { metadata } = JSON.parse(text ?? '') as {

@@ -411,6 +411,57 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('a')), 'absent')
   })
 
+  promise('a record of a restored cluster takes the place of a newer one', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 90))
+    await Promise.all([
+      store.putRestored(keyOf('a'), pod, object('a', 12)),
+      store.put(keyOf('a'), pod, object('a', 13)),
+    ])
+    t.equal(got(store, keyOf('a')), 'a at 13', 'and is followed by what comes next')
+    await store.put(keyOf('a'), pod, object('a', 11))
+    t.equal(got(store, keyOf('a')), 'a at 13')
+  })
+
+  promise('collections from before a restore do not say otherwise', async (t, store) => {
+    const other = collection({ labelSelector: 'app=x' })
+    const all = [object('a', 90), object('b', 91)]
+    await replace(store, collection(), head(100), all)
+    await replace(store, other, head(100), all)
+    await store.putRestored(keyOf('a'), pod, object('a', 12))
+    t.equal(got(store, keyOf('a')), 'a at 12')
+    t.ok(store.isContradicted(collection()))
+    t.strictSame(listed(store, collection()), ['a at 90', 'b at 91'], 'a list stays what it was')
+    await store.put(keyOf('a'), pod, object('a', 14))
+    t.equal(got(store, keyOf('a')), 'a at 14', 'newer records follow')
+    await replace(store, collection(), head(15), [object('a', 14)])
+    t.notOk(store.isContradicted(collection()))
+    await replace(store, other, head(15), [object('a', 14)])
+    t.equal(got(store, keyOf('a')), 'a at 14')
+    await replace(store, collection(), head(16))
+    await replace(store, other, head(16))
+    t.equal(store.get(keyOf('a')), 'absent', 'and it can be deleted')
+  })
+
+  promise('what a restored cluster has again is not absent', async (t, store) => {
+    await replace(store, collection(), head(100), [object('b', 91)])
+    await store.putRestored(keyOf('a'), pod, object('a', 12))
+    t.equal(got(store, keyOf('a')), 'a at 12')
+    await store.apply(collection(), [bookmark(101)])
+    t.equal(got(store, keyOf('a')), 'a at 12', 'whatever one that began before says')
+    await replace(store, collection({ namespace: 'other' }), head(15))
+    await replace(store, collection({ labelSelector: 'app=x' }), head(15))
+    t.equal(got(store, keyOf('a')), 'a at 12', 'nor one that would not have it')
+    await replace(store, collection(), head(15))
+    t.equal(store.get(keyOf('a')), 'absent', 'until a list of the restored cluster lacks it')
+  })
+
+  promise('what a restored cluster deleted again is forgotten', async (t, store) => {
+    await replace(store, collection(), head(100), [object('b', 91)])
+    await store.putRestored(keyOf('a'), pod, object('a', 12))
+    await store.forget(keyOf('a'))
+    t.equal(store.get(keyOf('a')), 'absent')
+  })
+
   promise('a put that does not wait for a forget follows it', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 5))
     await Promise.all([store.forget(keyOf('a')), store.put(keyOf('a'), pod, object('a', 5))])

@@ -40,6 +40,10 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
     await gate.pass()
     await store.put(key, gvk, object)
   },
+  putRestored: async (key, gvk, object) => {
+    await gate.pass()
+    await store.putRestored(key, gvk, object)
+  },
   forget: (key) => store.forget(key),
   replace(key): Replacement {
     const replacement = store.replace(key)

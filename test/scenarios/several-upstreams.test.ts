@@ -268,6 +268,19 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   t.match(objectOf(offline), { metadata: { resourceVersion } }, 'and so it is kept')
 })
 
+void t.test('so it is where a plain get is the first to show it', async (t) => {
+  const { restored, hub } = await afterRestore(t)
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = restored.sandbox.get(pods, 'a', 'default')?.metadata ?? {}
+  t.match(objectOf(await kubelet.get(aPod)), { metadata: { resourceVersion } })
+  await restored.unplug()
+  await hub.offline()
+  const { status, ...offline } = await kubelet.get(aPod)
+  t.equal(status, 200)
+  t.match(objectOf(offline), { metadata: { resourceVersion } }, 'and not what the restore undid')
+  t.strictSame((await kubelet.list(anyPods)).names, [...named('a'), ...named('b')], 'a list is old')
+})
+
 void t.test('so it is where its state comes by a WatchList of any age', async (t) => {
   const { restored, hub } = await afterRestore(t)
   const kubelet = hub.as('kubelet')

@@ -11,6 +11,8 @@ export function outlivesPowerCut(operation: Operation): boolean {
   switch (operation.kind) {
     case 'apply':
       return operation.types.includes('DELETED')
+    case 'put':
+      return operation.restored
     case 'flip':
     case 'forget':
     case 'quarantine':
@@ -22,7 +24,6 @@ export function outlivesPowerCut(operation: Operation): boolean {
       return true
     case 'stage':
     case 'discard':
-    case 'put':
     case 'document':
     case 'used':
     case 'asked':

@@ -308,7 +308,10 @@ export class Eviction {
         `DELETE FROM forgotten WHERE scope = ?1 AND NOT EXISTS (
            SELECT 1 FROM collection JOIN member ON member.collection = collection.id
            WHERE collection.scope = ?1 AND member.namespace = forgotten.namespace
-             AND member.name = forgotten.name)`,
+             AND member.name = forgotten.name
+           UNION ALL
+           SELECT 1 FROM single WHERE single.scope = ?1 AND single.namespace = forgotten.namespace
+             AND single.name = forgotten.name)`,
       ),
       removeSingle: prepare(
         db,

@@ -110,6 +110,8 @@ export interface Put {
   readonly scope: ScopeKey
   readonly gvk: GVK
   readonly objects: Packed
+  /** Whether they take the place of newer ones, as `ObjectStore.putRestored` has it. */
+  readonly restored: boolean
 }
 
 /** The cloud said that there is no such object. */

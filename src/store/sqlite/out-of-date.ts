@@ -14,9 +14,10 @@ export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress)
   labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
 
 /**
- * The writer's view of objects that collections hold, but that are not to be answered by name: a
- * list stays what the cloud gave at its version, though something later has contradicted it.
- * Nothing is noted of what no collection holds.
+ * The writer's view of objects of which collections are not to be believed: a list stays what the
+ * cloud gave at its version, though something later has contradicted it. Such an object is answered
+ * from the record of its own, if it has one. Nothing is noted of what no collection holds, unless a
+ * cluster that was restored has it again.
  */
 export class OutOfDate {
   readonly #sql
@@ -48,12 +49,38 @@ export class OutOfDate {
              SELECT 1 FROM member WHERE collection = ?2
                AND member.namespace = forgotten.namespace AND member.name = forgotten.name)`,
       ),
+      recallCovered: prepare(
+        db,
+        `DELETE FROM forgotten WHERE scope = ?1 AND below = ''
+           AND EXISTS (
+             SELECT 1 FROM single WHERE single.scope = ?1
+               AND single.namespace = forgotten.namespace AND single.name = forgotten.name)
+           AND EXISTS (
+             SELECT 1 FROM collection
+             WHERE id = ?2 AND collection.namespace IN ('', forgotten.namespace)
+               AND label_selector = ''
+               AND field_selector IN ('', 'metadata.name=' || forgotten.name))`,
+      ),
     }
   }
 
   /** The cloud said that there is no such object: no state of it holds. */
   gone(scope: number, named: Named): void {
     if (this.#isHeld(scope, named)) this.#sql.set.run(scope, named.namespace, named.name, '')
+    else this.#recall(scope, named)
+  }
+
+  /**
+   * The cloud has an older state of it than collections hold, or has it though they say that there
+   * is none.
+   */
+  restored(scope: number, { namespace, name }: Named): void {
+    this.#sql.set.run(scope, namespace, name, '')
+  }
+
+  /** It has a record of its own from now on, which alone counts where collections do not. */
+  recorded(scope: number, object: ApiObject): void {
+    if (this.#find(scope, object) !== '') this.told(scope, object)
   }
 
   /**
@@ -75,9 +102,13 @@ export class OutOfDate {
     this.#recall(scope, object)
   }
 
-  /** The same for all that a list at `version` brought to a collection, or held already. */
+  /**
+   * The same for all that a list at `version` brought to a collection, or held already, and for
+   * what has a record of its own that the list lacks.
+   */
   listed(scope: number, collection: number, version: string): void {
     this.#sql.recallMembers.run(scope, collection, version)
+    this.#sql.recallCovered.run(scope, collection)
   }
 
   /**

@@ -180,16 +180,36 @@ export class SqliteStore implements ObjectStore {
     return rows.map((row) => ({ identity, ...row }))
   }
 
-  async put({ audience, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const isRecorded =
+      this.#forgetting === 0 &&
+      this.#connection.read((reads) =>
+        this.#view.hasRecorded(reads, scopeOf(key.audience, key.gvr), object),
+      )
+    if (isRecorded) this.#sweep.used(key.audience.identity)
+    else await this.#put(key, gvk, object, false)
+  }
+
+  async putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    this.#forgetting += 1
+    try {
+      await this.#put(key, gvk, object, true)
+    } finally {
+      this.#forgetting -= 1
+    }
+  }
+
+  async #put(
+    { audience, gvr }: ObjectKey,
+    gvk: GVK,
+    object: ApiObject,
+    restored: boolean,
+  ): Promise<void> {
     this.#sweep.used(audience.identity)
     const scope = scopeOf(audience, gvr)
     this.#recordedFor.note(scope, audience)
-    const isRecorded =
-      this.#forgetting === 0 &&
-      this.#connection.read((reads) => this.#view.hasRecorded(reads, scope, object))
-    if (isRecorded) return
     await this.#writing.write(
-      { kind: 'put', scope, gvk, objects: pack([object]), confirmedAt: now() },
+      { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
       { bytes: object.bytes.byteLength },
     )
   }

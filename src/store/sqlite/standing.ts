@@ -31,7 +31,7 @@ export interface Candidate {
 /** All that is stored about one object, but its bytes. */
 export interface Standing {
   readonly single: Candidate | undefined
-  /** The cloud has said since that there is no such object. */
+  /** The cloud has contradicted since what collections say of it: only its own record counts. */
   readonly forgotten: boolean
   /** States from before this version are out of date; '' for none. */
   readonly below: string
@@ -153,8 +153,9 @@ function isBefore(candidate: Candidate, other: Candidate | undefined): boolean {
 }
 
 /** Without the states that are out of date. */
-function upToDate(standing: Standing): Standing {
+export function upToDate(standing: Standing): Standing {
   const { single, holdings, below } = standing
+  if (standing.forgotten) return { ...standing, holdings: holdings.filter(({ member }) => !member) }
   if (below === '') return standing
   const isCurrent = (candidate: Candidate | undefined): boolean =>
     candidate !== undefined && !isNewer(below, candidate.stored.resourceVersion)
@@ -174,8 +175,9 @@ export function verdictOn(
   standing: Standing,
   unsure: (holding: Holding) => boolean,
 ): Candidate | 'absent' | undefined {
-  const { below } = standing
-  const newest = standing.forgotten ? undefined : newestOf(upToDate(standing))
+  const { below, forgotten, single } = standing
+  if (forgotten && single) return single
+  const newest = newestOf(upToDate(standing))
   const denied = standing.holdings.some(
     (holding) =>
       !holding.member &&

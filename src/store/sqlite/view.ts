@@ -17,7 +17,7 @@ import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { Runs } from './runs.ts'
 import type { Snapshots } from './snapshots.ts'
-import { confirmationOf, newestOf, verdictOn, type Standing } from './standing.ts'
+import { confirmationOf, newestOf, upToDate, verdictOn, type Standing } from './standing.ts'
 import { mayFollow } from './versions.ts'
 
 export interface ViewParts {
@@ -129,7 +129,7 @@ export class View {
   hasRecorded(reads: Reads, scope: ScopeKey, object: ApiObject): boolean {
     const { namespace, name, uid, resourceVersion } = object
     const standing = this.#standing(reads, scope, namespace, name)
-    const known = standing && newestOf(standing)
+    const known = standing && newestOf(standing.forgotten ? upToDate(standing) : standing)
     if (!known || resourceVersion === '') return false
     if (!mayFollow(resourceVersion, known.stored.resourceVersion)) return true
     const record = standing.single?.stored

@@ -115,14 +115,15 @@ export class Writes {
     }
   }
 
-  #put({ scope: key, gvk, objects: packed, confirmedAt }: Put): void {
+  #put({ scope: key, gvk, objects: packed, restored, confirmedAt }: Put): void {
     const { objects, singles, outOfDate } = this.#tables
     const scope = objects.scope(key)
     for (const object of unpack(packed)) {
       const single = singles.find(scope, object)
-      if (!single || isChange(object, single)) {
+      if (restored || !single || isChange(object, single)) {
         singles.set(scope, gvk, objects.acquire(key, object), single, confirmedAt)
-        outOfDate.told(scope, object)
+        if (restored) outOfDate.restored(scope, object)
+        else outOfDate.recorded(scope, object)
       } else if (mayFollow(object.resourceVersion, single.resourceVersion)) {
         singles.confirm(scope, object, confirmedAt)
       }

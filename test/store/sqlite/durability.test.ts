@@ -1,11 +1,20 @@
 import t from 'tap'
 import { outlivesPowerCut } from '../../../src/store/sqlite/durability.ts'
 import type { ScopeKey } from '../../../src/store/sqlite/address.ts'
-import { pack, type Apply } from '../../../src/store/sqlite/messages.ts'
+import { pack, type Apply, type Put } from '../../../src/store/sqlite/messages.ts'
 import { object, pod } from '../../contracts/object-store.ts'
 
 const scope: ScopeKey = ['node', 'application/json;object', '', 'v1', 'pods']
 const collection = { scope, namespace: '', labelSelector: '', fieldSelector: '' }
+
+const putting = (restored: boolean): Put => ({
+  kind: 'put',
+  scope,
+  gvk: pod,
+  objects: pack([object('a', 1)]),
+  restored,
+  confirmedAt: 1,
+})
 
 const applying = (types: Apply['types']): Apply => ({
   kind: 'apply',
@@ -23,18 +32,11 @@ void t.test('a power cut brings back nobody whose deletion was told', async (t) 
   t.ok(outlivesPowerCut(applying(['ADDED', 'DELETED', 'MODIFIED'])))
   t.ok(outlivesPowerCut({ kind: 'forget', scope, namespace: 'default', name: 'a' }))
   t.ok(outlivesPowerCut({ kind: 'disown', collection }), 'nor what was not to be served')
+  t.ok(outlivesPowerCut(putting(true)), 'nor a state that a restore has undone')
 })
 
 void t.test('a change waits for no disk', async (t) => {
   t.notOk(outlivesPowerCut(applying(['ADDED', 'MODIFIED'])))
   t.notOk(outlivesPowerCut(applying([])), 'nor does a bookmark')
-  t.notOk(
-    outlivesPowerCut({
-      kind: 'put',
-      scope,
-      gvk: pod,
-      objects: pack([object('a', 1)]),
-      confirmedAt: 1,
-    }),
-  )
+  t.notOk(outlivesPowerCut(putting(false)))
 })

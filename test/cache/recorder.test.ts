@@ -1,0 +1,70 @@
+import t from 'tap'
+import { event, page, pods, recordingIn } from './recording.ts'
+
+const podA = '/api/v1/namespaces/default/pods/a'
+const from = (version: number): string => `${pods}?watch=1&resourceVersion=${version}`
+
+const aAt = (version: number): string =>
+  JSON.stringify({
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name: 'a', namespace: 'default', uid: 'a', resourceVersion: `${version}` },
+  })
+
+void t.test('a plain get of a restored cluster takes the place of what was known', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(podA, aAt(90))
+  await cache.list(`${podA}?resourceVersion=0`, aAt(12))
+  t.equal(cache.object('a'), '90', 'one of any age may be of an API server that lags')
+  await cache.list(podA, aAt(12))
+  t.equal(cache.object('a'), '12')
+  await cache.list(podA, aAt(14))
+  t.equal(cache.object('a'), '14')
+  t.strictSame(cache.failures, [])
+})
+
+void t.test('so it does where a collection has it, newer or changed since', async (t) => {
+  for (const restored of [12, 95]) {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(100, { a: 90 }))
+    await cache.list(podA, aAt(restored))
+    t.equal(cache.object('a'), `${restored}`)
+    t.strictSame([cache.version(), cache.names()], ['100', ['a at 90']], 'a list stays')
+    t.ok(cache.store.isContradicted(cache.key), 'and is known to be of another time')
+    await cache.list(pods, page(restored + 1, { a: restored }))
+    t.strictSame(cache.names(), [`a at ${restored}`])
+    t.equal(cache.object('a'), `${restored}`)
+  }
+})
+
+void t.test('and where a collection has it not', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(100, { b: 90 }))
+  await cache.list(podA, aAt(12))
+  t.equal(cache.object('a'), '12')
+  await cache.list(pods, page(13, { b: 9 }))
+  t.equal(cache.object('a'), 'absent')
+})
+
+void t.test('an answer that comes late is not taken for a restored cluster', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(10, { a: 9 }))
+  const late = cache.ask(podA)
+  await cache.list(from(10), event('MODIFIED', 'a', 12))
+  await late.answer(aAt(11))
+  t.equal(cache.object('a'), '12')
+  t.notOk(cache.store.isContradicted(cache.key))
+  const gone = cache.ask(podA)
+  await cache.list(from(12), event('DELETED', 'a', 13))
+  await gone.answer(aAt(12))
+  t.equal(cache.object('a'), 'absent')
+})
+
+void t.test('nor what was created after the collection that lacks it', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(100, { b: 90 }))
+  await cache.list(podA, aAt(101))
+  t.equal(cache.object('a'), '101')
+  await cache.list(pods, page(103, { b: 90 }))
+  t.equal(cache.object('a'), 'absent')
+})
