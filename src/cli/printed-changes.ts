@@ -1,13 +1,19 @@
 import { difference } from '../join/difference.ts'
 import type { Change } from '../join/join.ts'
+import type { Rights } from '../join/node-files.ts'
 import type { Terminal } from './command.ts'
 
-/** Prints each change of a file as lines that go and lines that come. */
+/** Prints each change of a file: its rights where they change, lines that go, lines that come. */
 export function printChanges(terminal: Terminal, changes: readonly Change[]): void {
   if (changes.length === 0) terminal.out('nothing to change\n')
   for (const { path, before, after } of changes) {
     terminal.out(`--- ${before ? path : '/dev/null'}\n+++ ${after ? path : '/dev/null'}\n`)
+    if (before && after && shown(before) !== shown(after))
+      terminal.out(`mode, uid, gid: ${shown(before)} becomes ${shown(after)}\n`)
     const lines = difference(before?.content.toString() ?? '', after?.content.toString() ?? '')
     for (const line of lines) terminal.out(`${line}\n`)
   }
 }
+
+const shown = ({ mode, uid, gid }: Rights): string =>
+  `${mode.toString(8).padStart(4, '0')} ${uid} ${gid}`

@@ -4,7 +4,7 @@ import { hubFiles, type RunBy } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
-import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
+import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 import { Joined, sha256 } from './record.ts'
 import { networksIn } from './runtime-network.ts'
@@ -92,22 +92,20 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
       content = made.content
       taken = made.taken
     }
+    const like = target.make && (before ?? original)
     const after: NodeFile = {
       content: Buffer.from(content),
-      ...rightsOf(before ?? original, target.mode),
+      ...(like ? editedRights(like) : ownRights(target.mode)),
     }
     const sum = sha256(after.content)
     if (original !== undefined) originals.push(original.content)
     recorded.push({
       path: target.path,
       original:
-        original === undefined
-          ? null
-          : { ...rightsOf(original, 0), sha256: sha256(original.content) },
+        original === undefined ? null : { ...rightsOf(original), sha256: sha256(original.content) },
       written: [...(known?.written.filter((each) => each !== sum) ?? []), sum],
     })
-    if (before === undefined || !before.content.equals(after.content))
-      changes.push({ path: target.path, before, after })
+    if (!isSameFile(before, after)) changes.push({ path: target.path, before, after })
   }
   notes.push(...notesOnFlags(taken, settings), ...notesOnNetwork(files, settings))
   const folders = targets.flatMap(({ path }) => files.missingAbove(path))
@@ -139,6 +137,7 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
 export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
   const joined = new Joined(files, settings.rootDir)
   files.makeFolder(settings.rootDir, 0o700)
+  joined.begin()
   for (const original of plan.originals) joined.keep(original)
   joined.write(plan.record)
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
@@ -153,7 +152,7 @@ export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPla
 
 interface Target {
   readonly path: string
-  /** Where nothing stood there. */
+  /** Whatever was found there; but a file that was edited is open to its readers as it was. */
   readonly mode: number
   readonly content?: string
   /** The content, made of the original. */
@@ -188,10 +187,10 @@ export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolea
   return sum !== known.original?.sha256 && !known.written.includes(sum)
 }
 
-const rightsOf = (like: Rights | undefined, mode: number): Rights =>
-  like
-    ? { mode: like.mode, uid: like.uid, gid: like.gid }
-    : { mode, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+const rightsOf = ({ mode, uid, gid }: Rights): Rights => ({ mode, uid, gid })
+
+/** A file that was edited is open to readers as it was; nobody else may write it any more. */
+const editedRights = ({ mode, gid }: Rights): Rights => ({ ...ownRights(mode & 0o755), gid })
 
 function checkSameJoin(
   existing: JoinRecord | undefined,

@@ -2,7 +2,7 @@ import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type Change } from './join.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
-import type { NodeFiles } from './node-files.ts'
+import { isSameFile, ownRights, type NodeFiles } from './node-files.ts'
 import type { JoinRecord } from './join-record.ts'
 import { Joined } from './record.ts'
 
@@ -39,12 +39,11 @@ export function planLeave(
         notes.push(`${path} was changed since: what join wrote is taken out of it, the rest stays`)
       } else {
         const copy = `${rootDir}/left/${path.split('/').at(-1)}`
-        copies.push({ path: copy, before: undefined, after: { ...before, mode: 0o600 } })
+        copies.push({ path: copy, before: undefined, after: { ...before, ...ownRights(0o600) } })
         notes.push(`${path} was changed since: a copy is in ${copy}`)
       }
     }
-    const same = before && after ? before.content.equals(after.content) : before === after
-    return same ? [] : [{ path, before, after }]
+    return isSameFile(before, after) ? [] : [{ path, before, after }]
   })
   changes.push(...leftover(files, networkFolder, record))
   const late = new Set(record && [...hubPaths(record), record.kubeconfig])

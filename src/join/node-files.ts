@@ -18,6 +18,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { regularFile } from '../base/regular-file.ts'
 
 /** Who may do what with a file. */
 export interface Rights {
@@ -26,9 +27,24 @@ export interface Rights {
   readonly gid: number
 }
 
+/** Those of a file that is of whoever runs this. */
+export const ownRights = (mode: number): Rights => ({
+  mode,
+  uid: process.geteuid?.() ?? 0,
+  gid: process.getegid?.() ?? 0,
+})
+
 /** A file as it is. */
 export interface NodeFile extends Rights {
   readonly content: Buffer
+}
+
+/** Whether both are the same, rights included; also where neither is there. */
+export function isSameFile(one: NodeFile | undefined, other: NodeFile | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other
+  const { mode, uid, gid, content } = one
+  const rights = mode === other.mode && uid === other.uid && gid === other.gid
+  return rights && content.equals(other.content)
 }
 
 /** Nothing that a node keeps among its configuration is larger. */
@@ -37,7 +53,10 @@ const largest = 4 * 1024 * 1024
 /** As Linux has it. */
 const mostLinks = 40
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
+
+/** What others than its owner may do to a file, and what it runs as. */
+const writeByOthers = 0o7022
 
 /**
  * The files of a node, or of an image of one that is mounted at `root`: every path is as the node
@@ -57,18 +76,11 @@ export class NodeFiles {
   /** `undefined` where there is none. Throws where it cannot be read, or is no file. */
   read(path: string): NodeFile | undefined {
     using place = this.#find(path)
-    // Not to wait for the other end of a pipe.
-    const handle = place && opened(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-    if (handle === undefined) return undefined
-    try {
-      const stat = fstatSync(handle)
-      if (!stat.isFile()) throw new Error(`${path} is no file`)
-      if (stat.size > largest) throw new Error(`${path} is larger than 4 MiB`)
-      const { mode, uid, gid } = stat
-      return { content: readFileSync(handle), mode: mode & 0o7777, uid, gid }
-    } finally {
-      closeSync(handle)
-    }
+    using file = place && regularFile(place.path, path)
+    if (!file) return undefined
+    const { mode, uid, gid, size } = file.stat
+    if (size > largest) throw new Error(`${path} is larger than 4 MiB`)
+    return { content: readFileSync(file.handle), mode: mode & 0o7777, uid, gid }
   }
 
   /** The text of a file that has to be there. */
@@ -114,22 +126,33 @@ export class NodeFiles {
   }
 
   /**
-   * Makes a folder, and those above it that are missing, open as `mode` says; what is there stays
-   * as it is.
+   * Makes a folder, and those above it that are missing, open as `mode` says. One that is there
+   * becomes that of whoever runs this, and nobody else may write in it; what others may read there
+   * stays.
    */
   makeFolder(path: string, mode: number): void {
-    this.within(path, mode, () => undefined)
+    using place = this.#made(path, mode)
+    place.own((found) => found & ~writeByOthers)
   }
 
   /**
-   * Makes the same folder and calls `act` with a path by which this process finds it while `act`
-   * runs, and only this folder, whatever its name becomes. What `act` does below it must follow no
-   * links.
+   * Makes a folder, or takes one that is there, so that it is open as `mode` says to whoever runs
+   * this. Calls `act` with a path by which this process finds it while `act` runs, and only this
+   * folder, whatever its name becomes. What `act` does below it must follow no links.
    */
-  within<T>(path: string, mode: number, act: (folder: string) => T): T {
-    using place = this.#find(path, mode)
+  within(path: string, mode: number, act: (folder: string) => void): void {
+    using place = this.#made(path, mode)
+    place.own(() => mode)
+    act(place.folder)
+  }
+
+  #made(path: string, mode: number): Place {
+    using parts = new DisposableStack()
+    const place = this.#find(path, mode)
+    if (place) parts.use(place)
     if (!place?.enter(mode)) throw new Error(`${path} is no folder`)
-    return act(place.folder)
+    parts.move()
+    return place
   }
 
   /** Removes what a write that was broken off left beside a file. */
@@ -247,6 +270,15 @@ class Place implements Disposable {
     this.#handles.push(handle)
     this.name = '.'
     return true
+  }
+
+  /** Gives the last folder to whoever runs this, open as `mode` makes of how it is found. */
+  own(mode: (found: number) => number): void {
+    const found = fstatSync(this.#last)
+    const rights = ownRights(mode(found.mode & 0o7777))
+    if (found.uid !== rights.uid || found.gid !== rights.gid)
+      fchownSync(this.#last, rights.uid, rights.gid)
+    if ((found.mode & 0o7777) !== rights.mode) fchmodSync(this.#last, rights.mode)
   }
 
   /** To the folder above, which for the root is the root. */

@@ -1,16 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
-import type { NodeFile, NodeFiles, Rights } from './node-files.ts'
+import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
 import { NotUnderstood, understoodRecord } from './understood.ts'
 
 export const sha256 = (content: Uint8Array): string =>
   createHash('sha256').update(content).digest('hex')
-
-const ownersAlone = (): Rights => ({
-  mode: 0o600,
-  uid: process.getuid?.() ?? 0,
-  gid: process.getgid?.() ?? 0,
-})
 
 /** The record of a join and the originals, in `joined/` of the hub's folder. */
 export class Joined {
@@ -49,12 +43,17 @@ export class Joined {
     }
   }
 
+  /** Makes the folders of the record, or takes those that are there, closed to others. */
+  begin(): void {
+    for (const folder of [this.#folder, `${this.#folder}/originals`])
+      this.#files.within(folder, 0o700, () => undefined)
+  }
+
   /** Keeps an original; it is there before any record names it. */
   keep(content: Buffer): void {
     const path = this.#originalOf(sha256(content))
-    const kept = this.#files.read(path)
-    if (kept !== undefined && kept.content.equals(content)) return
-    this.#files.write(path, { content, ...ownersAlone() })
+    const own = { content, ...ownRights(0o600) }
+    if (!isSameFile(this.#files.read(path), own)) this.#files.write(path, own)
   }
 
   /**
@@ -76,7 +75,7 @@ export class Joined {
 
   write(record: JoinRecord): void {
     const content = Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`)
-    this.#files.write(this.#record, { content, ...ownersAlone() })
+    this.#files.write(this.#record, { content, ...ownRights(0o600) })
   }
 
   /** Forgets the join: first the record, so that what is left of the rest is nothing to go by. */

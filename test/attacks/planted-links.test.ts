@@ -1,8 +1,11 @@
 /**
  * Links that lie where the hub, or a join of an image, is about to write or read, and lead
- * elsewhere.
+ * elsewhere; what is no file there; and files of others that are open to others.
  */
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
+import { createServer } from 'node:net'
 import { basename, dirname, join as joinPath, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { keptKey } from '../../src/base/kept-key.ts'
@@ -149,7 +152,115 @@ void t.test('what a broken join left is written over, be it a link', async (t) =
   t.strictSame(fs.readdirSync(dirname(manifest)).toSorted(), ['nodehub.yaml', 'other.yaml'])
 })
 
-void t.test('reading an image stays in it, and waits for no pipe', (t) => {
+void t.test('what is no file is refused before it is opened', async (t) => {
+  const { root } = imageBeside(t)
+  const image = new NodeFiles(root)
+  const place = joinPath(root, 'var/lib/nodehub/seal.key')
+  fs.mkdirSync(dirname(place), { recursive: true })
+  const plants = {
+    pipe: () => void execFileSync('mkfifo', [place]),
+    // To open one fails with ENXIO, whoever tries.
+    socket: () => {
+      // The path itself may be too long for one.
+      const folder = fs.openSync(dirname(place), 'r')
+      const server = createServer().listen(`/proc/self/fd/${folder}/${basename(place)}`)
+      t.teardown(() => server.close())
+      t.teardown(() => fs.closeSync(folder))
+      return once(server, 'listening')
+    },
+    folder: () => fs.mkdirSync(place),
+  }
+  for (const [what, make] of Object.entries(plants)) {
+    await make()
+    t.throws(() => image.read('/var/lib/nodehub/seal.key'), /seal\.key is no file/, what)
+    t.throws(() => keptKey(place), /seal\.key is no file/, `the hub: ${what}`)
+    fs.rmSync(place, { recursive: true })
+  }
+})
+
+void t.test('a join waits for no pipe of its image', async (t) => {
+  for (const place of [...written, ...pki]) {
+    const { root } = imageBeside(t)
+    const path = joinPath(root, place)
+    fs.rmSync(path, { force: true })
+    fs.mkdirSync(dirname(path), { recursive: true })
+    execFileSync('mkfifo', [path])
+    t.match(await joining(root), `${basename(place)} is no file`, place)
+  }
+})
+
+/** What belongs to another user, where this process may give it away. */
+const another = process.getuid?.() === 0 ? 4711 : undefined
+
+const ownerOf = (path: string): readonly number[] => {
+  const { uid, gid } = fs.lstatSync(path)
+  return [uid, gid]
+}
+
+void t.test('what a join writes is its own, however open to others it was found', async (t) => {
+  const { root } = imageBeside(t)
+  const secrets = [
+    '/etc/kubernetes/manifests/nodehub.yaml',
+    '/etc/kubernetes/kubelet-nodehub.conf',
+    '/var/lib/nodehub/joined/record.json',
+    '/var/lib/nodehub/pki/ca.key',
+  ]
+  const opened = [
+    ...secrets,
+    '/etc/cni/net.d/0-loopback.conf',
+    '/srv/kubelet/flags.env',
+    '/var/lib/nodehub/joined',
+    '/var/lib/nodehub/joined/originals',
+    '/var/lib/nodehub/pki',
+    '/var/lib/nodehub',
+  ]
+  const open = (): void => {
+    for (const place of opened) {
+      fs.chmodSync(joinPath(root, place), 0o6777)
+      if (another !== undefined) fs.chownSync(joinPath(root, place), another, another)
+    }
+  }
+  const closed = (what: string): void => {
+    const own = [process.getuid?.(), process.getgid?.()]
+    for (const place of opened) {
+      const path = joinPath(root, place)
+      const mode = fs.statSync(path).mode & 0o7777
+      t.equal(mode & 0o7022, 0, `${what}: nobody else may write ${place}`)
+      if (secrets.includes(place)) t.equal(mode, 0o600, `${what}: ${place}`)
+      if (place !== '/srv/kubelet/flags.env') t.strictSame(ownerOf(path), own, `${what}: ${place}`)
+      else t.equal(ownerOf(path)[0], own[0], `${what}: the reading group of ${place} stays`)
+    }
+  }
+  await joining(root)
+  const texts = new Map(
+    opened
+      .filter((place) => fs.statSync(joinPath(root, place)).isFile())
+      .map((place) => [place, fs.readFileSync(joinPath(root, place))]),
+  )
+  open()
+  await joining(root)
+  closed('with the same content')
+  await leaving(root)
+  for (const [place, text] of texts) {
+    fs.mkdirSync(dirname(joinPath(root, place)), { recursive: true })
+    if (place.endsWith('record.json')) continue
+    fs.writeFileSync(
+      joinPath(root, place),
+      place.endsWith('.key') ? text : 'KUBELET_KUBEADM_ARGS=""\n',
+    )
+  }
+  fs.mkdirSync(joinPath(root, '/var/lib/nodehub/joined/originals'), { recursive: true })
+  fs.writeFileSync(joinPath(root, '/var/lib/nodehub/joined/record.json'), '')
+  open()
+  fs.rmSync(joinPath(root, '/var/lib/nodehub/joined/record.json'))
+  const before = treeOf(root, '/var/lib/nodehub')
+  await joining(root)
+  closed('with another content')
+  await leaving(root)
+  t.strictSame(treeOf(root, '/var/lib/nodehub'), before, 'leave gives back rights, too')
+})
+
+void t.test('reading an image stays in it', (t) => {
   const { root, outside } = imageBeside(t)
   const image = new NodeFiles(root)
   for (const [way, targetOf] of Object.entries(ways)) {
