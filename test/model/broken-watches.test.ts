@@ -3,6 +3,7 @@
  * to be shown what was never so. Nothing stands between the hub and its clients.
  */
 import t from 'tap'
+import { ObservedVersions } from '../../src/cache/observed.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
 import { EventLog } from '../../src/cache/shared/event-log.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
@@ -53,5 +54,10 @@ void t.test('a shared hole: what all read together lacks every third event', asy
         return append.call(this, groups++ % 3 === 2 ? events.slice(1) : events)
       },
   )
+  await isFound(t)
+})
+
+void t.test('a list before a get: the hub forgets at which version it showed what', async (t) => {
+  using _ = broken(ObservedVersions.prototype, 'of', () => () => undefined)
   await isFound(t)
 })

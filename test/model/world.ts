@@ -9,6 +9,7 @@ import {
   namespaces,
   pathOf,
   pathOfObject,
+  placeIn,
   resources,
   shown,
   type Collection,
@@ -526,11 +527,15 @@ export class World implements AsyncDisposable {
   async #cut({ what, bytes, viewer, collection }: Op<'cut'>): Promise<void> {
     const { state } = this.#link
     const asks = { viewer, collection }
-    // Half of those who list know each object by name, as it is now.
+    // Half of those who list know the collection as it was before the last write, and each object
+    // by name as it is now: the cache alone would take that back.
     if (what === 'list' && state === 'online' && bytes % 2 === 0) {
-      const { resource } = this.#collection(collection)
+      const listed = this.#collection(collection)
+      const { resource } = listed
+      await this.#list({ ...asks, ...plainList })
+      this.#write({ do: 'write', ...placeIn(listed) })
       for (const { namespace, name } of this.#history
-        .objects(this.#collection(collection), this.#history.newest)
+        .objects(listed, this.#history.newest)
         .values()) {
         await this.#get({
           do: 'get',
@@ -548,15 +553,7 @@ export class World implements AsyncDisposable {
       this.#link.is(state === 'offline' ? 'offline' : 'unclear')
       this.#probed = state === 'online' ? this.#link.epoch : undefined
       if (what === 'follow') await this.#follow({ ...asks, from: 'own' })
-      else
-        await this.#list({
-          do: 'list',
-          ...asks,
-          version: 'any',
-          match: '',
-          limit: 0,
-          loose: false,
-        })
+      else await this.#list({ ...asks, ...plainList, version: 'any' })
     }
     if (state !== 'online') return
     await this.#steady()
@@ -587,8 +584,7 @@ export class World implements AsyncDisposable {
     for (const [viewer, { followers }] of this.#viewers.entries()) {
       for (const follower of followers.values()) {
         const collection = this.#setup.collections.indexOf(follower.collection)
-        const asks = { viewer, collection, match: '', limit: 0, loose: false } as const
-        await this.do({ do: 'list', ...asks, version: 'none' })
+        await this.do({ viewer, collection, ...plainList })
         const { resource } = follower.collection
         for (const of of this.#history.objects({ resource }, this.#history.newest).values()) {
           const { namespace, name } = of
@@ -623,14 +619,7 @@ export class World implements AsyncDisposable {
     if (!follower.isOpen) throw new Finding(`${pathOf(follower.collection)} cannot be followed`)
     if (this.#setup.lag > 0) {
       follower.leave()
-      await this.do({
-        do: 'list',
-        ...asks,
-        version: 'none',
-        match: '',
-        limit: 0,
-        loose: false,
-      })
+      await this.do({ ...asks, ...plainList })
     }
     follower.checkInStep()
   }
@@ -644,6 +633,8 @@ export class World implements AsyncDisposable {
     await this.#cloud.sandbox[Symbol.asyncDispose]()
   }
 }
+
+const plainList = { do: 'list', version: 'none', match: '', limit: 0, loose: false } as const
 
 function wantedVersion({ version }: Op<'list'>, own: number, history: History): string {
   switch (version) {
