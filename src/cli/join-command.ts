@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import {
   atLeastOne,
@@ -15,6 +16,7 @@ import { kindOfPool, labelNode, membershipOf } from '../join/cluster.ts'
 import { flagsPath, type RunBy } from '../join/hub-files.ts'
 import { startHub, startingHub } from '../join/hub-service.ts'
 import { CannotJoin, carryOut, changingKind, planJoin, type JoinSettings } from '../join/join.ts'
+import { arePortsKept, keepingPorts, keepPorts, keptPortsFile } from '../join/kept-ports.ts'
 import { UnreadableFlags } from '../join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
@@ -65,9 +67,17 @@ export const joinFlags = {
     help: 'API servers of the hub.',
   }),
   systemd: commandFlag({
-    type: boolean,
-    default: false,
+    type: optional(boolean),
+    default: undefined,
+    defaultShown:
+      'as the node has joined before; else true where systemd, /opt/nodehub and /usr/local/bin/node are there and no flag of a static pod is given',
     help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub and /usr/local/bin/node.',
+  }),
+  'keep-ports': commandFlag({
+    type: optional(boolean),
+    default: undefined,
+    defaultShown: 'as the node has joined before, else false',
+    help: "Whether the kernel keeps all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -152,17 +162,23 @@ export const joinFlags = {
   ...placeFlags,
 }
 
-type Values = FlagValues<typeof joinFlags>
+type Given = FlagValues<typeof joinFlags>
 
-const ofStaticPods: readonly (keyof Values)[] = ['image', 'manifest-dir']
+/** With what was left to this node. */
+type Values = Omit<Given, 'systemd' | 'keep-ports'> & {
+  readonly systemd: boolean
+  readonly 'keep-ports': boolean
+}
+
+const ofStaticPods: readonly (keyof Given)[] = ['image', 'manifest-dir', 'keep-ports']
 
 /** Writes the files that put a node's kubelet behind the hub, and the node into its pool. */
 export const join: Command = {
   help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
 
 Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
-that leads to the hub, the hub's static pod or, with --systemd, its units, and in the kubelet's
-flags the labels of the pool and that kubeconfig. For a host-network pool also the network of
+that leads to the hub, the hub's units where its files and systemd are there, else its static pod,
+and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also the network of
 loopback alone, and the hub's plain port refuses every caller. Joining again changes nothing, or
 what has changed; nodehub leave restores every byte. The kubelet goes on as it is until it is
 restarted. docs/run-on-a-node.md goes through it.
@@ -184,7 +200,13 @@ ${helpOfFlags(joinFlags)}`,
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
     const progress = { begun: false }
     try {
-      return await joined(values, values['nodepool-name'] ?? '', terminal, progress)
+      const isForPod = ofStaticPods.some((name) => given.has(name))
+      return await joined(
+        leftTo(values, isForPod),
+        values['nodepool-name'] ?? '',
+        terminal,
+        progress,
+      )
     } catch (cause) {
       const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
       const why = cause instanceof Error ? cause.message : String(cause)
@@ -197,6 +219,16 @@ ${helpOfFlags(joinFlags)}`,
       return 1
     }
   },
+}
+
+/** Decides what no flag says. */
+function leftTo(values: Given, isForPod: boolean): Values {
+  const files = new NodeFiles(values.root)
+  const existing = new Joined(files, values['root-dir']).read()
+  const before = existing && 'systemd' in existing
+  const systemd = values.systemd ?? (!isForPod && (before ?? canRunBySystemd(files, values.root)))
+  const kept = existing?.files.some(({ path }) => path === keptPortsFile) ?? false
+  return { ...values, systemd, 'keep-ports': values['keep-ports'] ?? kept }
 }
 
 async function joined(
@@ -236,7 +268,8 @@ async function joined(
   if (taken && plan.isFirst) {
     for (const by of taken.byRoot) terminal.err(`note: ${by}: the hub starts once that has ended\n`)
   }
-  for (const note of plan.notes) terminal.err(`note: ${note}\n`)
+  for (const note of [...plan.notes, ...notesOnPorts(files, values)])
+    terminal.err(`note: ${note}\n`)
   if (yurthub) {
     terminal.err(
       `note: ${yurthub.path} starts a yurthub${ofServers(yurthub)}, which has the ports of the hub: ${yurthub.advice}; the hub starts once that has ended (docs/migrate-from-yurthub.md)\n`,
@@ -260,8 +293,33 @@ async function joined(
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
 
-/** What the units start. */
+/** What the units start, and with what. */
 const program = '/opt/nodehub/dist/src/main.js'
+const runtime = '/usr/local/bin/node'
+
+const isThere = (files: NodeFiles, path: string): boolean =>
+  files.names(dirname(path)).includes(basename(path))
+
+/** Whether systemd runs here, or is in an image, and what the units start is there. */
+function canRunBySystemd(files: NodeFiles, root: string): boolean {
+  const signs =
+    root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
+  return (
+    signs.some((path) => isThere(files, path)) &&
+    [program, runtime].every((path) => isThere(files, path))
+  )
+}
+
+/** What a static pod leaves open, and how to close it. */
+function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
+  const ports = portsOf(values)
+  const isClosed =
+    values.systemd || values['keep-ports'] || arePortsKept(files, ports, values.root !== '/')
+  if (isClosed) return []
+  return [
+    `while the hub is down, after a crash for one, any user's program can take its ports ${ports.proxy}, ${ports.ops} and ${ports.secure}: --keep-ports has the kernel keep them for root, --systemd has systemd hold them (docs/keep-the-ports.md)`,
+  ]
+}
 
 /** Throws `CannotJoin` where a hub could not start, or two would. */
 function checkRunnable(files: NodeFiles, values: Values): void {
@@ -281,7 +339,7 @@ function checkRunnable(files: NodeFiles, values: Values): void {
       `${program} is not there, which the units start: bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`,
     )
   }
-  if (!files.names('/usr/local/bin').includes('node')) {
+  if (!isThere(files, runtime)) {
     throw new CannotJoin('/usr/local/bin/node is not there, with which the units start the hub')
   }
 }
@@ -349,6 +407,7 @@ function settingsOf(values: Values, found: Found): JoinSettings {
     hostNetwork,
     rootDir,
     runBy: values.systemd ? { systemd: true } : { staticPod: manifestOf(values) },
+    keepPorts: values['keep-ports'],
     hub: {
       image: values.image,
       serverAddresses: servers.join(','),
@@ -425,12 +484,23 @@ const patienceMs = 300_000
 
 async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {
   if (!values.restart) {
+    if (values['keep-ports'])
+      terminal.out(
+        `The kernel keeps the ports of the hub from the next boot on, or now: ${keepingPorts}\n`,
+      )
     terminal.out(
       values.systemd
         ? `The kubelet goes through the hub once both are started: ${startingHub} && systemctl restart kubelet\n`
         : 'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
     )
     return 0
+  }
+  const notKept = values['keep-ports'] ? await keepPorts() : undefined
+  if (notKept !== undefined) {
+    terminal.err(
+      `nodehub join: the kernel does not keep the ports, and the kubelet was not restarted: ${notKept}\n`,
+    )
+    return 1
   }
   const notStarted = values.systemd ? await startHub() : undefined
   if (notStarted !== undefined) {

@@ -4,6 +4,7 @@ import { propagatedPods } from '../join/cluster.ts'
 import { dropInFolder, flagsPath } from '../join/hub-files.ts'
 import { forgetUnits, stopHub, stoppingHub } from '../join/hub-service.ts'
 import { changingKind } from '../join/join.ts'
+import { givingPortsBack, keptPortsFile } from '../join/kept-ports.ts'
 import { restartKubelet } from '../join/kubelet-service.ts'
 import { forgetJoin, planLeave, takeBack } from '../join/leave.ts'
 import { NodeFiles } from '../join/node-files.ts'
@@ -114,6 +115,10 @@ async function left(
     const failed = await forgetUnits()
     if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)
   }
+  if (record.files.some(({ path }) => path === keptPortsFile))
+    terminal.out(
+      `The kernel keeps the ports up to the hub's until the next boot, or: ${givingPortsBack}\n`,
+    )
   if (!values.restart) {
     const hubToo = bySystemd ? ` && ${stoppingHub} && systemctl daemon-reload` : ''
     terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)

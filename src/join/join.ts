@@ -3,6 +3,7 @@ import { keptAuthority } from '../certificates/kept-authority.ts'
 import { hubFiles, type RunBy } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
+import { keptPorts, keptPortsFile } from './kept-ports.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
@@ -15,6 +16,8 @@ export interface JoinSettings {
   readonly hostNetwork: boolean
   readonly rootDir: string
   readonly runBy: RunBy
+  /** Whether the kernel is to keep the ports of the hub for root. */
+  readonly keepPorts: boolean
   /** How the hub is started; systemd needs no image. */
   readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'>
   readonly kubelet: KubeletKubeconfigOptions
@@ -166,6 +169,9 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
   return [
     { path: paths.kubeconfig, mode: 0o600, content: yaml(kubeletKubeconfig(settings.kubelet)) },
     ...(hostNetwork ? [{ path: network, mode: 0o644, content: loopbackNetwork }] : []),
+    ...(settings.keepPorts
+      ? [{ path: keptPortsFile, mode: 0o644, content: keptPorts(settings.hub.ports) }]
+      : []),
     ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
     {
       path: paths.kubeletFlags,
@@ -208,8 +214,9 @@ function checkSameJoin(
     const how = 'systemd' in existing ? 'a systemd service' : 'a static pod'
     throw new CannotJoin(`the node has joined with the hub as ${how}: nodehub leave first`)
   }
-  const [then, now] = [existing.files, targets].map((all) => all.map(({ path }) => path))
-  if (then?.toSorted().join('\n') !== now?.toSorted().join('\n')) {
+  // More may be written than before; what was written stays written.
+  const paths = targets.map(({ path }) => path)
+  if (!existing.files.every(({ path }) => paths.includes(path))) {
     throw new CannotJoin('the node has joined with other paths: nodehub leave first')
   }
 }

@@ -5,9 +5,16 @@ import { elapsed, pause, unlessClosed } from '../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 
 /** Resolves to why systemctl failed; `undefined` when it did what these words say. */
-export function systemctl(...words: readonly string[]): Promise<string | undefined> {
+export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
+  runCommand('systemctl', ...words)
+
+/** Resolves to why a command of this system failed; `undefined` when it did what its words say. */
+export function runCommand(
+  command: string,
+  ...words: readonly string[]
+): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  execFile('systemctl', words, { timeout: 120_000 }, (error, _, said) =>
+  execFile(command, words, { timeout: 120_000 }, (error, _, said) =>
     resolve(error ? said.trim() || error.message : undefined),
   )
   return promise

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
 import { hubPaths, type RunBy } from './hub-files.ts'
+import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 
@@ -62,7 +63,9 @@ function parsed(text: string): Json {
 /** A join writes these files and no others. */
 function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {
   const found = files.map(({ path }) => path)
-  const other = found.find((path) => !own.includes(path) && posix.basename(path) !== loopbackName)
+  const other = found.find(
+    (path) => ![...own, keptPortsFile].includes(path) && posix.basename(path) !== loopbackName,
+  )
   if (other !== undefined) throw new NotUnderstood(`join does not write ${JSON.stringify(other)}`)
   const missing = own.find((path) => !found.includes(path))
   if (missing !== undefined) throw new NotUnderstood(`files does not have ${missing}`)

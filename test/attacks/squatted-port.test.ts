@@ -3,9 +3,9 @@
  * then reads what clients send to it and answers them, also at [::1] alone, which clients that call
  * `localhost` may try first.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { get } from 'node:https'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -21,6 +21,7 @@ import { startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess } from '../kit/hub-process.ts'
 import { startAs } from '../kit/other-user.ts'
+import { nodeRoot } from '../join/node-root.ts'
 
 t.setTimeout(180_000) // a process that starts takes its time on a busy machine
 
@@ -255,5 +256,56 @@ void t.test(
       const answer = await fetch(`http://${host === '::1' ? '[::1]' : host}:${ops}/readyz?verbose`)
       t.match(await answer.text(), `[+]listening proxy-secure [::1]:${secure}`)
     }
+  },
+)
+
+/** What becomes of ports that another user binds in a network of its own, set as `first` says. */
+function boundAfter(first: string): string {
+  const binding = `
+    const bind = (ports) => {
+      const [port, ...others] = ports
+      if (port === undefined) return
+      const server = require('node:net').createServer()
+      server.on('error', ({ code }) => { console.log(port, code); bind(others) })
+      server.listen(port, '0.0.0.0', () => { console.log(port, 'bound'); server.close(); bind(others) })
+    }
+    bind([10261, 10267, 10268, 10269])`
+  const asAnother = `exec setpriv --reuid=${another} --regid=${another} --clear-groups`
+  const node = openSync(process.execPath, 'r')
+  const { stdout, stderr, status } = spawnSync(
+    'unshare',
+    [
+      '--net',
+      'sh',
+      '-c',
+      `${first} && ${asAnother} env -u NODE_OPTIONS /proc/self/fd/3 -e "$0"`,
+      binding,
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe', node], encoding: 'utf8' },
+  )
+  closeSync(node)
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+}
+
+const separate = findBinaries(['unshare', 'setpriv', 'sysctl'])
+
+void t.test(
+  'after join --keep-ports the kernel gives the ports of the hub to no other user',
+  { skip: skip || ('missing' in separate && separate.missing) },
+  async (t) => {
+    const image = nodeRoot(t.testdir())
+    const argv = ['--nodepool-name=kiosks', '--host-network-pool=false', `--root=${image}`]
+    const silent = { out: () => undefined, err: () => undefined }
+    t.equal(await joinCommand.run([...argv, '--keep-ports'], silent), 0)
+    t.equal(
+      boundAfter('true'),
+      '10261 bound\n10267 bound\n10268 bound\n10269 bound\n',
+      'as it is without it',
+    )
+    t.equal(
+      boundAfter(`sysctl -q -p ${join(image, 'etc/sysctl.d/90-nodehub.conf')}`),
+      '10261 EACCES\n10267 EACCES\n10268 EACCES\n10269 bound\n',
+    )
   },
 )

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { join as joinPath } from 'node:path'
+import { dirname, join as joinPath } from 'node:path'
 import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
@@ -699,6 +699,79 @@ void t.test(
   },
 )
 
+void t.test(
+  'where systemd and the hub’s files are, systemd holds the ports by default',
+  async (t) => {
+    const files = { ...installed, '/usr/lib/systemd/systemd': '' }
+    const pod = '/etc/kubernetes/manifests/nodehub.yaml'
+    const runsBy = (root: string): string => {
+      const [isPod, isUnit] = [pod, unit('nodehub.socket')].map((path) =>
+        fs.existsSync(joinPath(root, path)),
+      )
+      return isPod === isUnit ? 'neither or both' : isPod ? 'static pod' : 'systemd'
+    }
+    for (const [flags, by] of [
+      [[], 'systemd'],
+      [['--image=hub:1'], 'static pod'],
+      [['--manifest-dir=/etc/kubernetes/manifests'], 'static pod'],
+      [['--keep-ports'], 'static pod'],
+      [['--systemd=false'], 'static pod'],
+    ] as const) {
+      const root = nodeRoot(t.testdir(), { files })
+      const { code, err } = await joining(root, ...flags)
+      t.equal(code, 0, flags.join(' '))
+      t.equal(runsBy(root), by, flags.join(' '))
+      t.equal(
+        /any user's program can take its ports 10261, 10267 and 10268.*--keep-ports.*--systemd/.test(
+          err,
+        ),
+        by === 'static pod' && !flags.some((flag) => flag === '--keep-ports'),
+        `${flags.join(' ')}: what a static pod leaves open is said`,
+      )
+      await leaving(root)
+    }
+    for (const missing of Object.keys(files)) {
+      const some = Object.entries(files).filter(([path]) => path !== missing)
+      const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
+      t.equal((await joining(root)).code, 0)
+      t.equal(runsBy(root), 'static pod', `without ${missing}`)
+      fs.mkdirSync(dirname(joinPath(root, missing)), { recursive: true })
+      fs.writeFileSync(joinPath(root, missing), '')
+      t.match(await joining(root), { code: 0, out: /^nothing to change\n/ }, 'as it has joined')
+    }
+  },
+)
+
+void t.test('with --keep-ports the kernel keeps the ports of a static pod for root', async (t) => {
+  const root = nodeRoot(t.testdir())
+  const before = treeOf(root, state, '/var/lib/nodehub')
+  await joining(root)
+  const { code, out, err } = await joining(root, '--keep-ports')
+  t.equal(code, 0, 'a node that has joined without it can have it')
+  t.notMatch(err, 'can take its ports')
+  t.match(out, 'from the next boot on, or now: sysctl -p /etc/sysctl.d/90-nodehub.conf\n')
+  t.match(
+    read(root, '/etc/sysctl.d/90-nodehub.conf'),
+    '\nnet.ipv4.ip_unprivileged_port_start = 10269\n',
+  )
+  t.match(await joining(root), { code: 0, out: /^nothing to change\n/ }, 'and goes on having it')
+  t.match(await leaving(root), {
+    code: 0,
+    out: 'until the next boot, or: sysctl -w net.ipv4.ip_unprivileged_port_start=1024\n',
+  })
+  t.strictSame(treeOf(root, state), before)
+  t.match(await joining(root, bySystemd, '--keep-ports'), {
+    code: 2,
+    err: '--keep-ports is for a static pod, and --systemd writes none',
+  })
+  const low = ['--proxy-port=961', '--proxy-secure-port=968', '--serve-port=967']
+  t.notMatch(
+    (await joining(root, ...low)).err,
+    'can take its ports',
+    'the kernel keeps these anyway',
+  )
+})
+
 void t.test('a node is not run into two hubs, nor into one that cannot start', async (t) => {
   const refused = async (root: string, flags: string[], err: string): Promise<void> => {
     const before = treeOf(root)
@@ -721,7 +794,9 @@ void t.test('a node is not run into two hubs, nor into one that cannot start', a
   await refused(root1, [bySystemd], 'joined with the hub as a static pod: nodehub leave first')
   await leaving(root1)
   t.equal((await joining(root1, bySystemd)).code, 0)
-  await refused(root1, [], 'joined with the hub as a systemd service: nodehub leave first')
+  const asSystemd = 'joined with the hub as a systemd service: nodehub leave first'
+  await refused(root1, ['--systemd=false'], asSystemd)
+  await refused(root1, ['--image=hub:2'], asSystemd)
   t.match(await joining(root1, bySystemd, '--image=hub:2'), {
     code: 2,
     err: '--image is for a static pod, and --systemd writes none',
