@@ -42,8 +42,8 @@ export async function lackingPolicies(
     if (resources.some((each) => textAt(each, 'name') === wanted.resource)) served.push(version)
   }
   if (served.includes(installedVersion)) return undefined
-  const instead = served.length === 0 ? 'no version of it' : served.join(', ')
-  return `the API server serves no ${wanted.kind} ${installedVersion} (Kubernetes ${wanted.since} or later), but ${instead}`
+  const instead = served.length === 0 ? '' : `, but ${served.join(', ')}`
+  return `the API server serves no ${wanted.kind} ${installedVersion} (Kubernetes ${wanted.since} or later)${instead}`
 }
 
 /**

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findReleases, supportedMinors, type ReadVersion } from './releases.ts'
+import { findReleases, supportedMinors, versionBefore, type ReadVersion } from './releases.ts'
 
 /** Folders by the version of the API server in them; '' is where the usual one is. */
 const folders =
@@ -48,4 +48,12 @@ void t.test('a variable that names something else is a mistake, not a version', 
     'KUBEBUILDER_ASSETS_1_31: /31 holds v1.35.6',
     'KUBEBUILDER_ASSETS_1_32: no kube-apiserver in /none',
   ])
+})
+
+void t.test('the usual API server is older than a version, or it is not', async (t) => {
+  const usual = (version: string): ReadVersion => folders({ '': version, '/31': 'v1.31.0' })
+  t.equal(versionBefore('1.35', usual('v1.34.2')), 'v1.34.2')
+  t.equal(versionBefore('1.10', usual('v1.9.3')), 'v1.9.3')
+  t.equal(versionBefore('1.35', usual('v1.35.0')), undefined)
+  t.equal(versionBefore('1.35', folders({})), undefined, 'where there is none')
 })

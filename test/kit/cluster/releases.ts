@@ -72,6 +72,17 @@ export function findReleases(
   }
 }
 
+/** The version of the API server that tests start, where it is older than `minor`. */
+export function versionBefore(
+  minor: string,
+  readVersion: ReadVersion = versionIn,
+): string | undefined {
+  const version = readVersion(undefined)?.version
+  if (version === undefined) return undefined
+  const isOlder = minorOf(version).localeCompare(minor, 'en', { numeric: true }) < 0
+  return isOlder ? version : undefined
+}
+
 const minorOf = (version: string): string => /^v(\d+\.\d+)\./.exec(version)?.[1] ?? version
 
 function versionIn(folder: string | undefined): Omit<Release, 'minor'> | undefined {
