@@ -2,6 +2,7 @@ import { turn } from '../../src/base/clock.ts'
 
 /** As they are before a test puts clocks of its own in their place. */
 const { setTimeout: later, clearTimeout: notAnyMore } = globalThis
+const measured = performance.now.bind(performance)
 
 /** Longer than anything takes that comes at all, on a machine however busy. */
 const patience = 60
@@ -22,7 +23,7 @@ export async function until<Answer>(
   probe: () => Promise<Answer | undefined | false> | Answer | undefined | false,
   { seconds = patience, describe }: Patience = {},
 ): Promise<Answer> {
-  const began = performance.now()
+  const began = measured()
   let cause: unknown
   for (;;) {
     try {
@@ -32,7 +33,7 @@ export async function until<Answer>(
       if (error instanceof Hopeless) throw error
       cause = error
     }
-    const waited = performance.now() - began
+    const waited = measured() - began
     if (waited > seconds * 1000)
       throw waitedFor(what, { seconds, ...(describe && { describe }) }, cause)
     if (waited < 100) await turn()

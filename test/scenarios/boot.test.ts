@@ -19,6 +19,7 @@ import {
 import { at, objectOf } from '../kit/client.ts'
 import { configMaps, nodeName, pods, podsOfNode, secrets, serviceAccounts } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHubOptions } from '../kit/hub.ts'
+import { setClock } from '../kit/set-clock.ts'
 import { until } from '../kit/until.ts'
 
 /** Asks again quickly, so that no test waits for minutes. */
@@ -71,6 +72,24 @@ void t.test('a pod whose secret nobody has asked for is named with it', async (t
   t.equal(await hub.metric('nodehub_boot_ready'), 1)
   t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 0)
   t.strictSame(askedByTheHub(cloud), [], 'told not to, the hub asks for nothing')
+})
+
+void t.test('where nobody asks, the node’s boot is judged every 10 seconds', async (t) => {
+  const clock = setClock(t)
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  addSecret(cloud)
+  cloud.sandbox.create(pods, podWith('press', secretSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  await kubeletOf(hub).get(`${secretPath}?${named('password')}&limit=500&resourceVersion=0`)
+  const isReady = async (): Promise<boolean> =>
+    (await hub.ops.get('/readyz?verbose')).body.toString().includes('[+]boot')
+  clock.forward(9_999)
+  t.notOk(await isReady(), 'it is as it was when the hub began')
+  clock.forward(1)
+  await until('the next verdict', isReady)
+  t.equal(await hub.metric('nodehub_boot_ready'), 1)
 })
 
 void t.test('the verdict is the same offline, and after a restart there', async (t) => {

@@ -154,6 +154,18 @@ void t.test('a slow client is told of to whoever writes, and waited for', async 
   await woken
 })
 
+void t.test('of an answer 128 KiB wait for a slow client, and its source for them', async (t) => {
+  let sink: Sink | undefined
+  const { dial } = await startListener(t, async () => driven((opened) => void (sink = opened)))
+  await (await dial()).write(get()).head()
+  if (!sink) throw new Error('the answer has begun')
+  // In one turn: the client can take nothing meanwhile.
+  let chunks = 0
+  do chunks++
+  while (sink.write(Buffer.alloc(1024)) && chunks < 1024)
+  t.ok(chunks > 120 && chunks <= 128, `${chunks} KiB`)
+})
+
 void t.test(
   'a client that takes nothing of its answer is cut, one that waits for it is not',
   async (t) => {

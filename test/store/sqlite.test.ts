@@ -513,6 +513,23 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   t.ok(pages < 60, `${pages} pages for 100 events`)
 })
 
+void t.test('what goes into one commit is bounded by a mebibyte', async (t) => {
+  const commits: number[] = []
+  await using store = await open(t.testdir(), { onCommitted: (bytes) => commits.push(bytes) })
+  await replace(store, collection(), head(1), [object('a', 1)])
+  commits.splice(0)
+  const bytes = Buffer.alloc(100 * 1024)
+  await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      store.apply(collection(), [changed('MODIFIED', object('a', 2 + index, { bytes }))]),
+    ),
+  )
+  const mebi = 1024 * 1024
+  t.ok(Math.max(...commits) <= mebi, `${commits}`)
+  t.ok(Math.max(...commits) > mebi - 2 * bytes.byteLength, `no less than that: ${commits}`)
+  t.equal(commits.length, 3)
+})
+
 /**
  * Lists of 30 pods, one after the other, each replaced whole and changed by an event; killed at a
  * moment that differs each time.
