@@ -6,6 +6,7 @@ import { loadCredentials } from './client/credential-follower.ts'
 import type { HubConfig, LiveConfig } from './config/hub-config.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { Shown } from './filter/shown.ts'
+import { AnswerLog } from './hub/answer-log.ts'
 import { Boot } from './hub/boot.ts'
 import { HubConfigMap } from './hub/config-map.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
@@ -14,7 +15,7 @@ import { dataPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { ReachableAddress } from './hub/hub-address.ts'
-import { gaugesOnRead, showListening } from './hub/gauges.ts'
+import { gaugesOnRead, showConfigRead, showListening } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
 import { inspectToken } from './hub/inspect-token.ts'
@@ -35,7 +36,7 @@ import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
 import type { Learn } from './pipeline/inputs.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
-import { listenOps } from './server/ops.ts'
+import { isReady, listenOps } from './server/ops.ts'
 import type { TellNeeded } from './store/needed.ts'
 
 /**
@@ -112,6 +113,7 @@ export async function startHub(
   const live = (): LiveConfig => inForce
   const metrics = createMetrics({ components: () => live().cacheComponents })
   const health = new Health()
+  const answers = parts.use(new AnswerLog(log))
   inRootDir(config.rootDir, () => settledFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
@@ -214,7 +216,10 @@ export async function startHub(
     stopping: stopping.signal,
     metrics,
     log,
-    onAnswer,
+    onAnswer: (line) => {
+      answers.add(line)
+      onAnswer(line)
+    },
   })
   const asking = { config, live, cloud, dispatch, sharing, filters, metrics, log }
   const inputs = unshared.use(new FilterInputs(asking))
@@ -236,14 +241,17 @@ export async function startHub(
   }
   tellNeeded = () => boot.needed()
   const inspectors = { token: inspectToken(config, log), owners }
+  const checks = [
+    ...health.checks(store, config, stopping.signal),
+    certificateCheck(cloud, connections),
+  ]
+  metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
+  showConfigRead(metrics, true)
   const ops = await listenOps({
     at: placesOf(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
-    checks: [
-      ...health.checks(store, config, stopping.signal),
-      certificateCheck(cloud, connections),
-    ],
+    checks,
     remarks: () => [
       ...health.remarks(cloud, store),
       ...configMap.remarks(),
@@ -295,10 +303,12 @@ export async function startHub(
       moduleFollower.move(next.filters.modules, read?.filters)
       health.configRead(read?.waiting ?? [])
       metrics.configReloads.add({ result: 'success' })
+      showConfigRead(metrics, true)
     },
     keepConfig: (mistakes) => {
       health.configUnusable(mistakes)
       metrics.configReloads.add({ result: 'failure' })
+      showConfigRead(metrics, false)
     },
     release,
     closed,

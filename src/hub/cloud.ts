@@ -27,7 +27,7 @@ export function cloudOf(
     new Upstream(origin, readiness(connections), live().heartbeat, {
       onVerdict: ({ verdict, lastError }) => {
         // A failed probe is expected: its message is enough, a stack trace would bury it.
-        log.info(
+        log[verdict === 'unhealthy' ? 'warn' : 'info'](
           { upstream: origin, verdict, lastProbe: lastError?.message },
           `an API server is now ${verdict}`,
         )
@@ -56,9 +56,8 @@ export function cloudOf(
     mode: live().lbMode,
     onOnline: (online) => {
       metrics.online.set(online ? 1 : 0)
-      log.warn(
-        online ? 'online: an API server can be reached' : 'offline: answering from the cache',
-      )
+      if (online) log.info('online: an API server can be reached')
+      else log.warn('offline: answering from the cache')
       onOnline(online)
     },
     onGone: (origin) => connections.drop(origin),

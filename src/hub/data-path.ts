@@ -100,10 +100,7 @@ export function dataPath(parts: DataPathParts): DataPath {
     ownHosts: ownHosts(config),
     dispatch,
     onUnforeseen: unforeseenIn(log),
-    onAnswer: (line) => {
-      log.debug(line, 'answered')
-      onAnswer(line)
-    },
+    onAnswer,
   })
   // What all callers share is asked for the callers' way alone.
   const { shared: _, ...rest } = dispatch
@@ -161,7 +158,10 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       recovered: (exchange) => recoveryOf(exchange, cloud),
     },
     shared,
-    onOutcome: (upstream, outcome) => metrics.upstreamRequests.add({ upstream, outcome }),
+    onOutcome: (upstream, outcome, ms) => {
+      metrics.upstreamRequests.add({ upstream, outcome })
+      if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream }, ms / 1000)
+    },
     onDiverted: () => metrics.diverted.add(),
   }
 }

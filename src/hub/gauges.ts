@@ -9,6 +9,7 @@ import type { Serving } from '../server/serving.ts'
 import type { DiskWork } from '../store/sqlite/disk-work.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
 import type { OpenSocket, ProxyParts } from './proxies.ts'
 
@@ -26,6 +27,8 @@ export interface Measured {
 export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
   const { config, connections, serving, store, health } = measured
   const reportDiskWork = diskWorkReport(metrics, store)
+  metrics.storeLimit.set(config.cacheMaxBytes)
+  metrics.memoryLimit.set(memoryLimit(config))
   metrics.onRead(() => {
     showUpstreams(metrics, measured)
     showExpiry(metrics, 'client', connections.credentials.certificate?.chain)
@@ -52,6 +55,12 @@ export function showListening(
   for (const { name, at } of sockets) {
     metrics.listening.set({ listener: name, address: inBrackets(at) }, 1)
   }
+}
+
+/** Tells what became of the last reading of the configuration. */
+export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
+  metrics.configLastReload.set(isUsable ? 1 : 0)
+  if (isUsable) metrics.configLastSuccess.set(now() / 1000)
 }
 
 /** Brings the counters up to what the store has counted. */

@@ -72,7 +72,7 @@ export const clusterMetricTable = {
     labels: ['reason'],
   },
   certificateEnd: {
-    name: 'nodehub_cluster_certificate_end_seconds',
+    name: 'nodehub_cluster_certificate_expiry_timestamp_seconds',
     type: 'gauge',
     help: 'When the serving certificate of the webhooks ends, in seconds since the epoch.',
     labels: [],

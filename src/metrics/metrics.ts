@@ -168,7 +168,7 @@ function metricOf(
   { registry, tellCounts }: Shelf,
   series: (labels: Labels) => Labels,
 ): Record<string, Call> {
-  const { name, help } = row
+  const { name, help, begins = {} } = row
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
     (act: (labels: Labels, value: number) => void): Call =>
@@ -180,6 +180,7 @@ function metricOf(
       // Counters look for the series anew each time; here the labels are the same object for the
       // same series.
       const counts = new Map<Labels, number>()
+      for (const labels of combined(Object.entries(begins))) counter.inc(series(labels), 0)
       tellCounts.push(() => {
         for (const [labels, amount] of counts) counter.inc(labels, amount)
         counts.clear()
@@ -201,4 +202,15 @@ function metricOf(
       return { observe: call((labels, value) => histogram.observe(labels, value)) }
     }
   }
+}
+
+/** Every combination of the values of labels; none where there are no labels. */
+function combined([first, ...rest]: readonly [
+  label: string,
+  values: readonly string[],
+][]): Labels[] {
+  if (!first) return []
+  const [label, values] = first
+  const others = rest.length === 0 ? [{}] : combined(rest)
+  return values.flatMap((value) => others.map((other) => ({ ...other, [label]: value })))
 }

@@ -4,7 +4,11 @@ export interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels: readonly Label[]
+  /** Values of labels whose series are there from the start, at 0. */
+  readonly begins?: Readonly<Partial<Record<Label, readonly string[]>>>
 }
+
+const outcomes = { result: ['success', 'failure'] } as const
 
 /** Every label there is; what values each may take stands in labels.ts. */
 export type Label =
@@ -59,6 +63,10 @@ export const metricTable = {
     type: 'counter',
     help: 'Requests shed, by reason: in-flight, their priority level had no seat left; slow-body, its body did not come in time or others needed the room; memory, the hub was short of it (429; 504 where an API server has seen a part of a write). Watches and the like are shed only from unproven callers, before they begin.',
     labels: ['reason', 'priority_level'],
+    begins: {
+      reason: ['in-flight', 'slow-body', 'memory'],
+      priority_level: ['node', 'workload', 'unproven'],
+    },
   },
   executingSeats: {
     name: 'nodehub_flowcontrol_current_executing_seats',
@@ -77,6 +85,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, it held most of what connections held together, or a watch did of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
+    begins: { reason: ['full', 'stalled', 'pipelined', 'memory'] },
   },
   watches: {
     name: 'nodehub_watches',
@@ -95,6 +104,12 @@ export const metricTable = {
     type: 'counter',
     help: 'Requests sent to an API server, by what became of them; upgrades left out.',
     labels: ['upstream', 'outcome'],
+  },
+  upstreamDuration: {
+    name: 'nodehub_upstream_request_duration_seconds',
+    type: 'histogram',
+    help: 'Time from a request to an API server to the head of its answer, watches included; upgrades left out.',
+    labels: ['upstream'],
   },
   upstreamCompressedBytes: {
     name: 'nodehub_upstream_compressed_bytes_total',
@@ -115,7 +130,7 @@ export const metricTable = {
     labels: ['upstream'],
   },
   diverted: {
-    name: 'nodehub_diverted_total',
+    name: 'nodehub_cache_fallbacks_total',
     type: 'counter',
     help: 'Requests that no API server answered and the cache did, before any verdict that the cloud is gone.',
     labels: [],
@@ -138,6 +153,18 @@ export const metricTable = {
     help: 'Pods that would not come back now without a link, by reason, several for one pod where there are: something it refers to is missing from the cache, absent in the cloud too, damaged, forbidden to this node; a token has expired; a claim is unbound, a volume unattached.',
     labels: ['reason'],
   },
+  ready: {
+    name: 'nodehub_ready',
+    type: 'gauge',
+    help: 'Whether all is well that /readyz depends on: 1 or 0.',
+    labels: [],
+  },
+  memoryLimit: {
+    name: 'nodehub_memory_limit_bytes',
+    type: 'gauge',
+    help: 'The memory within which the process is to stay (--memory-limit, or what its control group allows): beyond it requests are shed.',
+    labels: [],
+  },
   online: {
     name: 'nodehub_online',
     type: 'gauge',
@@ -145,7 +172,7 @@ export const metricTable = {
     labels: [],
   },
   offlineSince: {
-    name: 'nodehub_offline_since_seconds',
+    name: 'nodehub_offline_since_timestamp_seconds',
     type: 'gauge',
     help: 'When the hub went offline, in seconds since the epoch; 0 while it is online or has not judged yet.',
     labels: [],
@@ -174,6 +201,12 @@ export const metricTable = {
     help: 'What the cache takes on the disk.',
     labels: [],
   },
+  storeLimit: {
+    name: 'nodehub_store_limit_bytes',
+    type: 'gauge',
+    help: 'What the cache may take on the disk (--cache-max-bytes).',
+    labels: [],
+  },
   storeWrittenBytes: {
     name: 'nodehub_store_written_bytes_total',
     type: 'counter',
@@ -181,7 +214,7 @@ export const metricTable = {
     labels: [],
   },
   storeDiskBytes: {
-    name: 'nodehub_store_disk_bytes_total',
+    name: 'nodehub_store_disk_written_bytes_total',
     type: 'counter',
     help: 'Bytes that the store wrote to its files: pages of the database, its log, and what checkpoints copy from one to the other. 0 where the kernel does not count them.',
     labels: [],
@@ -203,6 +236,9 @@ export const metricTable = {
     type: 'counter',
     help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to; and quota, of a caller that had more than its share.',
     labels: ['kind'],
+    begins: {
+      kind: ['passing', 'idle', 'document', 'object', 'collection', 'gone', 'quota'],
+    },
   },
   storeSetAside: {
     name: 'nodehub_store_set_aside_total',
@@ -227,9 +263,10 @@ export const metricTable = {
     type: 'counter',
     help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
     labels: ['result'],
+    begins: outcomes,
   },
   filterLooks: {
-    name: 'nodehub_filter_looks_total',
+    name: 'nodehub_filter_decisions_total',
     type: 'counter',
     help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
     labels: ['filter', 'result'],
@@ -263,6 +300,7 @@ export const metricTable = {
     type: 'counter',
     help: 'What was recorded: objects, lists, documents, tokens, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
+    begins: { kind: ['object', 'list', 'watch', 'document', 'token'] },
   },
   malformed: {
     name: 'nodehub_malformed_total',
@@ -277,7 +315,7 @@ export const metricTable = {
     labels: ['upstream', 'protocol'],
   },
   unfitCollections: {
-    name: 'nodehub_store_unfit_collections',
+    name: 'nodehub_store_incomplete_collections',
     type: 'gauge',
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
@@ -299,12 +337,14 @@ export const metricTable = {
     type: 'counter',
     help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, what the client had not read yet was let go; over, the collection had to be listed anew or is shared no longer.',
     labels: ['reason'],
+    begins: { reason: ['slow', 'over'] },
   },
   sharedVerdicts: {
-    name: 'nodehub_shared_verdicts_total',
+    name: 'nodehub_access_reviews_total',
     type: 'counter',
     help: 'Times an API server was asked whether somebody may list and watch a whole collection: allowed, refused, or unknown where it did not say.',
     labels: ['result'],
+    begins: { result: ['allowed', 'refused', 'unknown'] },
   },
   sharedBytes: {
     name: 'nodehub_shared_bytes',
@@ -329,6 +369,19 @@ export const metricTable = {
     type: 'counter',
     help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
     labels: ['result'],
+    begins: outcomes,
+  },
+  configLastReload: {
+    name: 'nodehub_config_last_reload_successful',
+    type: 'gauge',
+    help: 'Whether the configuration in force is the one that was read last: 1, or 0 where that could not be used.',
+    labels: [],
+  },
+  configLastSuccess: {
+    name: 'nodehub_config_last_reload_success_timestamp_seconds',
+    type: 'gauge',
+    help: 'When the configuration in force was read, in seconds since 1970.',
+    labels: [],
   },
   listening: {
     name: 'nodehub_listening',

@@ -33,7 +33,8 @@ export class CredentialsRefused extends Error {
 }
 
 export interface ForwardOptions {
-  readonly onOutcome: (origin: string, outcome: 'answered' | 'failed') => void
+  /** `ms`: from the request to the head of the answer, or to the failure. */
+  readonly onOutcome: (origin: string, outcome: 'answered' | 'failed', ms: number) => void
 }
 
 /**
@@ -99,7 +100,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         const leaving = repeatable && isLeaving(reply)
         if (gateways || leaving) upstream.failed(began)
         else upstream.answered()
-        options.onOutcome(upstream.origin, 'answered')
+        options.onOutcome(upstream.origin, 'answered', elapsed() - began)
         if (exchange.credential === 'node' && refusesNode(reply, exchange, upstream, began)) {
           discard(reply)
           throw new CredentialsRefused(upstream.origin)
@@ -111,7 +112,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
         failure = error
         sent ||= error.sent
-        options.onOutcome(upstream.origin, 'failed')
+        options.onOutcome(upstream.origin, 'failed', elapsed() - began)
         upstream.failed(began)
         if (!repeatable && error.sent) break
         if (isSpent(exchange)) break

@@ -184,6 +184,10 @@ interface ReadinessQuestion {
   readonly verbose: boolean
 }
 
+/** Whether all is well that readiness depends on. */
+export const isReady = (checks: readonly ReadinessCheck[]): boolean =>
+  checks.every(({ check, counts }) => check() === undefined || counts?.() === false)
+
 /** In the words of the API server's own `?verbose`. */
 function readiness({ checks, remarks }: OpsOptions, { ok, verbose }: ReadinessQuestion): WireReply {
   const results = checks.map(({ name, check, counts }) => ({

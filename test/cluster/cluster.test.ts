@@ -196,7 +196,7 @@ void t.test('health and metrics are told', async (t) => {
   const metrics = await ask('/metrics')
   t.match(metrics, /^nodehub_cluster_leading 1$/m)
   t.match(metrics, /^nodehub_cluster_api_requests_total\{verb="get",code="200"\} [1-9]/m)
-  t.match(metrics, /^nodehub_cluster_certificate_end_seconds [1-9]/m)
+  t.match(metrics, /^nodehub_cluster_certificate_expiry_timestamp_seconds [1-9]/m)
   const versions = `version="${ownVersion()}",node="${process.versions.node}"`
   t.match(metrics, `\nnodehub_cluster_build_info{${versions}} 1\n`)
   const client = await dial(t, replica.opsPort)

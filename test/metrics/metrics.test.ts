@@ -148,3 +148,18 @@ void t.test('of known words, too, a client cannot make series without end', asyn
     t.match(series.at(-1), /resource="other".*} 450$/)
   }
 })
+
+void t.test('what has happened to nobody yet is there with 0, and then counted', async (t) => {
+  const metrics = createMetrics()
+  const reloads = 'nodehub_config_reload_total{'
+  t.strictSame(await samples(metrics, reloads), [
+    `${reloads}result="success"} 0`,
+    `${reloads}result="failure"} 0`,
+  ])
+  t.equal((await samples(metrics, 'nodehub_requests_rejected_total{')).length, 9, 'each with each')
+  metrics.configReloads.add({ result: 'failure' })
+  t.strictSame(await samples(metrics, reloads), [
+    `${reloads}result="success"} 0`,
+    `${reloads}result="failure"} 1`,
+  ])
+})

@@ -285,7 +285,7 @@ void t.test(
     cloud.sandbox.update(services, annotated(undefined))
     t.strictSame(await next(), ['MODIFIED', true, ...everywhere])
     await hub.reaches(`nodehub_filter_differences_total${owed}`, 3)
-    const edited = 'nodehub_filter_looks_total{filter="servicetopology",result="edited"}'
+    const edited = 'nodehub_filter_decisions_total{filter="servicetopology",result="edited"}'
     t.ok((await hub.metric(edited)) > 0)
   },
 )

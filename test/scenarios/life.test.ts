@@ -47,6 +47,7 @@ void t.test('a store that takes nothing is told, and heals', async (t) => {
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
+  t.equal(await hub.metric('nodehub_ready'), 1)
   const kubelet = hub.as('kubelet')
   const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
   t.teardown(() => busy.close())
@@ -55,12 +56,14 @@ void t.test('a store that takes nothing is told, and heals', async (t) => {
   const failing = await hub.ops.get('/readyz')
   t.equal(failing.status, 503)
   t.match(failing.body.toString(), /\[-\]store failed: .+\n[^]*readyz check failed/)
+  t.equal(await hub.metric('nodehub_ready'), 0)
   t.ok((await hub.metric('nodehub_store_failures_total')) > 0)
   t.match(hub.lines.join(''), /the store failed/)
   t.equal((await hub.ops.get('/livez')).status, 200)
   busy.exec('ROLLBACK')
   t.equal((await kubelet.get(aPod)).status, 200)
   t.equal((await hub.ops.get('/readyz')).status, 200)
+  t.equal(await hub.metric('nodehub_ready'), 1)
   await cloud.unplug()
   await hub.offline()
   t.equal((await kubelet.get(aPod)).status, 200)
@@ -182,8 +185,11 @@ void t.test('answers are counted by who gave them', async (t) => {
     hub.metric(
       `nodehub_requests_total{verb="get",resource="pods",component="kubelet",code="${code}",source="${source}"}`,
     )
+  const asked = `nodehub_upstream_request_duration_seconds_count{upstream="${cloud.url}"}`
+  const before = await hub.metric(asked)
   await kubelet.get(aPod)
   await kubelet.get(aPod)
+  t.ok((await hub.metric(asked)) >= before + 2)
   t.equal(await hub.metric('nodehub_online'), 1)
   await cloud.unplug()
   await hub.offline()
@@ -217,6 +223,7 @@ void t.test('it says what it is, where it listens and which connections it cut',
     const sample = `nodehub_listening{listener="${listener}",address="127.0.0.1:${port}"}`
     t.equal(await hub.metric(sample), 1)
   }
+  await hub.logged(`"msg":"listening: ops 127.0.0.1:${hub.hub.opsPort}`)
   const cut = 'nodehub_connections_cut_total{reason="pipelined"}'
   for (const [at, [port, pipelined]] of [
     [hub.hub.proxyPort, limits.pipelined] as const,

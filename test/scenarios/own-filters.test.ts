@@ -32,7 +32,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const proxy = hub.as('kube-proxy', { encoding })
     t.strictSame((await proxy.list(allServices)).names, ['default/b'])
     t.equal((await proxy.get('/api/v1/namespaces/default/services/a')).status, 404)
-    t.ok((await hub.metric('nodehub_filter_looks_total{filter="own",result="withheld"}')) > 0)
+    t.ok((await hub.metric('nodehub_filter_decisions_total{filter="own",result="withheld"}')) > 0)
     const other = hub.as('kubelet', { encoding })
     t.strictSame((await other.list(allServices)).names, ['default/a', 'default/b'])
   })

@@ -123,7 +123,7 @@ void t.test(
         `${method} ${path} is sent once`,
       )
     }
-    t.equal(await hub.metric('nodehub_diverted_total'), 0)
+    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 0)
   },
 )
 
@@ -138,7 +138,7 @@ void t.test(
     using _cut = cloud.sandbox.faults.cut(50)
     t.strictSame((await kubelet.get(`${aPod}?resourceVersion=0`)).body, before[0])
     t.strictSame((await kubelet.get('/api')).body, before[2])
-    t.equal(await hub.metric('nodehub_diverted_total'), 2)
+    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 2)
     for (const path of [aPod, podsOfNode]) {
       t.match(
         objectOf(await kubelet.get(path)),
@@ -204,14 +204,14 @@ void t.test(
           path,
         )
       }
-      t.equal(await hub.metric('nodehub_diverted_total'), 0)
+      t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 0)
       t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 200)
-      t.equal(await hub.metric('nodehub_diverted_total'), 1)
+      t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 1)
     }
     t.equal((await kubelet.get(aPod)).status, 200)
-    t.equal(await hub.metric('nodehub_diverted_total'), 1, 'it was the cloud')
+    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 1, 'it was the cloud')
     await second.unplug()
     t.equal((await kubelet.get(aPod)).status, 200)
-    t.equal(await hub.metric('nodehub_diverted_total'), 2, 'nobody answers a probe')
+    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 2, 'nobody answers a probe')
   },
 )

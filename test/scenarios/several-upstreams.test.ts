@@ -221,7 +221,7 @@ void t.test('F16: where one lags, the next is asked', async (t) => {
     const { names, resourceVersion } = await kubelet.list(path)
     t.match({ names, resourceVersion }, { names: { length: 3 }, resourceVersion: version }, path)
   }
-  t.equal(await hub.metric('nodehub_diverted_total'), 0)
+  t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 0)
 })
 
 /**

@@ -16,7 +16,7 @@ const isOwn = (request: SeenRequest): boolean =>
 
 const isOwnWatch = (request: SeenRequest): boolean => isWatch(request) && isOwn(request)
 
-const verdicts = (result: string): string => `nodehub_shared_verdicts_total{result="${result}"}`
+const verdicts = (result: string): string => `nodehub_access_reviews_total{result="${result}"}`
 
 let clusterIP = 10
 const add = (cloud: CloudServer, name: string, namespace = 'default'): void => {

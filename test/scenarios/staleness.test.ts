@@ -51,11 +51,11 @@ void t.test(
     await hub.as('kubelet').list('/api/v1/services')
     await hub.as('kubelet').list(podsOfNode)
     await hub.as('kubelet').list('/api/v1/namespaces/default/pods')
-    t.equal(await hub.metric('nodehub_offline_since_seconds'), 0)
+    t.equal(await hub.metric('nodehub_offline_since_timestamp_seconds'), 0)
     t.notMatch((await hub.ops.get('/readyz?verbose')).body.toString(), /longest unconfirmed/)
     await cloud.unplug()
     await hub.offline()
-    const since = (await hub.metric('nodehub_offline_since_seconds')) * 1000
+    const since = (await hub.metric('nodehub_offline_since_timestamp_seconds')) * 1000
     t.ok(since >= before && since <= Date.now())
     const age = (await hub.metric(podsAge)) * 1000
     t.ok(age > 0 && age <= Date.now() - before)
@@ -65,3 +65,23 @@ void t.test(
     )
   },
 )
+
+void t.test('the log warns of what is lost, and tells of what is well', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const leveled = (level: string, message: string): Promise<void> =>
+    hub.logs(() =>
+      hub.lines.some((line) => line.includes(`"level":"${level}"`) && line.includes(message)),
+    )
+  await hub.online()
+  await leveled('info', 'online: an API server can be reached')
+  await leveled('info', 'an API server is now healthy')
+  await cloud.unplug()
+  await hub.offline()
+  await leveled('warn', 'an API server is now unhealthy')
+  await leveled('warn', 'offline: answering from the cache')
+  t.notOk(
+    hub.lines.some((line) => line.includes('"level":"error"')),
+    'and no more than that',
+  )
+})

@@ -81,7 +81,10 @@ void t.test('what the store writes to its files, and waits for, is counted', asy
   const before = await hub.metric('nodehub_store_syncs_total')
   await hub.as('kubelet').list(podsOfNode)
   const log = statSync(join(hub.config.cachePath, 'objects.db-wal')).size
-  t.ok((await hub.metric('nodehub_store_disk_bytes_total')) >= log, 'all of the log, at least')
+  t.ok(
+    (await hub.metric('nodehub_store_disk_written_bytes_total')) >= log,
+    'all of the log, at least',
+  )
   t.ok((await hub.metric('nodehub_store_syncs_total')) > before, 'a list is to outlive a power cut')
 })
 
@@ -100,3 +103,11 @@ void t.test(
     t.notMatch(await text(), /cache begun empty/)
   },
 )
+
+void t.test('what cache and memory may take is told beside what they take', async (t) => {
+  const cloud = await startCloud(t)
+  const flags = ['--cache-max-bytes=64Mi', '--memory-limit=300']
+  const hub = await startTestHub(t, { upstreams: [cloud], flags })
+  t.equal(await hub.metric('nodehub_store_limit_bytes'), 64 * 1024 * 1024)
+  t.equal(await hub.metric('nodehub_memory_limit_bytes'), 300 * 1024 * 1024)
+})
