@@ -10,6 +10,7 @@ import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { listenSecurely } from '../../src/server/listener.ts'
 import { get, said, unbounded } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'
+import { startFlooded } from '../kit/flooding.ts'
 
 void t.test(
   'a certificate of a withdrawn authority opens no connection that was waiting',
@@ -54,3 +55,30 @@ void t.test(
     t.strictSame(seen, [])
   },
 )
+
+void t.test('no session is resumed, which would carry over what was proved before', async (t) => {
+  const { listener, ca } = await startFlooded(t, async () => said('ok'), { limitBytes: 1 << 26 })
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    let session: Buffer | undefined
+    for (const what of ['the first', 'the next']) {
+      const socket = connect({
+        port: listener.port,
+        host: '127.0.0.1',
+        ca,
+        minVersion: version,
+        maxVersion: version,
+        ...(session && { session }),
+      })
+      t.teardown(() => socket.destroy())
+      socket.on('session', (given) => (session = given))
+      await once(socket, 'secureConnect')
+      t.equal(socket.isSessionReused(), false, `${what} connection over ${version}`)
+      const own = socket.getSession()
+      socket.end('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+      let answer = ''
+      for await (const chunk of socket) answer += String(chunk)
+      t.match(answer, 'HTTP/1.1 200', `${what} connection over ${version}`)
+      session ??= own
+    }
+  }
+})
