@@ -178,10 +178,10 @@ export const join: Command = {
 
 Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
 that leads to the hub, the hub's units where its files and systemd are there, else its static pod,
-and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also the network of
-loopback alone, and the hub's plain port refuses every caller. Joining again changes nothing, or
-what has changed; nodehub leave restores every byte. The kubelet goes on as it is until it is
-restarted. docs/run-on-a-node.md goes through it.
+and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also
+the network of loopback alone, and the hub's plain port refuses every caller. Joining again changes
+nothing, or what has changed; nodehub leave restores every byte. The kubelet goes on as it is until
+it is restarted. docs/run-on-a-node.md goes through it.
 
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
 
