@@ -15,11 +15,13 @@ interface Outcome {
   readonly err: string
 }
 
+const { PATH, NODE_COMPILE_CACHE } = process.env
+
 /** Runs the executable as a shell would; environment variables are added to a bare one. */
 function nodehub(line: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   const argv = line === '' ? [] : line.split(' ')
-  const options = { env: { PATH: process.env['PATH'] ?? '', ...env } }
+  const options = { env: { PATH, NODE_COMPILE_CACHE, ...env } }
   const done = (error: ExecFileException | null, out: string, err: string): void =>
     resolve({ code: error ? error.code : 0, out, err })
   execFile(process.execPath, ['src/main.ts', ...argv], options, done)

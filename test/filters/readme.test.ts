@@ -48,7 +48,8 @@ interface Outcome {
 function run(cwd: string, ...argv: readonly string[]): Promise<Outcome> {
   const { promise, resolve: done } = Promise.withResolvers<Outcome>()
   // A test in a test would speak to the runner of this one.
-  const env = { PATH: process.env['PATH'] ?? '' }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE }
   const over = (error: ExecFileException | null, out: string, err: string): void =>
     done({ code: error ? error.code : 0, said: out + err })
   execFile(process.execPath, [...argv], { cwd, env }, over)
