@@ -2,9 +2,9 @@
 // names the tiers.
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
@@ -43,6 +43,8 @@ interface Tier {
   readonly left: readonly string[]
   /** How many files run at a time. */
   readonly jobs: number
+  /** Whether what the tests write may be in memory: no program of it has to find a disk there. */
+  readonly inMemory: boolean
 }
 
 const all = globSync('test/**/*.test.ts').toSorted()
@@ -59,18 +61,22 @@ const tiers: Readonly<Record<string, () => Tier>> = {
       // Half of the time of a file is waiting: for a hub's threads, the disk, probes, the ends of
       // watches.
       jobs: 2 * availableParallelism(),
+      inMemory: true,
     }
   },
   cluster: () => ({
     files: longestFirst(all.filter((file) => file.startsWith(ofControlPlane))),
     left: [],
     jobs: availableParallelism(),
+    inMemory: false,
   }),
 }
 
 interface Options {
   /** As tap names its reporters. */
   readonly reporter: string
+  /** For what tests write. */
+  readonly tmpdir: string
   /** How many files run at a time. */
   readonly jobs: number
 }
@@ -86,6 +92,26 @@ interface Run {
  */
 const compileCache = resolve('node_modules/.cache/compiled')
 
+const memory = '/dev/shm'
+/** All that is written at a time takes some hundred megabytes. */
+const enoughBytes = 4 * 2 ** 30
+
+/**
+ * A folder in memory, gone with this process, where the host has one with enough room: a hub that
+ * starts or commits waits for its disk, and the processor works for that, too.
+ */
+function folderInMemory(): string | undefined {
+  const { bavail = 0, bsize = 0 } = existsSync(memory) ? statfsSync(memory) : {}
+  if (bavail * bsize < enoughBytes) return undefined
+  const folder = mkdtempSync(join(memory, 'nodehub-tests-'))
+  // Some tests write as another user.
+  chmodSync(folder, 0o1777)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => process.exit(1))
+  return folder
+}
+
 /**
  * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is
  * named, tap renders it; otherwise it is printed as it is.
@@ -93,7 +119,7 @@ const compileCache = resolve('node_modules/.cache/compiled')
 async function runFiles(files: readonly string[], options: Options): Promise<Run> {
   const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...files], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, TMPDIR: options.tmpdir },
   })
   const exit = once(child, 'exit') as Promise<[number | null]>
   const { reporter } = options
@@ -142,6 +168,7 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   const { status, results } = await runFiles(files, {
     reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
     jobs: Number(values.jobs ?? whole.jobs),
+    tmpdir: (whole.inMemory ? folderInMemory() : undefined) ?? tmpdir(),
   })
   const { passed, failed, skipped, empty } = results
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
