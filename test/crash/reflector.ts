@@ -72,7 +72,7 @@ export class Reflector {
 
   async #follow(watching: Watching): Promise<void> {
     try {
-      for (let event = await watching.next(); event; event = await watching.next()) {
+      for await (const event of watching) {
         this.#hear(event.type, event.object)
         this.#condition.changed()
         if (this.expired) return

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { readFields } from '../../src/codec/protobuf/message/reader.ts'
-import { inTime } from './until.ts'
+import { inTime, type Patience } from './until.ts'
 
 /** A watch event as a client sees it. */
 export interface Seen {
@@ -20,10 +20,13 @@ export class Watching {
    * broke off.
    */
   readonly over: Promise<'ended' | 'broken'>
-  readonly #events: AsyncGenerator<Seen>
+  readonly #events: AsyncGenerator<Seen, void>
+  readonly #patience: Patience
 
-  constructor(answer: IncomingMessage) {
+  /** `patience`: with each event, and with the end. */
+  constructor(answer: IncomingMessage, patience: Patience = {}) {
     this.answer = answer
+    this.#patience = patience
     this.#events = eventsOf(answer)
     this.over = new Promise((resolve) => {
       answer.once('close', () => resolve(answer.complete ? 'ended' : 'broken'))
@@ -35,16 +38,44 @@ export class Watching {
     return this.answer.statusCode ?? 0
   }
 
-  /** The next event, or `undefined` where the watch has ended. Rejects where it broke off. */
-  async next(): Promise<Seen | undefined> {
-    const { value, done } = await this.#events.next()
+  /**
+   * The next event, or `undefined` where the watch has ended. Rejects where it broke off, and where
+   * nothing comes.
+   */
+  next(): Promise<Seen | undefined> {
+    return this.#next('the next event of a watch')
+  }
+
+  /** The next event that is no bookmark, or what `next` says without one. */
+  async nextChange(): Promise<Seen | undefined> {
+    let [bookmarks, late] = [0, false]
+    const change = async (): Promise<Seen | undefined> => {
+      let event = await this.next()
+      for (; event?.type === 'BOOKMARK' && !late; bookmarks++) event = await this.next()
+      return event
+    }
+    const describe = (): string => `${bookmarks} bookmarks`
+    try {
+      return await inTime('a change in a watch', change(), { ...this.#patience, describe })
+    } finally {
+      late = true
+    }
+  }
+
+  async #next(what: string): Promise<Seen | undefined> {
+    const { value, done } = await inTime(what, this.#events.next(), this.#patience)
     return done === true ? undefined : value
+  }
+
+  /** All events as they come: to be read beside a test whose own waits have an end. */
+  [Symbol.asyncIterator](): AsyncGenerator<Seen, void> {
+    return this.#events
   }
 
   async take(count: number): Promise<Seen[]> {
     const taken: Seen[] = []
     while (taken.length < count) {
-      const event = await inTime(`event ${taken.length + 1} of ${count}`, this.next())
+      const event = await this.#next(`event ${taken.length + 1} of ${count}`)
       if (event === undefined) throw new Error(`the watch ended after ${taken.length} events`)
       taken.push(event)
     }
@@ -61,7 +92,7 @@ export class Watching {
   /** Reads to the end, whichever it is. */
   async end(): Promise<'ended' | 'broken'> {
     await this.rest().catch(() => undefined)
-    return this.over
+    return inTime('the end of a watch', this.over, this.#patience)
   }
 
   hangUp(): void {
@@ -69,7 +100,7 @@ export class Watching {
   }
 }
 
-async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen> {
+async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen, void> {
   const protobuf = answer.headers['content-type']?.startsWith('application/vnd.') === true
   let rest = Buffer.alloc(0)
   for await (const chunk of answer) {

@@ -107,8 +107,12 @@ export class Follower {
     // What begins with the state of the collection replaces the copy when that is told whole.
     let initial: Map<string, ModelObject> | undefined =
       stream.reached === undefined ? new Map() : undefined
+    const events = watching[Symbol.asyncIterator]()
     for (;;) {
-      const event = await watching.next().catch(() => undefined)
+      const event = await events.next().then(
+        ({ value }) => value || undefined,
+        () => undefined,
+      )
       if (this.#open !== open) return
       if (event === undefined) {
         this.#open = undefined

@@ -1,6 +1,7 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as requestSecurely } from 'node:https'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { inTime } from '../kit/until.ts'
 
 export interface Asked {
   readonly method?: string
@@ -90,7 +91,7 @@ export function eventsOf(answer: IncomingMessage): { next(): Promise<any> } {
   })()
   return {
     next: async () => {
-      const { value, done } = await lines.next()
+      const { value, done } = await inTime('the next event of a watch', lines.next())
       return done === true ? undefined : (JSON.parse(value) as unknown)
     },
   }
