@@ -19,6 +19,8 @@ export class FailedSequence extends Error {
 export interface RunOptions {
   /** Sequences whose hub is a process of its own, one in so many. */
   readonly childOnceIn?: number
+  /** The first round; absent: 0. */
+  readonly from?: number
   /** Which failures end the run; absent: all. */
   readonly counts?: (why: FailedSequence) => boolean
 }
@@ -57,9 +59,9 @@ export async function runRounds(
   seed: number,
   goes: (round: number) => boolean,
   lanes: number,
-  { childOnceIn, counts = () => true }: RunOptions = {},
+  { childOnceIn, from = 0, counts = () => true }: RunOptions = {},
 ): Promise<{ readonly rounds: number; readonly failed?: { round: number; why: FailedSequence } }> {
-  let next = 0
+  let next = from
   let failed: { round: number; why: FailedSequence } | undefined
   const lane = async (): Promise<void> => {
     while (failed === undefined && goes(next)) {
@@ -73,7 +75,7 @@ export async function runRounds(
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  return { rounds: next, ...(failed && { failed }) }
+  return { rounds: next - from, ...(failed && { failed }) }
 }
 
 /** Leaves operations out for as long as what is left goes wrong, too. */

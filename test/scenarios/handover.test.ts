@@ -102,7 +102,9 @@ async function watching(
 ): Promise<readonly string[]> {
   const seen: string[] = []
   const describe = (): unknown => seen
-  await inTime(`${count} events`, readInto(seen, client, from, count, path), { describe })
+  const reading = readInto(seen, client, from, count, path)
+  // Processes start meanwhile, one after the other.
+  await inTime(`${count} events`, reading, { seconds: 180, describe })
   return seen
 }
 
