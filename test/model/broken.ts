@@ -16,13 +16,13 @@ const shownWrong = /shows|shown as|tells|is at|further page|never issued|in step
 
 /**
  * Runs sequences against hubs of this process until one of them is seen to show what is wrong.
- * `from`: the round to begin with, where those before are known to find nothing.
+ * `likely`: rounds that were seen to, where few are; they come first.
  */
-export async function isFound(t: Test, from = 0): Promise<void> {
-  const goes = (round: number): boolean => round < from + enough
+export async function isFound(t: Test, likely: readonly number[] = []): Promise<void> {
+  const goes = (count: number): boolean => count < enough
   const { rounds, failed } = await runRounds(seed, goes, lanes, {
     childOnceIn: Infinity,
-    from,
+    first: likely,
     counts: ({ message }) => shownWrong.test(message),
   })
   const found = failed && `round ${failed.round} of seed ${seed}: ${failed.why.message}`

@@ -19,8 +19,8 @@ export class FailedSequence extends Error {
 export interface RunOptions {
   /** Sequences whose hub is a process of its own, one in so many. */
   readonly childOnceIn?: number
-  /** The first round; absent: 0. */
-  readonly from?: number
+  /** Rounds to run before the others, which begin with 0. */
+  readonly first?: readonly number[]
   /** Which failures end the run; absent: all. */
   readonly counts?: (why: FailedSequence) => boolean
 }
@@ -59,13 +59,14 @@ export async function runRounds(
   seed: number,
   goes: (round: number) => boolean,
   lanes: number,
-  { childOnceIn, from = 0, counts = () => true }: RunOptions = {},
+  { childOnceIn, first = [], counts = () => true }: RunOptions = {},
 ): Promise<{ readonly rounds: number; readonly failed?: { round: number; why: FailedSequence } }> {
-  let next = from
+  let next = 0
   let failed: { round: number; why: FailedSequence } | undefined
   const lane = async (): Promise<void> => {
     while (failed === undefined && goes(next)) {
-      const round = next++
+      const nth = next++
+      const round = first[nth] ?? nth - first.length
       try {
         await run(sequenceIn(seed, round, childOnceIn))
       } catch (why) {
@@ -75,7 +76,7 @@ export async function runRounds(
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  return { rounds: next - from, ...(failed && { failed }) }
+  return { rounds: next, ...(failed && { failed }) }
 }
 
 /** Leaves operations out for as long as what is left goes wrong, too. */
