@@ -19,6 +19,8 @@ import { createLog, standardError } from './log.ts'
  * taken is named, and a free one used in its place.
  */
 export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  if (argv.some((each) => /^--server-addr(=|$)/.test(each)))
+    return refuse(terminal, 'demo', [ownServer])
   const folder = mkdtempSync(join(tmpdir(), 'nodehub-demo-'))
   await using parts = new AsyncDisposableStack()
   parts.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -52,6 +54,9 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   terminal.out('\n  Stopping.\n')
   return 0
 }
+
+const ownServer =
+  '--server-addr: the demonstration brings an API server of its own; nodehub start runs a hub for another'
 
 const needsPlain = 'the simulated clients speak without TLS: --plain-proxy has to be on'
 

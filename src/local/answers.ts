@@ -24,6 +24,12 @@ export const neverCached = (): StatusError =>
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
 
+/** The 503 for what is not read but done: writes, exec, logs and all else asked of a node. */
+export const needsTheCloud = (): StatusError =>
+  new StatusError(
+    serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),
+  )
+
 /**
  * What a kubelet would act upon fatally if it were told that it is not there: it would make
  * another, which only the cloud can, and end itself when it cannot (kubernetes

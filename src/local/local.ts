@@ -4,7 +4,7 @@ import { isProven } from '../exchange/proven.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { localDocument, localList, localObject, neverCached } from './answers.ts'
+import { localDocument, localList, localObject, needsTheCloud, neverCached } from './answers.ts'
 import type { Shadows } from './shadows.ts'
 import { localWatch } from './watch.ts'
 import { localWrite } from './writes.ts'
@@ -33,9 +33,8 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
     return localWrite(exchange, info, facts)
   }
-  if (info.subresource !== undefined || exchange.upgrade || exchange.method === 'HEAD') {
-    throw neverCached()
-  }
+  if (info.subresource !== undefined || exchange.upgrade) throw needsTheCloud()
+  if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
       return localObject(exchange, info, store, facts.shadows)

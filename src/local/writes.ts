@@ -17,7 +17,7 @@ import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from '../store/keys.ts'
 import { answerHeaders, objectReply } from '../store/answers.ts'
 import { withStaleness } from '../store/staleness.ts'
-import { neverCached, shadowed, storedObject } from './answers.ts'
+import { needsTheCloud, neverCached, shadowed, storedObject } from './answers.ts'
 import { bodyOf, sent, type Sent } from './sent.ts'
 import type { Shadows } from './shadows.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
@@ -67,9 +67,7 @@ export async function localWrite(
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
   const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
-    throw new StatusError(
-      serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),
-    )
+    throw needsTheCloud()
   }
   return answer(exchange, info, facts)
 }

@@ -91,6 +91,14 @@ void t.test(
   },
 )
 
+void t.test('the demonstration takes no other API server than its own', async (t) => {
+  const { demo, said, errors } = await startDemo(t, '--server-addr=https://10.0.0.1:6443')
+  t.equal(said, '')
+  if (demo.exitCode === null) await once(demo, 'exit')
+  t.equal(demo.exitCode, 2)
+  t.match(errors.join('\n'), /--server-addr: the demonstration brings an API server of its own/)
+})
+
 void t.test('the demonstration says how to ask over TLS, too', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
   const file = readFileSync(/KUBECONFIG=(\S+over-tls\S+)/.exec(said)?.[1] ?? '', 'utf8')

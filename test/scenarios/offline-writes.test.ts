@@ -138,6 +138,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
         const answer = await send(method, path, method === 'POST' ? node : undefined)
         t.equal(answer.status, 503, `${method} ${path}`)
         t.match(objectOf(answer), { kind: 'Status', reason: 'ServiceUnavailable' })
+        if (!/\/(log|exec|proxy)\b/.test(path)) continue
+        const { message } = objectOf(answer) as { message?: string }
+        t.match(message, /and this cannot be done without it$/, 'all that a node does, in one word')
       }
     })
   })
