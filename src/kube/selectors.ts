@@ -151,6 +151,10 @@ export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
   labelTerms(wider.labelSelector).isSubsetOf(labelTerms(narrower.labelSelector)) &&
   fieldTerms(wider.fieldSelector).isSubsetOf(fieldTerms(narrower.fieldSelector))
 
+/** The field selector of the object of this name, whatever characters a client writes in it. */
+export const selectorOfName = (name: string): string =>
+  `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`
+
 function splitTerms(text: string): string[] {
   const terms: string[] = []
   let start = 0

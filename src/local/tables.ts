@@ -1,6 +1,6 @@
 import { tableOfRow } from '../codec/object.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { covers } from '../kube/selectors.ts'
+import { covers, selectorOfName } from '../kube/selectors.ts'
 import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { newerThan } from '../store/asked-version.ts'
@@ -25,7 +25,7 @@ export function storedTable(
   const lists = (): KnownCollection[] => store.collections(key.audience, key.gvr, key.namespace)
   const known = typeof got === 'object' ? got : undefined
   if (row === 'absent') {
-    const asked = { labelSelector: '', fieldSelector: `metadata.name=${key.name}` }
+    const asked = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
     const isNewer = (list: KnownCollection): boolean =>
       covers(list.key, asked) &&
       (!known || newerThan(list.resourceVersion, known.confirmedVersion) !== undefined)

@@ -1,4 +1,5 @@
 import type { GVR } from '../kube/gvk.ts'
+import { selectorOfName } from '../kube/selectors.ts'
 
 export type ResourceVerb =
   'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
@@ -100,7 +101,7 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
   const refined = refine(verb, name, query, legacyWatch)
   const isNamedWatch = refined === 'watch' && name !== undefined && subresource === undefined
   const isSelector = isNamedWatch && !query.get('fieldSelector')
-  if (isSelector) query.set('fieldSelector', `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`)
+  if (isSelector) query.set('fieldSelector', selectorOfName(name))
   return {
     isResource: true,
     path,

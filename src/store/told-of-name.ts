@@ -1,6 +1,6 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
-import { covers } from '../kube/selectors.ts'
+import { covers, selectorOfName } from '../kube/selectors.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -13,7 +13,7 @@ export function toldOfName(
   { gvr, namespace, name = '' }: ResourceRequest,
   store: ObjectStore,
 ): ResourceVersion | undefined {
-  const named = { labelSelector: '', fieldSelector: `metadata.name=${name}` }
+  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
   return forms
     .flatMap((form) => store.collections({ identity, form: form.key }, gvr, namespace))
     .filter(({ key }) => covers(key, named))

@@ -68,3 +68,12 @@ void t.test('nor what was created after the collection that lacks it', async (t)
   await cache.list(pods, page(103, { b: 90 }))
   t.equal(cache.object('a'), 'absent')
 })
+
+void t.test('a name that no object can have is asked for as any other', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(100, { b: 90 }))
+  for (const query of ['', '?resourceVersion=0']) {
+    await cache.list(`/api/v1/namespaces/default/pods/a%3Fwatch=true${query}`, aAt(101))
+  }
+  t.strictSame(cache.failures, [])
+})

@@ -8,6 +8,7 @@ import {
   matchesLabels,
   parseFieldSelector,
   parseLabelSelector,
+  selectorOfName,
 } from '../../src/kube/selectors.ts'
 
 const selects = (selector: string, labels?: Record<string, string>): boolean =>
@@ -177,4 +178,12 @@ void t.test('a selector covers those that ask for all it asks for, however spell
   t.notOk(wider('app in (a,b)', 'app=a'), 'it would, but that is not looked for')
   t.notOk(wider('', '', ['a=1,b=2', 'a=1']))
   t.notOk(wider('', '', ['a=1', 'a!=1']))
+})
+
+void t.test('the selector of a name asks for that name, whatever is written in it', async (t) => {
+  for (const name of ['a', 'a=b', 'a,b', 'a\\b', '?watch=true,x']) {
+    t.match(parseFieldSelector(selectorOfName(name)), [
+      { field: 'metadata.name', operator: '=', value: name },
+    ])
+  }
 })
