@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { Test } from 'tap'
 import { get, nameOf, shared, type Asking, type Upstream } from './asking.ts'
 import { documentsWithTags } from './cases/discovery.ts'
@@ -113,6 +114,7 @@ function judge(
   const what = nameOf(asking)
   if (differing === undefined) {
     const unlike = answers.find((answer) => !areAlike(answer))
+    if (unlike?.failure !== undefined) t.comment(`${unlike.door}: ${inspect(unlike.failure)}`)
     if (unlike) t.strictSame(unlike.through, unlike.direct, `${unlike.door}: ${what}`)
     else t.pass(what)
     return

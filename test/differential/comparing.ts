@@ -9,6 +9,8 @@ export interface Compared {
   readonly door: string
   readonly direct: Likeness | undefined
   readonly through: Likeness | undefined
+  /** Why there is no answer at that door. */
+  readonly failure?: unknown
   /** What their likenesses leave out. */
   readonly differsInConnection: boolean
 }
@@ -94,6 +96,7 @@ const compared = (asking: Asking, first: Said, second: Said, look: Look): Compar
   door: second.door.name,
   direct: look(first.heard, first.door),
   through: look(second.heard, second.door),
+  ...(second.heard === undefined && { failure: second.door.failure }),
   differsInConnection: differInConnection(first.heard, second.heard),
 })
 

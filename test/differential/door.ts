@@ -13,6 +13,8 @@ export interface Door extends Sender {
   speaks(asking: Asking): boolean
   /** The answer; `undefined` where the connection is closed without one. */
   ask(asking: Asking): Promise<Heard | undefined>
+  /** Why the last request without an answer had none. */
+  readonly failure?: unknown
   /** Lets go of what is kept for the next request. */
   close(): void
 }
@@ -33,7 +35,7 @@ export interface DoorOptions {
 /**
  * Longer than any answer takes, so that a test fails with the name of the request that has none.
  */
-const patienceMs = 25_000
+export const patienceMs = 25_000
 
 /**
  * HTTP/1.1, byte by byte. Ordinary requests follow each other on connections that are kept; any
@@ -43,6 +45,7 @@ export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Do
   const { host, hostname, port, protocol } = new URL(url)
   const sender: Sender = { host, agent, namespace }
   const idle: Wire[] = []
+  let failure: unknown
   const dial = async (shown: ConnectionOptions | undefined): Promise<Wire> => {
     const address = { host: hostname, port: Number(port) }
     const secure = protocol === 'https:'
@@ -58,13 +61,19 @@ export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Do
     name,
     ...sender,
     speaks: () => true,
+    get failure() {
+      return failure
+    },
     ask: async (asking) => {
       const shown = shownBy(asking, tls)
       const isOrdinary = shown === tls && asking.raw === undefined && !concernsConnection(asking)
       const wire = (isOrdinary ? idle.pop() : undefined) ?? (await dial(shown))
       using _patience = after(patienceMs, () => wire.destroy())
       wire.write(messageOf(asking, sender))
-      const answer = await heard(wire, asking)
+      const answer = await heard(wire, asking).catch((cause: unknown) => {
+        failure = cause
+        return undefined
+      })
       if (isOrdinary && answer !== undefined && keepsOn(answer)) idle.push(wire)
       else wire.destroy()
       return answer
@@ -96,16 +105,12 @@ export function shownBy(
   return rest
 }
 
-async function heard(wire: Wire, asking: Asking): Promise<Heard | undefined> {
+/** Rejects where the connection is closed without an answer. */
+async function heard(wire: Wire, asking: Asking): Promise<Heard> {
   const method = asking.raw?.slice(0, asking.raw.indexOf(' ')) ?? asking.method ?? 'GET'
   const interim: number[] = []
   for (;;) {
-    let answer: Answer
-    try {
-      answer = await wire.answer(method)
-    } catch {
-      return undefined
-    }
+    const answer = await wire.answer(method)
     // A connection that has changed its protocol has no more answers.
     if (answer.status >= 200 || answer.status === 101) return { ...answer, interim }
     interim.push(answer.status)

@@ -1,8 +1,9 @@
 import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
 import { reasonPhrase } from '../../src/server/phrase.ts'
 import { openStream } from '../kit/http2.ts'
+import { inTime } from '../kit/until.ts'
 import type { Asking } from './asking.ts'
-import { shownBy, type Door, type DoorOptions } from './door.ts'
+import { patienceMs, shownBy, type Door, type DoorOptions } from './door.ts'
 import { bodyOf, fieldsOf, inOwn, type Sender } from './message.ts'
 
 /**
@@ -17,9 +18,13 @@ export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Do
   const open = (shown: DoorOptions['tls']): ClientHttp2Session =>
     connect(url, shown).on('error', () => undefined)
   let kept: ClientHttp2Session | undefined
+  let failure: unknown
   return {
     name,
     ...sender,
+    get failure() {
+      return failure
+    },
     speaks: ({ raw, trailers, http1, headers = {} }) =>
       http1 !== true &&
       raw === undefined &&
@@ -31,10 +36,13 @@ export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Do
       try {
         const body = bodyOf(asking, sender)
         const stream = openStream(session, headOf(asking, sender), body?.toString('latin1'))
-        const { status, fields, body: text } = await stream.whole()
+        const seconds = patienceMs / 1000
+        const answer = await inTime('a whole answer over HTTP/2', stream.whole(), { seconds })
+        const { status, fields, body: text } = answer
         const line = `HTTP/1.1 ${status} ${reasonPhrase(status)}`
         return { interim: [], status, line, fields, body: text, trailers: [] }
-      } catch {
+      } catch (cause) {
+        failure = cause
         return undefined
       } finally {
         if (session !== kept) session.destroy()
