@@ -74,6 +74,11 @@ export const limits = {
   beginningBytes: 512 * 1024,
   /** What a request is estimated to hold besides its head and what waits on its stream. */
   requestBytes: 4 * 1024,
+  /**
+   * How long what is under way may go on after the authorities have changed that vouched for its
+   * client.
+   */
+  withdrawnMs: 30_000,
   /** How long a client may take to close its end once it was sent everything. */
   lingerMs: 1_000,
 } as const

@@ -63,8 +63,9 @@ export interface ServingCredentials {
 export interface SecureListener extends ProxyListener {
   /**
    * Shows these to connections made from now on. Present connections go on; but if `clientCa` has
-   * changed, each ends after the requests under way on it, and at once if none has come, so that no
-   * client is believed any longer for a certificate of the authorities before.
+   * changed, each ends after the requests under way on it, and at once if none has come; one whose
+   * client has shown a certificate of the authorities before is cut where it has not ended in time,
+   * whatever is under way: a watch would go on as the node for as long as its client likes.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
@@ -90,7 +91,12 @@ export async function listenSecurely(
   // Node's own listeners serve HTTP/1.1: they are kept for connections that did not choose HTTP/2.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
+  const vouchedFor = new Set<TLSSocket>()
   server.on('secureConnection', (socket) => {
+    if (socket.authorized) {
+      vouchedFor.add(socket)
+      socket.once('close', () => vouchedFor.delete(socket))
+    }
     if (socket.alpnProtocol === 'h2') http2.take(socket)
     else for (const take of own) take.call(server, socket)
   })
@@ -106,6 +112,8 @@ export async function listenSecurely(
         for (const each of [http1, http2]) each.retire()
         // A handshake goes on with the authorities of when its connection was accepted.
         service.connections.closeUnused()
+        const before = [...vouchedFor]
+        after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
       }
       clientCa = credentials.clientCa
     },

@@ -9,7 +9,9 @@ import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import type { Incoming, Sink } from '../../src/exchange/exchange.ts'
+import type { Signal } from '../../src/base/abort.ts'
+import { turn } from '../../src/base/clock.ts'
+import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
 import { limits } from '../../src/server/limits.ts'
 import {
   listenSecurely,
@@ -18,9 +20,19 @@ import {
   type ServingCredentials,
 } from '../../src/server/listener.ts'
 import { openStream } from '../kit/http2.ts'
-import { aborted, driven, get, proving, said, textOf, unbounded } from '../kit/listener.ts'
+import {
+  aborted,
+  driven,
+  get,
+  proving,
+  said,
+  textOf,
+  unbounded,
+  upgrading,
+} from '../kit/listener.ts'
+import { setClock } from '../kit/set-clock.ts'
 import { Wire, valuesOf, type Teardown } from '../kit/wire/wire.ts'
-import { until } from '../kit/until.ts'
+import { inTime, until } from '../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
 const clients = new CertificateAuthority('clients')
@@ -468,6 +480,48 @@ void t.test(
     t.equal(seen.length, asked)
     await openStream(http2(kubelet), {}).whole()
     t.strictSame(seen.at(-1)?.peer.tls, {})
+  },
+)
+
+void t.test(
+  'what is under way on the word of those before goes on for half a minute, and no longer',
+  async (t) => {
+    const signals: Signal[] = []
+    const upgraded: WireReply = {
+      kind: 'upgrade',
+      from: 'cloud',
+      take: (socket) => void socket.write('a tunnel'),
+    }
+    const answering: ListenerOptions['handler'] = async ({ upgrade, signal }) => {
+      signals.push(signal)
+      if (upgrade) return upgraded
+      return driven((sink) => void sink.write(Buffer.from('an event')))
+    }
+    const { listener, http1, http2 } = await listening(t, answering)
+    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const session = http2(kubelet)
+    await openStream(session, { ':path': '/watch' }).head()
+    const [watch, tunnel] = [await http1(kubelet), await http1(kubelet)]
+    await watch.write(get('/watch')).until('an event')
+    await tunnel.write(upgrading).until('a tunnel')
+    await openStream(http2(), { ':path': '/watch' }).head()
+    const clock = setClock(t, { once: true })
+    const others = new CertificateAuthority('other clients')
+    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    const later = openStream(http2(), { ':path': '/watch' })
+    await later.head()
+    clock.forward(limits.withdrawnMs - 1)
+    await turn()
+    t.notOk(watch.socket.destroyed || tunnel.socket.destroyed)
+    t.notOk(signals.some(({ aborted }) => aborted))
+    clock.forward(1)
+    const cuts = Promise.all([watch.closed, tunnel.closed, once(session, 'close')])
+    await inTime('all three to be cut', cuts, { seconds: 10 })
+    const cut = (): number => signals.filter(({ aborted }) => aborted).length
+    await until('the answers to end', () => cut() === 3)
+    t.notOk(signals.at(3)?.aborted, 'a token is not of these authorities')
+    t.notOk(signals.at(4)?.aborted, 'nor is who came later')
+    t.equal(limits.withdrawnMs, 30_000)
   },
 )
 
