@@ -3,7 +3,8 @@ import type { ApiObject } from '../../kube/object.ts'
 import { fromBody, roomFor, toBody } from './body.ts'
 import type { ScopeKey } from './address.ts'
 import { RingBodies } from './ring-bodies.ts'
-import type { Seal } from './seal.ts'
+import { isSealed, type Seal } from './seal.ts'
+import { secureDelete } from './secure-delete.ts'
 import { Spares, type Spare } from './spares.ts'
 import { prepare } from './statements.ts'
 
@@ -17,25 +18,36 @@ export interface Held extends Omit<ApiObject, 'bytes'> {
 /** As much of it as tells where its body is, and who else may refer to that. */
 export type Placed = Omit<Held, 'uid' | 'resourceVersion'>
 
+/** A row that was left to nobody. */
+interface Left extends Spare {
+  readonly isSealed: boolean
+}
+
 /**
  * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row
- * is used again when nobody does and no list that is being read may still come to it.
+ * is used again when nobody does and no list that is being read may still come to it. The row of a
+ * sealed one is overwritten instead: the key that opens it may lie on the same disk.
  */
 export class Objects {
+  readonly #db: DatabaseSync
   readonly #seal: Seal
   readonly #scopes = new Map<string, number>()
+  /** By the id of the scope. */
+  readonly #sealed = new Map<number, boolean>()
   /**
    * Bodies left by committed groups, in order of the group; `#left` are those of the transaction
-   * that runs.
+   * that runs, and `#erased` what it deletes of the former.
    */
-  #unreferenced: (Spare & { readonly group: number })[] = []
-  #left: Spare[] = []
+  #unreferenced: (Left & { readonly group: number })[] = []
+  #left: Left[] = []
+  #erased: (Left & { readonly group: number })[] = []
   readonly #spares = new Spares()
   readonly #ringed: RingBodies
   #nextId: number
   readonly #sql
 
   constructor(db: DatabaseSync, seal: Seal) {
+    this.#db = db
     this.#seal = seal
     this.#ringed = new RingBodies(db)
     this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
@@ -61,6 +73,10 @@ export class Objects {
         db,
         `SELECT id FROM scope
          WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
+      scopeOf: prepare(
+        db,
+        'SELECT identity, form, api_group, api_version, resource FROM scope WHERE id = ?',
       ),
       sameVersion: prepare(
         db,
@@ -102,6 +118,7 @@ export class Objects {
   /** Some are gone. */
   forgetScopes(): void {
     this.#scopes.clear()
+    this.#sealed.clear()
   }
 
   /**
@@ -130,7 +147,7 @@ export class Objects {
   leave(bytes: number): void {
     const id = this.#nextId++
     this.#sql.setBody.run(id, 0, new Uint8Array(bytes))
-    this.#left.push({ id, room: bytes })
+    this.#left.push({ id, room: bytes, isSealed: false })
   }
 
   /**
@@ -140,7 +157,17 @@ export class Objects {
   release(scope: number, { id, namespace, name, size }: Placed): void {
     if (this.#ringed.has(id)) return
     if (this.#sql.sameBody.get(scope, namespace, name, id)) return
-    this.#left.push({ id, room: roomFor(size) })
+    this.#left.push({ id, room: roomFor(size), isSealed: this.#isSealed(scope) })
+  }
+
+  /** What is in a scope that is known no more counts as sealed. */
+  #isSealed(scope: number): boolean {
+    const known = this.#sealed.get(scope)
+    if (known !== undefined) return known
+    const row = this.#sql.scopeOf.get(scope)
+    const sealed = !row || isSealed(row.map(String) as unknown as ScopeKey)
+    this.#sealed.set(scope, sealed)
+    return sealed
   }
 
   /** An event refers to it from now on. */
@@ -164,17 +191,25 @@ export class Objects {
   }
 
   remove(id: number): void {
-    this.#sql.removeBody.run(id)
+    secureDelete(this.#db, () => this.#sql.removeBody.run(id))
   }
 
   /**
-   * What groups up to `group` left may be used again; what is too much is deleted. Within a
-   * transaction.
+   * What groups up to `group` left may be used again; what is too much is deleted, and what is
+   * sealed. Within a transaction.
    */
   sweep(group: number): void {
     const swept = this.#unreferenced.findIndex((left) => left.group > group)
     const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
-    for (const spare of ended) this.#spares.add(spare)
+    for (const left of ended) {
+      if (left.isSealed) this.#erased.push(left)
+      else this.#spares.add(left)
+    }
+    if (this.#erased.length > 0) {
+      secureDelete(this.#db, () => {
+        for (const { id } of this.#erased) this.#sql.removeBody.run(id)
+      })
+    }
     for (const id of this.#spares.takeSurplus()) this.#sql.removeBody.run(id)
   }
 
@@ -210,13 +245,16 @@ export class Objects {
     this.#ringed.committed()
     for (const left of this.#left) this.#unreferenced.push({ group, ...left })
     this.#left = []
+    this.#erased = []
   }
 
   rolledBack(): void {
     this.#spares.rolledBack()
     this.#ringed.rolledBack()
     this.#left = []
+    this.#unreferenced.unshift(...this.#erased.splice(0))
     this.#scopes.clear()
+    this.#sealed.clear()
   }
 
   get unreferenced(): number {

@@ -9,6 +9,7 @@ import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './m
 import { Objects } from './objects.ts'
 import { LaterSchema, migrate, UnknownSchema } from './schema.ts'
 import { Seal } from './seal.ts'
+import { secureDelete, usualDeletion } from './secure-delete.ts'
 import { prepareFresh } from './fresh.ts'
 import { checkpointBytes } from './log-size.ts'
 import { prepare, type Statement } from './statements.ts'
@@ -69,17 +70,15 @@ class Writer {
     this.#disk = new DiskMeter(diskWork, pageSize)
     this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     this.#db = new DatabaseSync(path, { timeout: busyMs })
-    // What is deleted is overwritten where that writes no more: ON writes twice the bytes that are
-    // deleted.
     this.#db.exec(
       `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
        PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
-       PRAGMA cache_size = -2000; PRAGMA secure_delete = FAST`,
+       PRAGMA cache_size = -2000; ${usualDeletion}`,
     )
     const seal = new Seal(sealingKey)
     this.resealed = this.#disk.opening(() => {
       migrate(this.#db)
-      return prepareFresh(this.#db, seal)
+      return secureDelete(this.#db, () => prepareFresh(this.#db, seal))
     })
     if (maxBytes !== undefined) {
       this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
