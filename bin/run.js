@@ -89,6 +89,7 @@ const jobs = {
   cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
   mutants: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), ...args]),
+  coverage: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), '--coverage', ...args]),
   build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
 }
 if (!Object.hasOwn(jobs, job)) {

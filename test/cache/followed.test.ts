@@ -10,6 +10,7 @@ import { objectForm } from '../../src/request/form.ts'
 import { shared } from '../../src/request/identity.ts'
 import { Condition } from '../kit/condition.ts'
 import { services } from '../kit/cloud.ts'
+import type { Patience } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 // The clock's timers keep no process alive.
@@ -84,11 +85,14 @@ async function* open(signal: Signal): AsyncGenerator<readonly WatchEvent[]> {
 }
 
 /** What the hub asks in turn, each answered with the next of these; the last stays open. */
-function following(t: Teardown, answers: readonly (Reply | Error)[]) {
+/** What was refused rests for half a minute at least: who waits for less sees no try after that. */
+const beforeRest: Patience = { seconds: 25 }
+
+function following(t: Teardown, answers: readonly (Reply | Error)[], patience: Patience = {}) {
   const asked: string[] = []
   const told: string[][] = []
   const standings: Standing[] = []
-  const condition = new Condition()
+  const condition = new Condition(patience)
   const link = new AbortController()
   const followed = new FollowedCollection<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
@@ -178,12 +182,8 @@ void t.test('a version that is not served is tried for the next one', async (t) 
 void t.test(
   'a refusal is told, what was told stays, and it can be asked for again at once',
   async (t) => {
-    const { followed, asked, told, standings, condition } = following(t, [
-      list('10', 'a'),
-      watch(),
-      refused(403),
-      list('10', 'a'),
-    ])
+    const answers = [list('10', 'a'), watch(), refused(403), list('10', 'a')]
+    const { followed, asked, told, standings, condition } = following(t, answers, beforeRest)
     await condition.until(() => standings.length >= 2)
     t.strictSame(standings, [{ kind: 'known' }, { kind: 'refused', code: 403 }])
     t.equal(asked.length, 3, 'it waits')
@@ -194,8 +194,9 @@ void t.test(
 )
 
 void t.test('what is asked for again while a list is under way is not forgotten', async (t) => {
-  const { followed, asked, standings, condition } = following(t, [refused(403), list('10', 'a')])
-  // The list is under way from the start; without another try a refusal rests for a minute.
+  // The list is under way from the start.
+  const answers = [refused(403), list('10', 'a')]
+  const { followed, asked, standings, condition } = following(t, answers, beforeRest)
   t.equal(asked.length, 1)
   followed.again()
   await condition.until(() => standings.some(({ kind }) => kind === 'known'))

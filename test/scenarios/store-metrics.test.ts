@@ -1,5 +1,5 @@
 import t from 'tap'
-import { statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { objectOf } from '../kit/client.ts'
@@ -98,6 +98,11 @@ void t.test(
     await hub.start()
     const text = async (): Promise<string> => (await hub.ops.get('/readyz?verbose')).body.toString()
     t.match(await text(), /^\[ \]cache begun empty at /m)
+    const [aside = ''] = readdirSync(hub.config.cachePath).filter((name) => /unusable/.test(name))
+    t.match(
+      hub.lines.join(''),
+      `objects.db cannot be used and is now ${join(hub.config.cachePath, aside)}`,
+    )
     t.equal(await hub.metric('nodehub_store_set_aside_total'), 1)
     await hub.restart()
     t.notMatch(await text(), /cache begun empty/)

@@ -22,7 +22,7 @@ export interface KubeObject {
     readonly resourceVersion?: string
     readonly generation?: number
   }
-  readonly spec?: { readonly hostNetwork?: boolean }
+  readonly spec?: { readonly hostNetwork?: boolean; readonly activeDeadlineSeconds?: number }
   readonly status?: {
     readonly observedGeneration?: number
     readonly phase?: string
