@@ -13,7 +13,7 @@ import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
 import { until } from '../kit/until.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const project = join(import.meta.dirname, '..', '..')
 const main = join(project, 'src', 'main.ts')

@@ -6,7 +6,7 @@ import { startHubProcess } from '../kit/hub-process.ts'
 import { startCloud } from '../kit/hub.ts'
 
 // Processes are started here, which takes its time on a machine with much to do.
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 void t.test(
   'a full disk is a few lines in the log, however many answers are not recorded',

@@ -6,7 +6,7 @@ import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { askAs } from '../kit/other-user.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const skip =
   process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false

@@ -23,7 +23,7 @@ import { HubProcess } from '../kit/hub-process.ts'
 import { startAs } from '../kit/other-user.ts'
 import { nodeRoot } from '../join/node-root.ts'
 
-t.setTimeout(180_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const skip =
   process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false

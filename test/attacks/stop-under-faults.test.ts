@@ -6,7 +6,7 @@ import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { startCloud } from '../kit/hub.ts'
 
 // Processes are started here, which takes its time on a machine with much to do.
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const flags = ['--shutdown-grace-period=1s', '--log-level=debug']
 

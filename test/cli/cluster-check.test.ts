@@ -18,7 +18,7 @@ import {
 } from '../kit/admission-kinds.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const daemonSets: GVR = { group: 'apps', version: 'v1', resource: 'daemonsets' }
 

@@ -11,7 +11,7 @@ import { freePort } from '../kit/free-port.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 interface Kubeconfig {
   readonly clusters: readonly [{ readonly cluster: Readonly<Record<string, string>> }]

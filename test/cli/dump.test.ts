@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 void t.test('it writes that to a file of its own, and through no link', async (t) => {
   const victim = join(t.testdir({ victim: 'precious' }), 'victim')

@@ -9,7 +9,7 @@ import { startCloud } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 // Processes are started here, which takes its time on a machine with much to do.
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const nowhere = { upstreams: [{ url: 'http://127.0.0.1:1' }] }
 

@@ -28,7 +28,7 @@ import { until as soon } from '../kit/until.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { dial, type Teardown } from '../kit/wire/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const deployments: GVR = { group: 'apps', version: 'v1', resource: 'deployments' }
 const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }

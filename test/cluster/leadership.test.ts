@@ -9,7 +9,7 @@ import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { Condition } from '../kit/condition.ts'
 import { inTime } from '../kit/until.ts'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 

@@ -9,7 +9,7 @@ import { connect } from '../../src/cluster/api/connect.ts'
 import { liveLookup } from '../../src/cluster/live-lookup.ts'
 import { followPools } from '../../src/cluster/pools.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 /**
  * What admission asks of an API server that answers so, and the paths that were asked for besides

@@ -6,9 +6,9 @@ import { compareAll } from './check.ts'
 import { doorsOf, patientHeartbeat } from './doors.ts'
 import { prepare } from './world.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(300_000)
 
-void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 240_000 }, async (t) => {
+void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 300_000 }, async (t) => {
   const sandbox = await startSandbox({ freshnessMs: 100 })
   t.teardown(() => sandbox[Symbol.asyncDispose]())
   sandbox.authorize(

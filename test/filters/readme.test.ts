@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { loadFilters } from '../../src/filter/own/load.ts'
 import { FilterFolder } from '../kit/own-filter.ts'
 
-t.setTimeout(120_000) // processes that start take their time on a busy machine
+t.setTimeout(300_000) // processes that start take their time on a busy machine
 
 /** The blocks of code in filters/README.md, of one language, in their order. */
 function blocks(language: string): readonly string[] {

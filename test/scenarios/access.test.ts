@@ -13,7 +13,7 @@ import { at, objectOf } from '../kit/client.ts'
 import { startTestHub, type TestHub } from '../kit/hub.ts'
 import { askAs, type AskedAs } from '../kit/other-user.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const skip =
   process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false

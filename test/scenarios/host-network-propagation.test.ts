@@ -13,7 +13,7 @@ import { definePools } from '../kit/node-pools.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { inTime, until } from '../kit/until.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(300_000)
 
 const nodes: GVR = { group: '', version: 'v1', resource: 'nodes' }
 const modes = ['off', 'on', 'observe'] as const

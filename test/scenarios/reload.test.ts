@@ -16,7 +16,7 @@ import { signal, startHubProcess, type HubProcess } from '../kit/hub-process.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import { until } from '../kit/until.ts'
 
-t.setTimeout(120_000) // a process that starts takes its time on a busy machine
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 

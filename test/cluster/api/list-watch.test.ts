@@ -5,7 +5,7 @@ import { configMaps } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { Condition } from '../../kit/condition.ts'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const path = '/api/v1/configmaps'
 const isWatch = ({ path: seen }: { path: string }): boolean => seen === path

@@ -13,7 +13,7 @@ import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { Condition } from '../../kit/condition.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const pool = (name: string, spec: JsonObject = {}): JsonObject => ({
   metadata: { name },
