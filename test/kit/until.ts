@@ -16,7 +16,8 @@ export interface Patience {
 /**
  * Asks `probe` again and again until it answers something other than `undefined` or `false`. A
  * probe that throws has not answered; the last failure is the cause of the error that ends the
- * wait. The probe looks at each turn of the loop first, then less and less often.
+ * wait. The probe looks at each turn of the loop first, then less and less often, and once more
+ * when time is up: all of it may have passed in one turn.
  */
 export async function until<Answer>(
   what: string,
@@ -25,6 +26,7 @@ export async function until<Answer>(
 ): Promise<Answer> {
   const began = measured()
   let cause: unknown
+  let late = false
   for (;;) {
     try {
       const answer = await probe()
@@ -33,9 +35,9 @@ export async function until<Answer>(
       if (error instanceof Hopeless) throw error
       cause = error
     }
+    if (late) throw waitedFor(what, { seconds, ...(describe && { describe }) }, cause)
     const waited = measured() - began
-    if (waited > seconds * 1000)
-      throw waitedFor(what, { seconds, ...(describe && { describe }) }, cause)
+    late = waited > seconds * 1000
     if (waited < 100) await turn()
     else await new Promise((resolve) => void later(resolve, Math.min(50, waited / 50)))
   }
