@@ -91,7 +91,9 @@ const folderOf = (path: string): string => path.split('/').slice(0, -1).slice(0,
 
 function sayBranches(tests: readonly TestCoverage[], workspace: Workspace): void {
   const folders = new Map<string, { branches: number; taken: number }>()
-  for (const path of globSync(['src/**/*.ts', 'filters/**/*.ts'], { cwd: root }).toSorted()) {
+  // What was measured: the sources may have changed since.
+  const paths = globSync(['src/**/*.ts', 'filters/**/*.ts'], { cwd: workspace.root })
+  for (const path of paths.toSorted()) {
     const executed = tests.reduce<Executed>(
       (all, { executed: its }) => either(all, its[path] ?? []),
       [],
