@@ -21,6 +21,7 @@ import { startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess } from '../kit/hub-process.ts'
 import { startAs } from '../kit/other-user.ts'
+import { until } from '../kit/until.ts'
 import { nodeRoot } from '../join/node-root.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
@@ -142,6 +143,7 @@ void t.test(
     await t.rejects(ask(hubs.certificate), { code: /SELF_SIGNED_CERT|UNABLE_TO/ })
     t.strictSame(lines, ['bound'], 'the token did not get there')
     await ask(strangers.certificate)
+    await until('a word of what the squatter was asked', () => lines.length > 1)
     t.strictSame(lines.slice(1), ['asked Bearer secret'], 'as it does where the client trusts it')
   },
 )
