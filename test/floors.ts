@@ -14,7 +14,7 @@ export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['kube', 'certificates'],
   ['request', 'codec', 'metrics', 'config'],
-  ['exchange'],
+  ['exchange', 'reflector'],
   ['client', 'store'],
   ['filter', 'identity', 'boot', 'lint', 'cache', 'local', 'remote', 'server'],
   ['pipeline', 'cluster', 'join'],

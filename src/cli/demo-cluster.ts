@@ -2,7 +2,7 @@ import { now } from '../base/clock.ts'
 import type { GVR } from '../kube/gvk.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { KubeObject } from '../sandbox/object.ts'
-import { Reflector } from '../sandbox/reflector.ts'
+import { ClientInformer } from '../sandbox/client-informer.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { startHeartbeat } from '../sandbox/heartbeat.ts'
 
@@ -161,7 +161,7 @@ export function simulateNode(server: string): AsyncDisposable {
       query: { labelSelector: notHeadless },
     },
   ]
-  for (const options of reflected) parts.use(new Reflector(options))
+  for (const options of reflected) parts.use(new ClientInformer(options))
   parts.use(startHeartbeat({ server, nodeName, userAgent: kubelet.userAgent }))
   return parts
 }

@@ -1,6 +1,6 @@
 import type { NodePool } from '../kube/node-pool.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { ListWatch, type ListWatchOptions } from './api/list-watch.ts'
+import { Informer, type InformerOptions } from './api/informer.ts'
 
 /** Of the collection of pools, in the version they are stored in. */
 export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
@@ -8,9 +8,9 @@ export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
 /** Follows all NodePools, whole: there are hundreds where there are thousands of nodes. */
 export const followPools = (
   api: ApiServer,
-  options: Pick<ListWatchOptions<NodePool>, 'onChange' | 'onFailure'> = {},
-): ListWatch<NodePool> =>
-  new ListWatch(api, {
+  options: Pick<InformerOptions<NodePool>, 'onChange' | 'onFailure'> = {},
+): Informer<NodePool> =>
+  new Informer(api, {
     path: poolsPath,
     // The API server keeps objects of this kind to their schema.
     keep: (object) => withoutManagers(object as unknown as NodePool),

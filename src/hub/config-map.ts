@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { now } from '../base/clock.ts'
 import { KeptFile } from '../base/kept-file.ts'
 import { ownFile } from '../base/own-file.ts'
-import { FollowedCollection, type Standing } from '../cache/followed.ts'
+import { Informer, type InformerState } from '../cache/informer.ts'
 import {
   noClusterSettings,
   readConfigMap,
@@ -45,7 +45,7 @@ interface Kept {
 export class HubConfigMap implements AsyncDisposable {
   readonly #surroundings: ConfigMapSurroundings
   readonly #file: KeptFile
-  readonly #followed: FollowedCollection<ConfigMapData> | undefined
+  readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
   #settings: ClusterSettings = noClusterSettings
   #kept: Kept
@@ -63,7 +63,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#file = new KeptFile(path, () => JSON.stringify(this.#kept))
     if (!of) return
     this.#takeOver({ data: this.#kept.data, binaryData: {} })
-    this.#followed = new FollowedCollection<ConfigMapData>({
+    this.#informer = new Informer<ConfigMapData>({
       of: {
         versions: [configMaps],
         namespace: of.namespace,
@@ -75,7 +75,7 @@ export class HubConfigMap implements AsyncDisposable {
       linkChanged: () => cloud.spell,
       read: ({ bytes }) => dataOf(bytes),
       onValues: (values) => this.#read(values.get(this.#name)),
-      onStanding: (standing) => this.#stand(standing),
+      onState: (state) => this.#enter(state),
       onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
     })
   }
@@ -87,7 +87,7 @@ export class HubConfigMap implements AsyncDisposable {
 
   /** What was refused may be granted. */
   reconfigure(): void {
-    this.#followed?.again()
+    this.#informer?.retry()
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
@@ -96,7 +96,7 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#followed?.[Symbol.asyncDispose]()
+    await this.#informer?.[Symbol.asyncDispose]()
     await this.#file[Symbol.asyncDispose]()
   }
 
@@ -135,11 +135,11 @@ export class HubConfigMap implements AsyncDisposable {
     return undefined
   }
 
-  #stand(standing: Standing): void {
-    const refused = standing.kind === 'refused' ? this.#unreadable(standing.code) : undefined
+  #enter(state: InformerState): void {
+    const refused = state.kind === 'refused' ? this.#unreadable(state.code) : undefined
     const remark = refused && `[ ]${refused}`
     if (refused !== undefined && remark !== this.#refused) this.#surroundings.log.warn(refused)
-    if (standing.kind !== 'failed') this.#refused = remark
+    if (state.kind !== 'failed') this.#refused = remark
   }
 
   #unreadable(code: number): string {

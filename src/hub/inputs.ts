@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { sleep } from '../base/clock.ts'
 import {
-  FollowedCollection,
-  type Followed,
-  type FollowedObject,
-  type Standing,
-} from '../cache/followed.ts'
+  Informer,
+  type InformerTarget,
+  type InformerObject,
+  type InformerState,
+} from '../cache/informer.ts'
 import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import type { InputName, NodeFacts } from '../filter/inputs.ts'
@@ -52,8 +52,8 @@ interface Source {
   /** What it was begun for; of another it has to be begun anew. */
   readonly of: string
   readonly resource: GVR
-  readonly followed: AsyncDisposable & { again(): void }
-  standing: Standing
+  readonly informer: AsyncDisposable & { retry(): void }
+  state: InformerState
 }
 
 /** How long a request waits for what its filters have never known. */
@@ -120,9 +120,9 @@ export class FilterInputs implements AsyncDisposable {
       if (!isLearned(name) || this.#known[name] !== undefined || this.#known.untold.includes(name))
         continue
       for (const source of sourcesOf[name].map((each) => this.#sources.get(each))) {
-        if (source?.standing.kind !== 'failed') continue
-        this.#stand(source, { kind: 'asking' })
-        source.followed.again()
+        if (source?.state.kind !== 'failed') continue
+        this.#enter(source, { kind: 'syncing' })
+        source.informer.retry()
       }
     }
   }
@@ -130,7 +130,7 @@ export class FilterInputs implements AsyncDisposable {
   /** What is asked for may be another, and what was refused may be granted. */
   reconfigure(): void {
     this.#follow()
-    for (const { followed } of this.#sources.values()) followed.again()
+    for (const { informer } of this.#sources.values()) informer.retry()
     this.#update()
   }
 
@@ -145,8 +145,8 @@ export class FilterInputs implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     this.#next.resolve()
-    for (const { followed } of this.#sources.values()) {
-      this.#ending.push(Promise.resolve(followed[Symbol.asyncDispose]()))
+    for (const { informer } of this.#sources.values()) {
+      this.#ending.push(Promise.resolve(informer[Symbol.asyncDispose]()))
     }
     this.#sources.clear()
     await Promise.all(this.#ending)
@@ -171,7 +171,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #isAsking(...names: readonly SourceName[]): boolean {
-    return names.some((name) => this.#sources.get(name)?.standing.kind === 'asking')
+    return names.some((name) => this.#sources.get(name)?.state.kind === 'syncing')
   }
 
   /** Begins to follow what is wanted and not followed yet. */
@@ -249,8 +249,8 @@ export class FilterInputs implements AsyncDisposable {
     of: string | undefined,
     resource: GVR,
     how: {
-      readonly of: Followed
-      readonly read: (object: FollowedObject) => T | undefined
+      readonly of: InformerTarget
+      readonly read: (object: InformerObject) => T | undefined
       readonly onValues: (values: ReadonlyMap<string, T>) => void
     },
   ): void {
@@ -263,8 +263,8 @@ export class FilterInputs implements AsyncDisposable {
     const source: Source = {
       of,
       resource,
-      standing: { kind: 'asking' },
-      followed: new FollowedCollection<T>({
+      state: { kind: 'syncing' },
+      informer: new Informer<T>({
         of: how.of,
         read: how.read,
         onBehalf: isService ? asNode : asHub,
@@ -274,10 +274,10 @@ export class FilterInputs implements AsyncDisposable {
           if (this.#sources.get(name) !== source) return
           // What is told comes before how it stands: whoever waits for it finds it.
           how.onValues(values)
-          this.#stand(source, { kind: 'known' })
+          this.#enter(source, { kind: 'synced' })
         },
-        onStanding: (standing) => {
-          if (this.#sources.get(name) === source) this.#stand(source, standing)
+        onState: (state) => {
+          if (this.#sources.get(name) === source) this.#enter(source, state)
         },
         onFailed: (err) =>
           logFailure(
@@ -295,14 +295,14 @@ export class FilterInputs implements AsyncDisposable {
     this.#sources.delete(name)
     if (name === 'pool') this.#poolRead = undefined
     if (name === 'buckets') this.#bucketNodes = undefined
-    this.#show(source, { kind: 'asking' })
-    this.#ending.push(Promise.resolve(source.followed[Symbol.asyncDispose]()))
+    this.#show(source, { kind: 'syncing' })
+    this.#ending.push(Promise.resolve(source.informer[Symbol.asyncDispose]()))
   }
 
-  #stand(source: Source, standing: Standing): void {
+  #enter(source: Source, state: InformerState): void {
     const before = this.#trouble(source)
-    source.standing = standing
-    this.#show(source, standing)
+    source.state = state
+    this.#show(source, state)
     const trouble = this.#trouble(source)
     if (trouble !== undefined && trouble !== before) {
       this.#surroundings.log.warn(`filters ${trouble}; ${meanwhile}`)
@@ -310,8 +310,8 @@ export class FilterInputs implements AsyncDisposable {
     this.#update()
   }
 
-  #show({ resource }: Source, standing: Standing): void {
-    const reason = standing.kind === 'refused' ? reasonOf(standing.code) : undefined
+  #show({ resource }: Source, state: InformerState): void {
+    const reason = state.kind === 'refused' ? reasonOf(state.code) : undefined
     for (const each of reasons) {
       const labels = { resource: resource.resource, reason: each }
       this.#surroundings.metrics.filterInputsMissing.set(labels, each === reason ? 1 : 0)
@@ -319,15 +319,15 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /** What filters lack, in words that follow “filters”. */
-  #trouble({ of, resource, standing }: Source): string | undefined {
+  #trouble({ of, resource, state }: Source): string | undefined {
     const what = qualifiedResource(resource)
-    if (standing.kind === 'refused') {
-      const { why, advice } = unreadable(standing.code)
-      return reasonOf(standing.code) === 'absent'
-        ? `cannot read ${what}: the API server knows no such resource, its CustomResourceDefinition is missing (${standing.code})`
-        : `cannot read ${what}: ${why} (${standing.code})${advice}`
+    if (state.kind === 'refused') {
+      const { why, advice } = unreadable(state.code)
+      return reasonOf(state.code) === 'absent'
+        ? `cannot read ${what}: the API server knows no such resource, its CustomResourceDefinition is missing (${state.code})`
+        : `cannot read ${what}: ${why} (${state.code})${advice}`
     }
-    if (standing.kind !== 'known') return undefined
+    if (state.kind !== 'synced') return undefined
     if (resource === nodePools && !this.#poolRead)
       return `know nothing of NodePool ${of}: there is none`
     return resource === nodes && !this.#node
@@ -390,9 +390,9 @@ export class FilterInputs implements AsyncDisposable {
     // Where the pool has a name it is the NodePool that is asked for yet.
     const isOfPool = name === 'pool' || name === 'poolNodes'
     if (isOfPool && poolNameOf(this.#ofPool()) !== undefined) return false
-    const standing = this.#sources.get(name === 'topologies' ? 'services' : 'node')?.standing.kind
+    const state = this.#sources.get(name === 'topologies' ? 'services' : 'node')?.state.kind
     // It is known, too, that there is no such Node.
-    return standing === 'refused' || standing === 'known'
+    return state === 'refused' || state === 'synced'
   }
 
   #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
@@ -409,14 +409,14 @@ export class FilterInputs implements AsyncDisposable {
   /** `null` where it is settled that nobody tells. */
   #untold(way: LiveConfig['nodePools']): null | undefined {
     if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
-    const standing = this.#sources.get(way === 'buckets' ? 'buckets' : 'pool')?.standing.kind
-    return standing === 'refused' || standing === 'known' ? null : undefined
+    const state = this.#sources.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
+    return state === 'refused' || state === 'synced' ? null : undefined
   }
 
   #poolIsAbsent(): boolean {
-    const standing = this.#sources.get('pool')?.standing
-    if (standing?.kind === 'refused') return reasonOf(standing.code) === 'absent'
-    return standing?.kind === 'known' && this.#poolRead === undefined
+    const state = this.#sources.get('pool')?.state
+    if (state?.kind === 'refused') return reasonOf(state.code) === 'absent'
+    return state?.kind === 'synced' && this.#poolRead === undefined
   }
 
   #ofPool(): KnownOfPool {
@@ -452,6 +452,6 @@ function reasonOf(code: number): (typeof reasons)[number] {
   return code === 404 ? 'absent' : 'refused'
 }
 
-const byName = (name: string): Pick<Followed, 'fieldSelector'> => ({
+const byName = (name: string): Pick<InformerTarget, 'fieldSelector'> => ({
   fieldSelector: `metadata.name=${name}`,
 })

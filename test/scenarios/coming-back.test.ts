@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Reflector } from '../../src/sandbox/reflector.ts'
+import { ClientInformer } from '../../src/sandbox/client-informer.ts'
 import { at } from '../kit/client.ts'
 import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
@@ -112,7 +112,7 @@ void t.test(
     const changes = new Condition()
     const reflectors = (['json', 'protobuf'] as const).map(
       (encoding) =>
-        new Reflector({
+        new ClientInformer({
           server: hub.url,
           userAgent: 'kubelet/v1.35.0',
           path: '/api/v1/pods',
@@ -126,7 +126,7 @@ void t.test(
         .list(pods)
         .map(({ metadata }) => `${metadata.namespace}/${metadata.name}@${metadata.resourceVersion}`)
         .sort()
-    const held = (reflector: Reflector): string[] =>
+    const held = (reflector: ClientInformer): string[] =>
       [...reflector.objects].map(([key, object]) => `${key}@${object.resourceVersion}`).sort()
     const inStep = async (): Promise<void> => {
       const isSame = (): boolean =>

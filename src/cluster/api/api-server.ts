@@ -50,7 +50,7 @@ const patchTypes: Record<PatchType, string> = {
 const mostTries = 6
 const longestWaitMs = 30_000
 
-/** The largest answer that is read whole: lists go through `ListWatch`, piece by piece. */
+/** The largest answer that is read whole: lists go through `Informer`, piece by piece. */
 const largestAnswer = 64 * 1024 * 1024
 
 /**

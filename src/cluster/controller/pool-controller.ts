@@ -3,7 +3,7 @@ import { isNewer } from '../../kube/resource-version.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { ListWatch } from '../api/list-watch.ts'
+import { Informer } from '../api/informer.ts'
 import { sayEvent } from '../events.ts'
 import type { Term } from '../leadership.ts'
 import { followPools, poolsPath } from '../pools.ts'
@@ -41,8 +41,8 @@ class NoLongerWriting extends Error {
  */
 export class PoolController implements AsyncDisposable {
   readonly #options: PoolControllerOptions
-  readonly #pools: ListWatch<NodePool>
-  readonly #nodes: ListWatch<NodeFacts>
+  readonly #pools: Informer<NodePool>
+  readonly #nodes: Informer<NodeFacts>
   readonly #nodeQueue: WorkQueue
   readonly #poolQueue: WorkQueue
   /** Names of nodes by the pool that their label names. */
@@ -72,7 +72,7 @@ export class PoolController implements AsyncDisposable {
       onChange: (name, now, before) => this.#poolChanged(name, now, before),
       onFailure: (cause) => onFailure('nodepools', cause),
     })
-    this.#nodes = new ListWatch<NodeFacts>(api, {
+    this.#nodes = new Informer<NodeFacts>(api, {
       path: '/api/v1/nodes',
       keep: (node, before) => sinceBefore(nodeFacts(node), before),
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
@@ -159,7 +159,7 @@ export class PoolController implements AsyncDisposable {
       }
       const written = await this.#write('node', name, `/api/v1/nodes/${name}`, patch)
       if (written === undefined) return undefined
-      this.#nodes.told(name, written, (now, before) =>
+      this.#nodes.written(name, written, (now, before) =>
         isNewer(now.resourceVersion, before.resourceVersion),
       )
     }
@@ -201,7 +201,7 @@ export class PoolController implements AsyncDisposable {
       const written = await this.#write(what, name, path, { ...patch, metadata })
       if (written === undefined) return undefined
       version = (written as unknown as NodePool).metadata.resourceVersion
-      this.#pools.told(name, written, (now, before) =>
+      this.#pools.written(name, written, (now, before) =>
         isNewer(now.metadata.resourceVersion, before.metadata.resourceVersion),
       )
     }

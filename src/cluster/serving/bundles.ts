@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../kube/json.ts'
 import { at, listAt, textAt } from '../../kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { ListWatch } from '../api/list-watch.ts'
+import { Informer } from '../api/informer.ts'
 
 /** Where API servers find the webhooks: what leads elsewhere is somebody else's. */
 export interface OwnService {
@@ -76,7 +76,7 @@ export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
   readonly #followed: readonly {
     readonly place: Watched
-    readonly items: ListWatch<Configuration>
+    readonly items: Informer<Configuration>
   }[]
   readonly #timer: Disposable
   #looking: Promise<void> | undefined
@@ -86,7 +86,7 @@ export class CaBundles implements AsyncDisposable {
     this.#options = options
     this.#followed = places(options.configurations).map((place) => ({
       place,
-      items: new ListWatch<Configuration>(options.api, {
+      items: new Informer<Configuration>(options.api, {
         path: place.path,
         query: { fieldSelector: `metadata.name=${place.name}` },
         keep: configurationOf,

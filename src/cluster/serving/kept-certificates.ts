@@ -3,7 +3,7 @@ import type { JsonObject } from '../../kube/json.ts'
 import { objectAt, textAt } from '../../kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
-import { ListWatch } from '../api/list-watch.ts'
+import { Informer } from '../api/informer.ts'
 import { dataOf, renewed, stateIn, type ServingState } from './rotation.ts'
 
 export interface KeptCertificatesOptions {
@@ -39,7 +39,7 @@ interface Kept {
  */
 export class KeptCertificates implements AsyncDisposable {
   readonly #options: KeptCertificatesOptions
-  readonly #secret: ListWatch<Kept>
+  readonly #secret: Informer<Kept>
   readonly #stopped = new AbortController()
   readonly #first = Promise.withResolvers<void>()
   #timer: Disposable
@@ -49,7 +49,7 @@ export class KeptCertificates implements AsyncDisposable {
   constructor(options: KeptCertificatesOptions) {
     this.#options = options
     const { api, namespace, name, onFailure } = options
-    this.#secret = new ListWatch<Kept>(api, {
+    this.#secret = new Informer<Kept>(api, {
       path: `/api/v1/namespaces/${namespace}/secrets`,
       query: { fieldSelector: `metadata.name=${name}` },
       keep: keptOf,

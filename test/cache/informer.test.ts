@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Signal } from '../../src/base/abort.ts'
 import { onAbort } from '../../src/base/abort.ts'
-import { FollowedCollection, type Standing } from '../../src/cache/followed.ts'
+import { Informer, type InformerState } from '../../src/cache/informer.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
@@ -91,10 +91,10 @@ const beforeRest: Patience = { seconds: 25 }
 function following(t: Teardown, answers: readonly (Reply | Error)[], patience: Patience = {}) {
   const asked: string[] = []
   const told: string[][] = []
-  const standings: Standing[] = []
+  const states: InformerState[] = []
   const condition = new Condition(patience)
   const link = new AbortController()
-  const followed = new FollowedCollection<string>({
+  const informer = new Informer<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
     onBehalf: { identity: shared, credential: 'node' },
     linkChanged: () => link.signal,
@@ -112,14 +112,14 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
       told.push([...values.values()])
       condition.changed()
     },
-    onStanding: (standing) => {
-      standings.push(standing)
+    onState: (state) => {
+      states.push(state)
       condition.changed()
     },
     onFailed: () => undefined,
   })
-  t.teardown(() => followed[Symbol.asyncDispose]())
-  return { followed, asked, told, standings, condition }
+  t.teardown(() => informer[Symbol.asyncDispose]())
+  return { informer, asked, told, states, condition }
 }
 
 const path = '/api/v1/services'
@@ -173,38 +173,37 @@ void t.test('what is forgotten, or older than what was told, is listed', async (
 
 void t.test('a version that is not served is tried for the next one', async (t) => {
   const older = '/api/v1beta1/services'
-  const { asked, standings, condition } = following(t, [refused(404), list('10')])
+  const { asked, states, condition } = following(t, [refused(404), list('10')])
   await condition.until(() => asked.length >= 3)
   t.strictSame(asked, [`list ${path} 0`, `list ${older} 0`, `watch ${older} 10`])
-  t.strictSame(standings, [{ kind: 'known' }])
+  t.strictSame(states, [{ kind: 'synced' }])
 })
 
 void t.test(
   'a refusal is told, what was told stays, and it can be asked for again at once',
   async (t) => {
     const answers = [list('10', 'a'), watch(), refused(403), list('10', 'a')]
-    const { followed, asked, told, standings, condition } = following(t, answers, beforeRest)
-    await condition.until(() => standings.length >= 2)
-    t.strictSame(standings, [{ kind: 'known' }, { kind: 'refused', code: 403 }])
+    const { informer, asked, told, states, condition } = following(t, answers, beforeRest)
+    await condition.until(() => states.length >= 2)
+    t.strictSame(states, [{ kind: 'synced' }, { kind: 'refused', code: 403 }])
     t.equal(asked.length, 3, 'it waits')
-    followed.again()
-    await condition.until(() => standings.length >= 3)
+    informer.retry()
+    await condition.until(() => states.length >= 3)
     t.strictSame(told, [['a']])
   },
 )
 
 void t.test('what is asked for again while a list is under way is not forgotten', async (t) => {
-  // The list is under way from the start.
   const answers = [refused(403), list('10', 'a')]
-  const { followed, asked, standings, condition } = following(t, answers, beforeRest)
-  t.equal(asked.length, 1)
-  followed.again()
-  await condition.until(() => standings.some(({ kind }) => kind === 'known'))
-  t.strictSame(standings[0], { kind: 'refused', code: 403 })
+  const { informer, asked, states, condition } = following(t, answers, beforeRest)
+  await condition.until(() => asked.length === 1)
+  informer.retry()
+  await condition.until(() => states.some(({ kind }) => kind === 'synced'))
+  t.strictSame(states[0], { kind: 'refused', code: 403 })
 })
 
 void t.test('what failed is tried again', async (t) => {
-  const { asked, standings, condition } = following(t, [new Error('no link'), list('10')])
+  const { asked, states, condition } = following(t, [new Error('no link'), list('10')])
   await condition.until(() => asked.length >= 3)
-  t.strictSame(standings, [{ kind: 'failed' }, { kind: 'known' }])
+  t.strictSame(states, [{ kind: 'failed' }, { kind: 'synced' }])
 })

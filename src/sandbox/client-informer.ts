@@ -1,12 +1,12 @@
 import { Agent, request } from 'undici'
-import { sleep } from '../base/clock.ts'
-import type { Cut } from '../codec/list-cutter.ts'
-import { listCutter } from '../codec/list-cutter.ts'
+import { listCutter, type Cut } from '../codec/list-cutter.ts'
 import { watchCutter } from '../codec/watch-cutter.ts'
+import type { WatchEvent } from '../codec/watch.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
+import { Expired, Reflector, type WatchOptions } from '../reflector/reflector.ts'
 
-export interface ReflectorOptions {
+export interface ClientInformerOptions {
   /** Where its API server is; a hub is one. */
   readonly server: string
   readonly userAgent: string
@@ -16,53 +16,45 @@ export interface ReflectorOptions {
   readonly encoding: Encoding
   readonly headers?: Record<string, string>
   /** After each change of what it holds; `relisted` where a list brought it. */
-  readonly onChange?: (reflector: Reflector, relisted: boolean) => void
+  readonly onChange?: (informer: ClientInformer, relisted: boolean) => void
 }
 
-/** client-go's first wait after a failure (tools/cache/reflector.go), doubled up to its cap. */
-const firstWaitMs = 800
-const longestWaitMs = 30_000
-
-/**
- * Keeps in step with a collection the way client-go's reflector does: lists, watches from the
- * list's version, watches again from the last version it saw when a watch ends, lists again when
- * that version is refused.
- */
-export class Reflector implements AsyncDisposable {
+/** A component of a node, as an API server and a hub see it: a reflector over HTTP. */
+export class ClientInformer implements AsyncDisposable {
   /** What it holds, by namespace and name. */
   readonly objects = new Map<string, ApiObject>()
-  readonly #options: ReflectorOptions
+  readonly #options: ClientInformerOptions
   readonly #stopped = new AbortController()
   readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 })
   readonly #running: Promise<void>
-  #version = ''
+  #version: string | undefined
   /** How often it had to list. */
   lists = 0
   watches = 0
 
-  constructor(options: ReflectorOptions) {
+  constructor(options: ClientInformerOptions) {
     this.#options = options
-    this.#running = this.#run()
+    const reflector = new Reflector(
+      {
+        listerWatcher: {
+          list: () => this.#list(),
+          watch: (watch) => this.#watch(watch),
+        },
+        version: () => this.#version,
+      },
+      {
+        onSynced: () => undefined,
+        onOpen: () => undefined,
+        onEvents: (events) => this.#apply(events),
+        onClosed: () => undefined,
+        onFailed: () => undefined,
+      },
+    )
+    this.#running = reflector.run(this.#stopped.signal)
   }
 
   get resourceVersion(): string {
-    return this.#version
-  }
-
-  async #run(): Promise<void> {
-    let wait = firstWaitMs
-    const { signal } = this.#stopped
-    while (!signal.aborted) {
-      try {
-        await this.#list()
-        wait = firstWaitMs
-        while (await this.#watch()) if (signal.aborted) return
-      } catch {
-        // Whatever went wrong, the answer is to wait and to list again.
-      }
-      await sleep(wait, signal)
-      wait = Math.min(wait * 2, longestWaitMs)
-    }
+    return this.#version ?? ''
   }
 
   async #get(query: Record<string, string>): ReturnType<typeof request> {
@@ -75,14 +67,13 @@ export class Reflector implements AsyncDisposable {
     })
     if (answer.statusCode === 200) return answer
     await answer.body.dump()
+    if (answer.statusCode === 410) throw new Expired()
     throw new Error(`${path} was answered ${answer.statusCode}`)
   }
 
   async #list(): Promise<void> {
     this.lists++
-    const { body } = await this.#get({
-      resourceVersion: this.#version === '' ? '0' : this.#version,
-    })
+    const { body } = await this.#get({ resourceVersion: this.#version ?? '0' })
     const cutter = listCutter(this.#options.encoding, 'object')
     const cuts: Cut[] = []
     for await (const chunk of body) cuts.push(cutter.push(chunk as Buffer))
@@ -93,39 +84,32 @@ export class Reflector implements AsyncDisposable {
     this.#options.onChange?.(this, true)
   }
 
-  /**
-   * False where the version was refused, or the watch ended too soon to be one: then a list is due.
-   */
-  async #watch(): Promise<boolean> {
+  async #watch({
+    resourceVersion,
+    timeoutSeconds,
+  }: WatchOptions): Promise<AsyncIterable<readonly WatchEvent[]>> {
     this.watches++
-    const began = performance.now()
     const { body } = await this.#get({
       watch: 'true',
       allowWatchBookmarks: 'true',
-      resourceVersion: this.#version,
-      timeoutSeconds: String(Math.ceil(300 + Math.random() * 300)),
+      resourceVersion,
+      timeoutSeconds: String(timeoutSeconds),
     })
-    const cutter = watchCutter(this.#options.encoding, 'object')
-    let events = 0
-    try {
-      for await (const chunk of body) {
-        for (const event of cutter.push(chunk as Buffer)) {
-          events++
-          if (event.type === 'ERROR') return false
-          if (event.type === 'BOOKMARK') {
-            this.#version = event.resourceVersion
-            continue
-          }
-          if (event.type === 'DELETED') this.objects.delete(keyOf(event.object))
-          else this.#set(event.object)
-          this.#version = event.object.resourceVersion
-        }
-        this.#options.onChange?.(this, false)
+    return eventsOf(body, this.#options.encoding)
+  }
+
+  #apply(events: readonly WatchEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'ERROR') continue
+      if (event.type === 'BOOKMARK') {
+        this.#version = event.resourceVersion
+        continue
       }
-    } catch {
-      // A stream that breaks is a stream that ends.
+      if (event.type === 'DELETED') this.objects.delete(keyOf(event.object))
+      else this.#set(event.object)
+      this.#version = event.object.resourceVersion
     }
-    return events > 0 || performance.now() - began > 1000
+    this.#options.onChange?.(this, false)
   }
 
   #set(object: ApiObject): void {
@@ -138,6 +122,14 @@ export class Reflector implements AsyncDisposable {
     await this.#running
     await this.#agent.destroy()
   }
+}
+
+async function* eventsOf(
+  body: AsyncIterable<unknown>,
+  encoding: Encoding,
+): AsyncGenerator<readonly WatchEvent[]> {
+  const cutter = watchCutter(encoding, 'object')
+  for await (const chunk of body) yield cutter.push(chunk as Buffer)
 }
 
 const keyOf = ({ namespace, name }: ApiObject): string => `${namespace}/${name}`

@@ -1,12 +1,13 @@
-import { elapsed, jitter, sleep } from '../../base/clock.ts'
 import { listCutter } from '../../codec/list-cutter.ts'
 import { watchCutter } from '../../codec/watch-cutter.ts'
+import type { WatchEvent } from '../../codec/watch.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
+import { Expired, Reflector, type WatchOptions } from '../../reflector/reflector.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiFailure, isGone } from './failure.ts'
 
-export interface ListWatchOptions<Kept> {
+export interface InformerOptions<Kept> {
   /** Of the collection, without a query. */
   readonly path: string
   /** Selectors. */
@@ -19,69 +20,57 @@ export interface ListWatchOptions<Kept> {
   readonly onFailure?: (cause: unknown) => void
 }
 
-/** client-go's waits after a failure (tools/cache/reflector.go). */
-const firstWaitMs = 800
-const longestWaitMs = 30_000
-
 /** An answer of this many objects at a time bounds what both sides hold. */
 const pageSize = 500
 
-/** A watch that ended sooner than this, and told nothing, did not work. */
-const soonMs = 1000
-
 /**
- * Keeps in step with a collection: lists it in pages, watches from the list's version with
- * bookmarks, goes on from the last version when a watch ends or breaks, and lists again where that
- * version is refused. Holds of each object what `keep` makes of it, and of an answer what has not
- * been cut yet.
+ * A reflector of a collection, listed in pages, and what is kept of its objects. Holds of each
+ * object what `keep` makes of it, and of an answer what has not been cut yet.
  */
-export class ListWatch<Kept> implements AsyncDisposable {
+export class Informer<Kept> implements AsyncDisposable {
   /** By name, or by namespace and name with a slash between. */
   readonly items = new Map<string, Kept>()
   readonly #api: ApiServer
-  readonly #options: ListWatchOptions<Kept>
+  readonly #options: InformerOptions<Kept>
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
   readonly #listed = Promise.withResolvers<void>()
-  #version = ''
-  #synced = false
+  #version: string | undefined
   /** How often it was listed. */
   lists = 0
 
-  constructor(api: ApiServer, options: ListWatchOptions<Kept>) {
+  constructor(api: ApiServer, options: InformerOptions<Kept>) {
     this.#api = api
     this.#options = options
-    this.#running = this.#run()
+    const reflector = new Reflector(
+      {
+        listerWatcher: {
+          list: (_version, signal) => this.#list(signal),
+          watch: (watch, signal) => this.#watch(watch, signal),
+        },
+        version: () => this.#version,
+      },
+      {
+        onSynced: () => this.#listed.resolve(),
+        onOpen: () => undefined,
+        onEvents: (events) => this.#apply(events),
+        onClosed: () => undefined,
+        onFailed: (cause) => {
+          if (!(cause instanceof Expired)) options.onFailure?.(cause)
+        },
+      },
+    )
+    this.#running = reflector.run(this.#stopped.signal)
   }
 
   /** Whether all that there was has been listed once. */
   get synced(): boolean {
-    return this.#synced
+    return this.#version !== undefined
   }
 
   /** Resolves with the first list; never, where it is disposed of before. */
   get listed(): Promise<void> {
     return this.#listed.promise
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stopped
-    let wait = firstWaitMs
-    while (!signal.aborted) {
-      try {
-        if (this.#version === '') await this.#list(signal)
-        if (await this.#watch(signal)) {
-          wait = firstWaitMs
-          continue
-        }
-      } catch (cause) {
-        if (signal.aborted) return
-        if (isGone(cause)) this.#version = ''
-        else this.#options.onFailure?.(cause)
-      }
-      await sleep(wait * jitter(1, 2), signal)
-      wait = Math.min(wait * 2, longestWaitMs)
-    }
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -102,48 +91,44 @@ export class ListWatch<Kept> implements AsyncDisposable {
     } while (next !== '')
     for (const key of this.items.keys()) if (!seen.has(key)) this.#delete(key)
     this.#version = version
-    this.#synced = true
-    this.#listed.resolve()
   }
 
-  /** Whether it is to be watched on at once. */
-  async #watch(signal: AbortSignal): Promise<boolean> {
-    const began = elapsed()
+  async #watch(
+    { resourceVersion, timeoutSeconds }: WatchOptions,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<readonly WatchEvent[]>> {
     const query = {
       watch: 'true',
       allowWatchBookmarks: 'true',
-      resourceVersion: this.#version,
-      timeoutSeconds: String(Math.ceil(jitter(300, 600))),
+      resourceVersion,
+      timeoutSeconds: String(timeoutSeconds),
     }
     const { body } = await this.#open(query, signal)
-    const cutter = watchCutter('json', 'object')
-    let told = false
-    for await (const chunk of body) {
-      for (const event of cutter.push(chunk as Buffer)) {
-        if (event.type === 'ERROR') {
-          const { code } = event.status
-          throw new ApiFailure(`watch of ${this.#options.path}`, code, JSON.stringify(event.status))
-        }
-        told = true
-        if (event.type === 'BOOKMARK') {
-          this.#version = event.resourceVersion
-          continue
-        }
-        if (event.type === 'DELETED') this.#delete(keyOf(event.object))
-        else this.#set(event.object)
-        this.#version = event.object.resourceVersion
-      }
-    }
-    return told || elapsed() - began > soonMs
+    return eventsOf(body)
   }
 
+  #apply(events: readonly WatchEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'ERROR') continue
+      if (event.type === 'BOOKMARK') {
+        this.#version = event.resourceVersion
+        continue
+      }
+      if (event.type === 'DELETED') this.#delete(keyOf(event.object))
+      else this.#set(event.object)
+      this.#version = event.object.resourceVersion
+    }
+  }
+
+  /** Throws `Expired`, or an `ApiFailure` for any other answer but 200. */
   async #open(query: Readonly<Record<string, string>>, signal: AbortSignal) {
     const { path, query: selectors } = this.#options
     const given = Object.entries({ ...selectors, ...query }).filter(([, value]) => value !== '')
     const full = `${path}?${new URLSearchParams(given)}`
     const answer = await this.#api.open({ method: 'GET', path: full, urgent: true }, signal)
     if (answer.statusCode === 200) return answer
-    throw new ApiFailure(`GET ${full}`, answer.statusCode, await answer.body.text())
+    const failure = new ApiFailure(`GET ${full}`, answer.statusCode, await answer.body.text())
+    throw isGone(failure) ? new Expired() : failure
   }
 
   #set({ namespace, name, bytes }: ApiObject): string {
@@ -165,9 +150,9 @@ export class ListWatch<Kept> implements AsyncDisposable {
 
   /**
    * Puts in what a write was answered with, so that the watch need not be waited for, unless
-   * `newer` says that the watch told more by now.
+   * `newer` says that the watch showed more by now.
    */
-  told(key: string, object: JsonObject, newer: (now: Kept, before: Kept) => boolean): void {
+  written(key: string, object: JsonObject, newer: (now: Kept, before: Kept) => boolean): void {
     const before = this.items.get(key)
     if (before === undefined) return
     const now = this.#options.keep(object, before)
@@ -178,6 +163,11 @@ export class ListWatch<Kept> implements AsyncDisposable {
     this.#stopped.abort()
     await this.#running
   }
+}
+
+async function* eventsOf(body: AsyncIterable<unknown>): AsyncGenerator<readonly WatchEvent[]> {
+  const cutter = watchCutter('json', 'object')
+  for await (const chunk of body) yield cutter.push(chunk as Buffer)
 }
 
 const keyOf = ({ namespace, name }: { namespace: string; name: string }): string =>

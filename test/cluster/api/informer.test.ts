@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ListWatch } from '../../../src/cluster/api/list-watch.ts'
+import { Informer } from '../../../src/cluster/api/informer.ts'
 import type { JsonObject } from '../../../src/kube/json.ts'
 import { configMaps } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
@@ -20,7 +20,7 @@ const valueOf = (object: JsonObject): string => (object['data'] as { value: stri
 function follow(t: Tap, { api }: TestCluster) {
   const seen = new Condition()
   const changes: string[] = []
-  const followed = new ListWatch<string>(api, {
+  const followed = new Informer<string>(api, {
     path,
     keep: valueOf,
     onChange: (key, now, before) => {
