@@ -197,7 +197,7 @@ export async function startHub(
   const stopping = new AbortController()
   let learn: Learn = () => undefined
   let cacheAgents = (): ReadonlySet<string> => new Set()
-  const { handler, dispatch, sharing } = dataPath({
+  const { handler, dispatch, sharing, cachers } = dataPath({
     config,
     live,
     learn: (exchange) => learn(exchange),
@@ -221,6 +221,8 @@ export async function startHub(
       onAnswer(line)
     },
   })
+  unshared.use(cachers)
+  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const asking = { config, live, cloud, dispatch, sharing, filters, metrics, log }
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))

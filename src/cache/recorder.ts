@@ -106,6 +106,16 @@ export class Recorder {
     this.#hooks = hooks
   }
 
+  /** Whether the events of a watch are recorded, as far as they can be. */
+  recordsWatch(exchange: Exchange): boolean {
+    return this.#rules.isRecorded(exchange) && recordable(exchange)?.kind === 'watch'
+  }
+
+  /** Whether the events of a watch are compared with what was held before each. */
+  comparesEvents(exchange: Exchange): boolean {
+    return this.#rules.comparesEvents(exchange)
+  }
+
   /** To be asked before the exchange is forwarded. */
   wants(exchange: Exchange): Wanted | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
@@ -370,7 +380,7 @@ export class Recorder {
       store: this.#store,
       hooks: this.#hooks,
       exchange,
-      tellsPrevious: this.#rules.comparesEvents(exchange),
+      tellsPrevious: () => this.#rules.comparesEvents(exchange),
     })
     return {
       ...reply,

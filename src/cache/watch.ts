@@ -31,7 +31,7 @@ interface RecordedWatchParts {
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
   /** Whether somebody asks what the store held before each event. */
-  readonly tellsPrevious: boolean
+  readonly tellsPrevious: () => boolean
 }
 
 /**
@@ -189,7 +189,7 @@ interface KeeperParts {
   readonly key: CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
-  readonly tellsPrevious: boolean
+  readonly tellsPrevious: () => boolean
 }
 
 /**
@@ -211,7 +211,8 @@ class Changes implements Keeper {
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const news = events.filter((event) => this.#isNews(event))
     if (news.length === 0) return events
-    const { store, key, hooks, tellsPrevious } = this.#parts
+    const { store, key, hooks } = this.#parts
+    const tellsPrevious = this.#parts.tellsPrevious()
     try {
       const options = { since: this.#known, previous: tellsPrevious }
       const previous = await store.apply(key, news, options)

@@ -37,6 +37,13 @@ export interface Selection {
   mayEverSelect(object: ApiObject): boolean
 }
 
+/** Selects every object. */
+export const everything: Selection = {
+  everything: true,
+  selects: () => true,
+  mayEverSelect: () => true,
+}
+
 const ofIdentity = new Set(['metadata.name', 'metadata.namespace'])
 
 /**

@@ -127,6 +127,11 @@ export interface Exchange extends Incoming {
    * and this is sent in its place.
    */
   readonly content?: Buffer
+  /**
+   * Whether one of those who read the events of a watch compares them with what was held before;
+   * may change while it lasts. Absent: its component's filters tell.
+   */
+  readonly comparesEvents?: () => boolean
   /** Called when an upstream may have seen the first bytes of the request. */
   readonly onSent?: () => void
 }

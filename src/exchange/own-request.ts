@@ -26,22 +26,24 @@ export interface OwnRequest extends OnBehalf {
   readonly gzip?: boolean
   /** Whose answers it is recorded among, where that is not the hub itself. */
   readonly component?: string
+  /** The User-Agent that an API server's audit log shows; absent: the hub's own. */
+  readonly userAgent?: string
+  /** As an `Exchange` has it. */
+  readonly comparesEvents?: () => boolean
   readonly signal: AbortSignal
 }
 
-const userAgent = `${ownComponent}/v${ownVersion()}`
+const ownUserAgent = `${ownComponent}/v${ownVersion()}`
 
 /** No client is at its other end. */
 const nobodysEnd = { address: '', port: 0, localAddress: '', localPort: 0 }
 
 let made = 0
 
-/**
- * A request that the hub makes itself. Whatever it is recorded among, the API server's audit log is
- * to show who asked.
- */
+/** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
-  const { method, url, accept, content, gzip, component = userAgent, signal } = request
+  const { method, url, accept, content, gzip, signal } = request
+  const { component = ownUserAgent, userAgent = ownUserAgent, comparesEvents } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
   made += 1
@@ -66,6 +68,7 @@ export function ownRequest(request: OwnRequest): Exchange {
     identity,
     credential,
     ...(claim && { claim }),
+    ...(comparesEvents && { comparesEvents }),
     forms: formsOf(accept, info.query),
     ...(content && { content: content.bytes }),
   }

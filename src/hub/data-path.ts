@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { Connections } from '../client/connections.ts'
 import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
@@ -26,6 +27,7 @@ import { owedHooks, type EnabledFilters } from './filters.ts'
 import { memoryLimit } from './memory.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
+import { cachersOf } from './cachers.ts'
 import { recorderOf } from './recorder.ts'
 import { unforeseenIn } from './unforeseen.ts'
 
@@ -64,6 +66,8 @@ export interface DataPath {
   readonly dispatch: Handler<Exchange>
   /** The same, as one of those who read what is shared. */
   readonly sharing: Handler<Exchange>
+  /** To be disposed of before the store. */
+  readonly cachers: Cachers
 }
 
 /** Builds the pipeline of this hub. */
@@ -105,7 +109,7 @@ export function dataPath(parts: DataPathParts): DataPath {
   // What all callers share is asked for the callers' way alone.
   const { shared: _, ...rest } = dispatch
   const own = dispatcher(rest)
-  return { handler, dispatch: own, sharing: sharing(parts, own) }
+  return { handler, dispatch: own, sharing: sharing(parts, own), cachers: dispatch.cachers }
 }
 
 /**
@@ -134,13 +138,15 @@ const sharing =
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */
 function dispatchParts(parts: DataPathParts): DispatchParts {
-  const { config, live, cacheAgents, cloud, connections, store, shared, filters, metrics, log } =
-    parts
-  const { nodeName, minRequestTimeoutMs } = config
+  const { config, live, cacheAgents, cloud, connections, store, filters, metrics, log } = parts
+  const { shared } = parts
+  const { nodeName } = config
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
     metrics.upstreamInflatedBytes.add(unpacked)
   }
+  const recorder = recorderOf(store, { live, cacheAgents, filters, onUnpacked, metrics, log })
+  const cachers = cachersOf(config, { cloud, store, recorder, metrics, log })
   return {
     cloud,
     forward: compressing(countingBytes(forwarder(cloud, connections), metrics), {
@@ -149,14 +155,15 @@ function dispatchParts(parts: DataPathParts): DispatchParts {
       onUnpacked,
     }),
     upgrade: upgrader(cloud, connections),
-    recorder: recorderOf(store, { live, cacheAgents, filters, onUnpacked, metrics, log }),
+    recorder,
     local: {
       store,
       nodeName,
       shadows: new Shadows(),
-      minRequestTimeoutMs,
+      watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
     },
+    cachers,
     shared,
     onOutcome: (upstream, outcome, ms) => {
       metrics.upstreamRequests.add({ upstream, outcome })

@@ -39,7 +39,8 @@ export const recorderOf = (
         if (named.some((names) => names.has('*') || names.has(component))) return true
         return filters.actOn(exchange)
       },
-      comparesEvents: (exchange) => exchange.identity === shared || filters.actOn(exchange),
+      comparesEvents: (exchange) =>
+        exchange.identity === shared || (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

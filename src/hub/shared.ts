@@ -53,7 +53,7 @@ export const sharedCollectionsOf = (
     store,
     access,
     scope: () => live().poolScopeResources,
-    link: { online: () => cloud.online, changed: () => cloud.spell },
+    link: { online: () => cloud.online, changed: () => cloud.spell, since: () => cloud.since },
     leastMs: config.minRequestTimeoutMs,
     bounds: {
       groups: loggedGroups,

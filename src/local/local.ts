@@ -1,4 +1,4 @@
-import type { Exchange, Reply } from '../exchange/exchange.ts'
+import type { Exchange, Reply, WatchReply } from '../exchange/exchange.ts'
 import { impersonates } from '../exchange/headers.ts'
 import { isProven } from '../exchange/proven.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
@@ -6,7 +6,6 @@ import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { localDocument, localList, localObject, needsTheCloud, neverCached } from './answers.ts'
 import type { Shadows } from './shadows.ts'
-import { localWatch } from './watch.ts'
 import { localWrite } from './writes.ts'
 
 export interface LocalFacts {
@@ -15,8 +14,11 @@ export interface LocalFacts {
   readonly shadows: Shadows
   /** Aborts when the cloud is back for such a request. */
   readonly recovered: (exchange: Exchange) => AbortSignal
-  /** How long a watch lasts at least whose client named no timeout. */
-  readonly minRequestTimeoutMs: number
+  /**
+   * Answers a watch from what is stored; `undefined`: nothing stored tells what is in its
+   * collection. Throws what an API server refuses.
+   */
+  readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
 }
 
 /** Answers from the cache; throws a `StatusError` where it cannot. */
@@ -45,11 +47,14 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
       if (beginsWithState(info)) {
         facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
       }
-      return localWatch(exchange, info, store, {
-        recovered: facts.recovered(exchange),
-        leastMs: facts.minRequestTimeoutMs,
-      })
+      return watched(exchange, info, facts)
   }
+}
+
+function watched(exchange: Exchange, info: ResourceRequest, { watch }: LocalFacts): WatchReply {
+  const reply = watch(exchange, info)
+  if (!reply) throw neverCached()
+  return reply
 }
 
 /** Whether a watch shows all objects first; those are as the cloud gave them. */

@@ -320,6 +320,30 @@ export const metricTable = {
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
   },
+  cacherUpstreamWatches: {
+    name: 'nodehub_cacher_upstream_watches',
+    type: 'gauge',
+    help: 'Watches of API servers that cachers have open, each of one collection of one identity. Those of shared collections are left out.',
+    labels: [],
+  },
+  cacherWatchers: {
+    name: 'nodehub_cacher_watchers',
+    type: 'gauge',
+    help: 'Watches of clients that cachers serve. Those of shared collections are left out.',
+    labels: [],
+  },
+  cacherWatchersEnded: {
+    name: 'nodehub_cacher_watchers_ended_total',
+    type: 'counter',
+    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
+    labels: ['reason'],
+  },
+  cacherBytes: {
+    name: 'nodehub_cacher_bytes',
+    type: 'gauge',
+    help: 'What the event logs of cachers take in memory. Those of shared collections are left out.',
+    labels: [],
+  },
   sharedWatches: {
     name: 'nodehub_shared_watches',
     type: 'gauge',
@@ -335,7 +359,7 @@ export const metricTable = {
   sharedReadersEnded: {
     name: 'nodehub_shared_readers_ended_total',
     type: 'counter',
-    help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, what the client had not read yet was let go; over, the collection had to be listed anew or is shared no longer.',
+    help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, the client had not read what the event log let go; expired, with 410, as the collection had to be listed anew; over, it is shared no longer or cannot be.',
     labels: ['reason'],
     begins: { reason: ['slow', 'over'] },
   },

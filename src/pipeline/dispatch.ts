@@ -1,4 +1,6 @@
 import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
+import type { Cachers } from '../cache/cacher/cachers.ts'
+import type { Ways } from '../cache/cacher/reflecting.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
 import { askingReadable } from '../exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.ts'
@@ -30,7 +32,8 @@ import {
   wantsTheCloud,
 } from './freshness.ts'
 
-export interface DispatchParts {
+/** The way to the cloud, what it answered before, and the recorder between them. */
+export interface CloudParts {
   readonly cloud: Cloud
   readonly forward: Forward
   readonly upgrade: Upgrade
@@ -39,6 +42,10 @@ export interface DispatchParts {
   /** Collections that all callers share; absent: none. */
   readonly shared?: SharedCollections
   readonly onOutcome: ForwardOptions['onOutcome']
+}
+
+export interface DispatchParts extends CloudParts {
+  readonly cachers: Cachers
   /** Called when a request is answered from the cache although the hub is online. */
   readonly onDiverted: () => void
 }
@@ -55,21 +62,25 @@ export interface DispatchParts {
  * once the refusal is known: what was sent of a body could not be answered here.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
-  const { cloud, shared, forward, onOutcome } = parts
-  shared?.askThrough({
-    recorded: (exchange) => askTwice(exchange, parts),
-    unrecorded: (exchange) => forward(exchange, { onOutcome }),
-  })
+  const { cloud, cachers, shared } = parts
   return async (exchange) => {
     if (cloud.online === undefined) {
       const early = await firstVerdict(exchange, cloud, () => notBehind(exchange, parts))
       if (early) return early
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
-    const passThrough = (): Promise<Reply> => askUnlessRefused(exchange, parts)
-    return shared ? shared.online(inOrder(exchange, parts) ?? exchange, passThrough) : passThrough()
+    const inOrderOf = inOrder(exchange, parts) ?? exchange
+    const alone = (): Promise<Reply> =>
+      cachers.online(inOrderOf, () => askUnlessRefused(exchange, parts))
+    return shared ? shared.online(inOrderOf, alone) : alone()
   }
 }
+
+/** How cachers ask the cloud. */
+export const waysTo = (parts: CloudParts): Ways => ({
+  recorded: (exchange) => askTwice(exchange, parts),
+  unrecorded: (exchange) => parts.forward(exchange, { onOutcome: parts.onOutcome }),
+})
 
 async function askUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
@@ -121,7 +132,7 @@ async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Repl
  * Whether the caller was told that an object does not exist which the collection that it asks for
  * holds, as it is stored.
  */
-function isContradicted(exchange: Exchange, { shared, local }: DispatchParts): boolean {
+function isContradicted(exchange: Exchange, { shared, local }: CloudParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
   const source = sourceOf(exchange, info, local.store)
@@ -154,7 +165,7 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
  * Asks a second time where the answer broke off while it was recorded, if what was asked changes
  * nothing.
  */
-async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+async function askTwice(exchange: Exchange, parts: CloudParts): Promise<Reply> {
   try {
     return await askCloud(exchange, parts)
   } catch (error) {
@@ -164,7 +175,7 @@ async function askTwice(exchange: Exchange, parts: DispatchParts): Promise<Reply
   }
 }
 
-async function askCloud(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+async function askCloud(exchange: Exchange, parts: CloudParts): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
   const { onOutcome, forward, recorder } = parts
   const what = recorder.wants(exchange)

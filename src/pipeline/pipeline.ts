@@ -3,7 +3,7 @@ import { stack } from '../exchange/stack.ts'
 import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Forward } from '../remote/forward.ts'
-import { dispatcher, type DispatchParts } from './dispatch.ts'
+import { dispatcher, waysTo, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
 import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
@@ -59,7 +59,10 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
   const heeding = heedingAuthentication(parts.dispatch.forward, parts.learning)
-  const forward = weighed(heeding.forward, memory)
+  const dispatch = { ...parts.dispatch, forward: weighed(heeding.forward, memory) }
+  const ways = waysTo(dispatch)
+  dispatch.cachers.askThrough(ways)
+  dispatch.shared?.askThrough(ways)
   return (
     stack<Incoming, WireReply>()
       // outermost: turns what no other layer caught into a Status in JSON
@@ -100,7 +103,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withFilters(parts.filtering))
       // finds what a hub before this one has filtered, where no filter acts here yet
       .through(withTakenOver(parts.noticing ?? (() => undefined)))
-      .to(dispatcher({ ...parts.dispatch, forward }))
+      .to(dispatcher(dispatch))
   )
 }
 

@@ -1,7 +1,6 @@
 import { mapBatches } from '../base/batches.ts'
 import { objectKind } from '../codec/list.ts'
-import { selectEvent, selectionOf, type Selection } from '../codec/selection.ts'
-import type { WatchEvent } from '../codec/watch.ts'
+import { selectionOf, type Selection } from '../codec/selection.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { covers } from '../kube/selectors.ts'
@@ -9,13 +8,7 @@ import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { namesObjects, type Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey } from './keys.ts'
-import type {
-  CollectionKey,
-  KnownCollection,
-  ObjectStore,
-  StoredChanges,
-  StoredList,
-} from './store.ts'
+import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from './store.ts'
 import { wholeOrNothing } from './whole-or-nothing.ts'
 
 /**
@@ -91,27 +84,4 @@ export function storedList(
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
-}
-
-/**
- * What happened to it, to who watches what of the stored collection was asked for. As
- * `ObjectStore.changes`.
- */
-export function storedChanges(
-  { form, key, selection }: Source,
-  store: ObjectStore,
-  since: string,
-): SelectedChanges | 'expired' | undefined {
-  const changes = store.changes(key, since)
-  if (typeof changes !== 'object' || !selection) return changes
-  const gvk = objectKind(changes.gvk)
-  const selected = (event: WatchEvent): readonly WatchEvent[] => {
-    const shown = selectEvent(selection, gvk, form.encoding, event)
-    return shown ? [shown] : []
-  }
-  return { ...changes, batches: mapBatches(changes.batches, (events) => events.flatMap(selected)) }
-}
-
-export interface SelectedChanges extends Omit<StoredChanges, 'batches'> {
-  readonly batches: Iterable<readonly WatchEvent[]>
 }

@@ -48,10 +48,16 @@ export const asTwins: Look = (heard, sender) => {
 /**
  * Watches as twins, without bookmarks between events: when an API server sends one is a matter of
  * its clock. The bookmark that ends initial events is compared, and so are all other events, in
- * their order, and how the watch ends.
+ * their order, and how the watch ends. A cacher's watch has no fields of the API server's handling
+ * of one request.
  */
-export const asWatched: Look = (heard, sender) =>
-  asTwins(heard && { ...heard, body: withoutBookmarks(heard) }, sender)
+export const asWatched: Look = (heard, sender) => {
+  const twins = asTwins(heard && { ...heard, body: withoutBookmarks(heard) }, sender)
+  if (heard?.status !== 200 || !twins) return twins
+  return { ...twins, fields: twins.fields.filter((field) => !ofHandling.test(field)) }
+}
+
+const ofHandling = /^(?:date|audit-id|x-kubernetes-pf-[^:]*)(?::|$)/
 
 function withoutBookmarks(heard: Heard): string {
   const { body, status } = heard

@@ -28,6 +28,7 @@ import { patienceMs as moduleMs } from '../../src/filter/own/module.ts'
 import { mostAudiences, mostEras } from '../../src/filter/shown.ts'
 import { lookMs as bootLookMs } from '../../src/hub/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/proxies.ts'
+import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/cachers.ts'
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/shared.ts'
 import { retryMs } from '../../src/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/identity/proofs.ts'
@@ -74,6 +75,7 @@ function time(ms: number): string {
 
 const parts = new Map([
   [1 / 64, 'a 64th'],
+  [1 / 32, 'a 32nd'],
   [1 / 10, 'a tenth'],
   [1 / 8, 'an eighth'],
   [1 / 4, 'a quarter'],
@@ -141,6 +143,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(loggedBytes),
       part(loggedShare),
       `${counted(loggedGroups)} groups`,
+    ],
+    'Events of a watched collection, in memory': [
+      bytes(cachedBytes),
+      `${counted(cachedGroups)} groups`,
+      part(cachedShare),
     ],
     'What short requests hold together': [part(requestsShare)],
     'The size of the process': [`${alwaysServed} short requests`],

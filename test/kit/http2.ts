@@ -20,6 +20,8 @@ export interface Http2Stream {
   head(): Promise<Head>
   /** Rejects where the answer breaks off. */
   whole(): Promise<Http2Answer>
+  /** Reads until the body has such a text, and closes the stream; false where it ends before. */
+  until(text: string): Promise<boolean>
 }
 
 /** One request over an HTTP/2 connection. Text is latin1. */
@@ -43,6 +45,14 @@ export function openStream(
       for await (const chunk of stream) text += (chunk as Buffer).toString('latin1')
       const fields = raw.filter((_, i) => !raw[i - (i % 2)]?.startsWith(':'))
       return { status: Number(head[':status']), fields, body: text, trailers }
+    },
+    until: async (wanted) => {
+      let text = ''
+      for await (const chunk of stream) {
+        text += (chunk as Buffer).toString('latin1')
+        if (text.includes(wanted)) return true
+      }
+      return false
     },
   }
 }

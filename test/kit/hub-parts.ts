@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keptKey } from '../../src/base/kept-key.ts'
+import { Cachers } from '../../src/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
 import { Access } from '../../src/cache/shared/access.ts'
 import { SharedCollections, type SharedParts } from '../../src/cache/shared/shared-collections.ts'
@@ -106,7 +107,7 @@ export async function startHubParts(
           onFailure: () => undefined,
         }),
         scope: () => [services],
-        link: { online: () => cloud.online, changed: () => cloud.spell },
+        link: { online: () => cloud.online, changed: () => cloud.spell, since: () => cloud.since },
         leastMs: 1_800_000,
         bounds: { groups: 1_000, bytes: 1024 ** 2 },
         hooks: {
@@ -118,6 +119,36 @@ export async function startHubParts(
         ...shared,
       }),
     )
+  const recorder = new Recorder(
+    store,
+    { isRecorded: () => true, comparesEvents: () => true },
+    {
+      onRecorded: () => undefined,
+      onStoreFailure: (cause) => storeFailures.push(cause),
+      onMalformed: (cause) => malformed.push(cause),
+      onUnpacked: () => undefined,
+    },
+  )
+  const cachers = parts.use(
+    new Cachers({
+      store,
+      recorder,
+      link: () => ({
+        online: () => cloud.online,
+        changed: () => cloud.spell,
+        since: () => cloud.since,
+      }),
+      leastMs: 1_800_000,
+      bounds: { groups: 1_000, bytes: 1024 ** 2 },
+      mostBytes: 16 * 1024 ** 2,
+      hooks: {
+        onWatches: () => undefined,
+        onReaders: () => undefined,
+        onReaderEnded: () => undefined,
+        onFailed: () => undefined,
+      },
+    }),
+  )
   const keys = new ClusterKeys(join(rootDir, 'keys.json'))
   const handler = pipeline({
     callers: {
@@ -149,21 +180,13 @@ export async function startHubParts(
       cloud,
       forward: forwarder(cloud, connections),
       upgrade: upgrader(cloud, connections),
-      recorder: new Recorder(
-        store,
-        { isRecorded: () => true, comparesEvents: () => true },
-        {
-          onRecorded: () => undefined,
-          onStoreFailure: (cause) => storeFailures.push(cause),
-          onMalformed: (cause) => malformed.push(cause),
-          onUnpacked: () => undefined,
-        },
-      ),
+      recorder,
+      cachers,
       local: {
         store,
         nodeName,
         shadows: new Shadows(),
-        minRequestTimeoutMs: 1_800_000,
+        watch: (exchange, info) => cachers.offline(exchange, info),
         recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
       },
       ...(sharing && { shared: sharing }),

@@ -18,7 +18,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
     store: omniscient,
     nodeName: 'edge-1',
     shadows: new Shadows(),
-    minRequestTimeoutMs: 1_800_000,
+    watch: () => undefined,
     recovered: () => new AbortController().signal,
   })
 
@@ -67,7 +67,7 @@ void t.test('a list that is refused is not read before', async (t) => {
         store,
         nodeName: 'edge-1',
         shadows: new Shadows(),
-        minRequestTimeoutMs: 1_800_000,
+        watch: () => undefined,
         recovered: () => new AbortController().signal,
       }),
     )

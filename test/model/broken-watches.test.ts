@@ -5,7 +5,7 @@
 import t from 'tap'
 import { ObservedVersions } from '../../src/cache/observed.ts'
 import { Recorder } from '../../src/cache/recorder.ts'
-import { EventLog } from '../../src/cache/shared/event-log.ts'
+import { EventLog } from '../../src/cache/cacher/event-log.ts'
 import type { WatchEvent } from '../../src/codec/watch.ts'
 import type { Reply } from '../../src/exchange/exchange.ts'
 import { broken, isFound } from './broken.ts'

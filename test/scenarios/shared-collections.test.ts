@@ -433,7 +433,7 @@ void t.test('a restored cluster is listed anew, and its readers come back', asyn
   add(restored, 'old')
   await hub.online()
   t.equal(await watch.end(), 'ended')
-  t.equal(await hub.metric('nodehub_shared_readers_ended_total{reason="over"}'), 1)
+  t.equal(await hub.metric('nodehub_shared_readers_ended_total{reason="expired"}'), 1)
   await restored.sandbox.untilWatches(1, isOwnWatch)
   const { names, resourceVersion } = await hub
     .as('operator')

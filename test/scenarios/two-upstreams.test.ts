@@ -96,10 +96,8 @@ void t.test('a watch moves to the other API server, and misses nothing', async (
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
   await cloud.unplug()
-  await watch.end()
   cloud.addPods('b')
-  const again = await kubelet.watch(podsOfNode, { resourceVersion })
-  t.equal((await again.next())?.type, 'ADDED')
+  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
 })
 
 void t.test('an API server that lags takes back nothing that is known already', async (t) => {

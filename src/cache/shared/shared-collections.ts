@@ -16,8 +16,8 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../kube/resource-version.ts'
-import { expired, notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
-import { node } from '../../request/identity.ts'
+import { notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
+import { node, shared } from '../../request/identity.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
 import { watchLifetimeMs } from '../../request/watch-times.ts'
 import { listReply, objectReply } from '../../store/answers.ts'
@@ -31,24 +31,21 @@ import { toldOfName } from '../../store/told-of-name.ts'
 import { withStaleness } from '../../store/staleness.ts'
 import type { ObjectStore, StoredList } from '../../store/store.ts'
 import type { Access } from './access.ts'
+import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'
+import { ownVersion, sharedAsk, takesBookmarks, type SharedAsk } from './asked.ts'
 import {
-  beginsAs,
-  ownVersion,
-  sharedAsk,
-  takesBookmarks,
-  type Begins,
-  type SharedAsk,
-} from './asked.ts'
-import {
+  Cacher,
   leaveUnread,
-  SharedCollection,
-  type CollectionHooks,
-  type WantsToRead,
-} from './collection.ts'
-import type { LogBounds } from './event-log.ts'
-import { handingOver } from './handover.ts'
+  type CacherHooks,
+  type CacheWatch,
+  type Link,
+} from '../cacher/cacher.ts'
+import type { LogBounds } from '../cacher/event-log.ts'
+import { continued } from '../cacher/continued.ts'
+import { rankOf } from '../cacher/return-order.ts'
 import { mayReadWhole } from './review.ts'
-import type { Link, Ways } from './upstream-watch.ts'
+import type { Ways } from '../cacher/reflecting.ts'
+import { Demand } from './demand.ts'
 
 export interface SharedParts {
   readonly store: ObjectStore
@@ -62,10 +59,19 @@ export interface SharedParts {
   readonly bounds: LogBounds
   /** How long nobody may read a collection before its watch is closed; default five minutes. */
   readonly idleMs?: number
-  readonly hooks: CollectionHooks
+  readonly hooks: CacherHooks
 }
 
 const idleMs = 5 * 60_000
+
+/** A collection that is shared, and which clients watch it. */
+interface Shared {
+  readonly cacher: Cacher
+  readonly demand: Demand
+}
+
+/** The hub reads it with the node's credentials, for all who may read it whole. */
+const asHub = { identity: shared, credential: 'node' } as const
 
 /**
  * How long a request waits for a verdict or for a watch to be open; then it goes to an API server
@@ -80,7 +86,7 @@ const patienceMs = 1_000
  */
 export class SharedCollections implements AsyncDisposable {
   readonly #parts: SharedParts
-  readonly #collections = new Map<string, SharedCollection>()
+  readonly #collections = new Map<string, Shared>()
   #ways: Ways | undefined
 
   constructor(parts: SharedParts) {
@@ -94,7 +100,7 @@ export class SharedCollections implements AsyncDisposable {
 
   /** What the events of all collections take in memory. */
   get bytes(): number {
-    return [...this.#collections.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+    return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
   }
 
   /**
@@ -107,7 +113,8 @@ export class SharedCollections implements AsyncDisposable {
     if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough()
     if (!(await this.#soon(this.#mayShare(asked)))) return passThrough()
     const collection = this.#of(asked)
-    const alone = !asked.selected.selection.everything && !collection.demand.hasOthers(asked.reader)
+    const { demand } = collection
+    const alone = !asked.selected.selection.everything && !demand.hasOthers(asked.reader)
     // One who wants less than all is spared all, as long as nobody else wants any.
     const reply = alone ? undefined : await this.#watch(asked, collection)
     return reply ?? this.#handedOver(asked, collection, passThrough)
@@ -119,7 +126,7 @@ export class SharedCollections implements AsyncDisposable {
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
     const asked = this.#ask(exchange)
-    if (asked && (await this.#mayShare(asked))) await this.#of(asked).open(patienceMs)
+    if (asked && (await this.#mayShare(asked))) await this.#of(asked).cacher.open(patienceMs)
   }
 
   /**
@@ -130,32 +137,34 @@ export class SharedCollections implements AsyncDisposable {
   offline(exchange: Exchange): Reply | undefined {
     const asked = this.#ask(exchange)
     if (asked === undefined || !this.#mightShare(asked)) return undefined
-    const collection = this.#of(asked)
-    const { version } = collection
+    const { cacher, demand } = this.#of(asked)
+    const version = resourceVersion(cacher.version)
     if (version === undefined) return undefined
-    if (asked.verb === 'get') return this.#object(asked, collection, version)
+    if (asked.verb === 'get') return this.#object(asked, cacher, version)
     const own = ownVersion(asked, this.#parts.store)
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Of two that are as new, the shared one is where a watch outlasts the outage.
     if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
     const reply =
       asked.verb === 'list'
-        ? listOffline(asked, collection, version)
-        : this.#watchOffline(asked, collection, version)
-    return reply && aged(reply, exchange, collection.confirmedAt)
+        ? listOffline(asked, cacher, version)
+        : this.#watchOffline(asked, { cacher, demand }, version)
+    return reply && aged(reply, exchange, cacher.confirmedAt)
   }
 
   #watchOffline(
     asked: SharedAsk,
-    collection: SharedCollection,
+    collection: Shared,
     version: ResourceVersion,
   ): WatchReply | undefined {
-    const begins = beginsAs(asked)
+    const begins = watchBegins(asked.info)
     if (begins.kind === 'other') return undefined
     if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
       throw new StatusError(tooLargeResourceVersion(begins.least, version))
     }
-    return collection.read(this.#wants(asked, begins)) ?? tooOld(collection, begins)
+    const { cacher } = collection
+    const watch = cacher.watch(this.#wanted(asked, collection, begins))
+    return watch ?? (begins.kind === 'after' ? cacher.expired(begins.version) : undefined)
   }
 
   /**
@@ -164,7 +173,8 @@ export class SharedCollections implements AsyncDisposable {
    */
   told(exchange: Exchange): ResourceVersion | undefined {
     const asked = this.#ask(exchange)
-    return asked && this.#mightShare(asked) ? this.#of(asked).version : undefined
+    if (!asked || !this.#mightShare(asked)) return undefined
+    return resourceVersion(this.#of(asked).cacher.version)
   }
 
   /**
@@ -174,16 +184,16 @@ export class SharedCollections implements AsyncDisposable {
   isContradicted(exchange: Exchange): boolean {
     const asked = this.#ask(exchange)
     if (!asked || !this.#mightShare(asked)) return false
-    return this.#parts.store.isContradicted(this.#of(asked).key)
+    return this.#parts.store.isContradicted(this.#of(asked).cacher.key)
   }
 
   /** Ends what is shared no longer; to be called when `scope` has changed. */
   rescope(): void {
     const scope = this.#parts.scope()
-    for (const [id, collection] of this.#collections) {
-      if (scope.some((gvr) => idOf(gvr, collection.key.audience.form) === id)) continue
+    for (const [id, { cacher }] of this.#collections) {
+      if (scope.some((gvr) => idOf(gvr, cacher.key.audience.form) === id)) continue
       this.#collections.delete(id)
-      void collection[Symbol.asyncDispose]()
+      void cacher[Symbol.asyncDispose]()
     }
   }
 
@@ -191,23 +201,32 @@ export class SharedCollections implements AsyncDisposable {
     return this.#ways && sharedAsk(exchange, this.#parts.scope())
   }
 
-  #of({ gvr, form }: SharedAsk): SharedCollection {
+  #of({ gvr, form, exchange, info }: SharedAsk): Shared {
     const id = idOf(gvr, form.key)
     const known = this.#collections.get(id)
     if (known) return known
     const ways = this.#ways
     if (!ways) throw new Error('the cloud cannot be asked before it is said how')
     const { store, link, bounds, hooks } = this.#parts
-    const collection = new SharedCollection({
-      gvr,
-      form,
-      store,
-      ways,
-      link,
-      bounds,
-      idleMs: this.#parts.idleMs ?? idleMs,
-      hooks,
-    })
+    const most = this.#parts.idleMs ?? idleMs
+    const audience = { identity: shared, form: form.key }
+    const cacher = new Cacher(
+      {
+        key: { audience, gvr, labelSelector: '', fieldSelector: '' },
+        form,
+        store,
+        ways,
+        link,
+        bounds,
+        rank: rankOf(exchange, info),
+        reflects: true,
+        lists: true,
+        idleMs: most,
+        hooks,
+      },
+      asHub,
+    )
+    const collection = { cacher, demand: new Demand(most) }
     this.#collections.set(id, collection)
     return collection
   }
@@ -241,15 +260,15 @@ export class SharedCollections implements AsyncDisposable {
 
   /** A list that may be of some age. */
   async #list(asked: SharedAsk): Promise<Reply | undefined> {
-    const collection = this.#collections.get(idOf(asked.gvr, asked.form.key))
-    const begins = beginsAs(asked)
-    if (!collection?.isLive || begins.kind !== 'state') return undefined
-    if (!(await this.#soon(this.#mayShare(asked))) || !collection.isLive) return undefined
-    const stored = collection.stored()
+    const cacher = this.#collections.get(idOf(asked.gvr, asked.form.key))?.cacher
+    const begins = listBegins(asked.info)
+    if (!cacher?.isLive || begins.kind !== 'state') return undefined
+    if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
+    const stored = cacher.stored()
     const version = resourceVersion(stored?.resourceVersion)
     const least = newest(begins.least, ownVersion(asked, this.#parts.store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
-    if (!isOld && !this.#parts.store.isContradicted(collection.key)) {
+    if (!isOld && !this.#parts.store.isContradicted(cacher.key)) {
       return selectedList(asked, stored)
     }
     if (stored) leaveUnread(stored)
@@ -257,68 +276,74 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /** A watch of the collection, which is opened for it if need be. */
-  async #watch(asked: SharedAsk, collection: SharedCollection): Promise<WatchReply | undefined> {
-    const begins = beginsAs(asked)
+  async #watch(asked: SharedAsk, collection: Shared): Promise<WatchReply | undefined> {
+    const begins = watchBegins(asked.info)
     // Who is counted while the watch is being opened is not alone.
-    using _waiting = collection.demand.join(asked.reader)
+    const { cacher, demand } = collection
+    using _waiting = demand.join(asked.reader)
     const { exchange, info, form, selected } = asked
     const like = selected.selection.everything ? collectionKey(exchange, info, form) : undefined
-    await collection.open(patienceMs, like)
-    if (exchange.signal.aborted || !collection.isLive) return undefined
+    await cacher.open(patienceMs, like)
+    if (exchange.signal.aborted || !cacher.isLive) return undefined
     if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
     if (begins.kind === 'state') {
-      const { version } = collection
+      const version = resourceVersion(cacher.version)
       const least = newest(begins.least, ownVersion(asked, this.#parts.store))
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
-    return collection.read(this.#wants(asked, begins))
+    return cacher.watch(this.#wanted(asked, collection, begins))
   }
 
   /** The caller's own watch, until what is shared has come as far. */
   async #handedOver(
     asked: SharedAsk,
-    collection: SharedCollection,
+    collection: Shared,
     passThrough: () => Promise<Reply>,
   ): Promise<Reply> {
-    const waiting = collection.demand.join(asked.reader)
+    const { cacher, demand } = collection
+    const waiting = demand.join(asked.reader)
     const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
     const reply = await passThrough()
     if (reply.kind !== 'watch') return reply
     const began = elapsed()
     let { held } = reply
-    const goOn = (version: ResourceVersion) => {
-      if (!collection.isLive || reply.form().key !== asked.form.key) return undefined
-      const wants = this.#wants(asked, { kind: 'after', version })
-      const left = wants.lastsMs - (elapsed() - began)
-      return left > 0 ? collection.readOn({ ...wants, lastsMs: left }) : undefined
-    }
-    const events = handingOver(reply.events, goOn, () => {
+    const follow = (version: ResourceVersion, isCut: boolean) => {
+      if (isCut || !cacher.isLive || reply.form().key !== asked.form.key) return undefined
+      const wanted = this.#wanted(asked, collection, { kind: 'after', version })
+      const left = wanted.lastsMs - (elapsed() - began)
+      const rest = left > 0 ? cacher.events({ ...wanted, lastsMs: left }) : undefined
+      if (!rest) return undefined
       gone[Symbol.dispose]()
       waiting[Symbol.dispose]()
-      held = () => collection.held({ selected: asked.selected })
-    })
+      held = () => cacher.held({ selected: asked.selected })
+      return rest
+    }
+    const begins = watchBegins(asked.info)
+    const from = begins.kind === 'after' ? begins.version : undefined
+    const { signal } = asked.exchange
+    const events = continued(reply.events, { from, signal, follow })
     return { ...reply, events, isShared: true, held: () => held?.() }
   }
 
-  #wants(asked: SharedAsk, begins: Exclude<Begins, { kind: 'other' }>): WantsToRead {
+  #wanted(
+    asked: SharedAsk,
+    { demand }: Shared,
+    begins: Exclude<Begins, { kind: 'other' }>,
+  ): CacheWatch {
     const { selected, reader, exchange } = asked
     return {
       ...(begins.kind === 'after'
         ? { from: begins.version }
         : { state: begins.ends ? 'with-end' : 'without-end' }),
       selected,
-      reader,
+      onBegin: () => demand.join(reader),
       bookmarks: takesBookmarks(asked),
       lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs),
       signal: exchange.signal,
     }
   }
 
-  #object(
-    asked: SharedAsk,
-    { key }: SharedCollection,
-    version: ResourceVersion,
-  ): ObjectReply | undefined {
+  #object(asked: SharedAsk, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
     const { exchange, info, form, gvr } = asked
     const { store } = this.#parts
     const name = info.name ?? ''
@@ -347,7 +372,7 @@ export class SharedCollections implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const collections = [...this.#collections.values()]
     this.#collections.clear()
-    await Promise.all(collections.map((collection) => collection[Symbol.asyncDispose]()))
+    await Promise.all(collections.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
 }
 
@@ -373,30 +398,19 @@ const aged = <R extends ListReply | ObjectReply | WatchReply>(
 ): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
 /**
- * Offline nobody knows what has happened since a version that is not kept any more: its client has
- * to list, and can do so here.
- */
-function tooOld(collection: SharedCollection, begins: Begins): WatchReply | undefined {
-  const { version } = collection
-  if (begins.kind !== 'after' || version === undefined) return undefined
-  const status = expired(`too old resource version: ${begins.version} (${version})`)
-  return collection.watchOf([{ type: 'ERROR', status }])
-}
-
-/**
  * As any list is answered offline: whole, whatever its limit. Throws what another version is
  * answered with.
  */
 function listOffline(
   asked: SharedAsk,
-  collection: SharedCollection,
+  cacher: Cacher,
   version: ResourceVersion,
 ): ListReply | undefined {
   const options = listOptionsOf(asked.info.query, false, true)
   refuseVersionOfPage(options)
   refuseNoVersion(options.resourceVersion, version, 'list')
   refuseOtherVersions(options, version)
-  return selectedList(asked, collection.stored())
+  return selectedList(asked, cacher.stored())
 }
 
 function selectedList(

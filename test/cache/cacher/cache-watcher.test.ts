@@ -1,6 +1,10 @@
 import t from 'tap'
-import { EventLog } from '../../../src/cache/shared/event-log.ts'
-import { Reader, type ReaderEnd, type ReaderParts } from '../../../src/cache/shared/reader.ts'
+import { EventLog } from '../../../src/cache/cacher/event-log.ts'
+import {
+  CacheWatcher,
+  type WatcherEnd,
+  type CacheWatcherParts,
+} from '../../../src/cache/cacher/cache-watcher.ts'
 import { selectionOf } from '../../../src/codec/selection.ts'
 import type { ObjectEvent, WatchEvent } from '../../../src/codec/watch.ts'
 import type { ApiObject } from '../../../src/kube/object.ts'
@@ -32,7 +36,7 @@ const bookmark = (version: number): WatchEvent => ({
 })
 
 /** A reader of a log that holds 11 and 12, which came together, and is at 20. */
-function reading(parts: Partial<ReaderParts> = {}) {
+function reading(parts: Partial<CacheWatcherParts> = {}) {
   const log = new EventLog(at(10), { groups: 100, bytes: 1024 ** 2 })
   log.append([event(11), event(12)])
   log.append([bookmark(20)])
@@ -43,7 +47,7 @@ function reading(parts: Partial<ReaderParts> = {}) {
   )
   if (!selection) throw new Error('nothing is selected')
   const [leaving, over] = [new AbortController(), new AbortController()]
-  const reader = new Reader({
+  const reader = new CacheWatcher({
     log,
     cursor: 0,
     from: at(10),
@@ -56,7 +60,7 @@ function reading(parts: Partial<ReaderParts> = {}) {
     over: over.signal,
     ...parts,
   })
-  const ends: ReaderEnd[] = []
+  const ends: WatcherEnd[] = []
   const events = reader.events((end) => ends.push(end))
   const next = async (): Promise<string | undefined> => {
     const { value, done } = await events.next()
@@ -128,7 +132,11 @@ void t.test('whoever was told changes that cannot be read further has to list', 
     yield [event(8)]
     throw new StoreFailure('it is damaged')
   })()
-  const { next } = reading({ cursor: 1, from: at(20), opening: { kind: 'changes', batches } })
+  const { next } = reading({
+    cursor: 1,
+    from: at(20),
+    opening: { kind: 'changes', tooOld: 'too old', batches },
+  })
   t.equal(await next(), '8')
   t.equal(await next(), 'ERROR 410')
   t.equal(await next(), undefined)

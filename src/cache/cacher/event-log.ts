@@ -1,15 +1,11 @@
 import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../kube/resource-version.ts'
+import { isNewer, resourceVersion } from '../../kube/resource-version.ts'
 
 /** What arrived together, and was committed together. */
 export interface LoggedGroup {
   readonly events: readonly ObjectEvent[]
   /** Of its last event. */
-  readonly version: ResourceVersion
+  readonly version: string
   readonly bytes: number
 }
 
@@ -31,23 +27,26 @@ export class EventLog {
   /** How many groups were let go. */
   #gone = 0
   #bytes = 0
-  #tail: ResourceVersion
-  #version: ResourceVersion
+  #tail: string
+  #version: string
 
-  /** Begins at `version`, of which everything is known. */
-  constructor(version: ResourceVersion, bounds: LogBounds) {
+  /**
+   * Begins at `version`, of which everything is known. What cannot be compared with it follows in
+   * no log: it stays empty then.
+   */
+  constructor(version: string, bounds: LogBounds) {
     this.#bounds = bounds
     this.#tail = version
     this.#version = version
   }
 
   /** The version up to which all is known. */
-  get version(): ResourceVersion {
+  get version(): string {
     return this.#version
   }
 
   /** The version after which all events are here. */
-  get tail(): ResourceVersion {
+  get tail(): string {
     return this.#tail
   }
 
@@ -71,7 +70,7 @@ export class EventLog {
       if (event.type === 'ERROR') continue
       const told = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion
       const version = resourceVersion(told)
-      if (version === undefined || compareVersions(version, this.#version) <= 0) continue
+      if (version === undefined || !isNewer(version, this.#version)) continue
       this.#version = version
       if (event.type !== 'BOOKMARK') news.push(copied(event))
     }
@@ -91,12 +90,21 @@ export class EventLog {
       this.#groups.length > 1 &&
       (this.#groups.length > this.#bounds.groups || this.#bytes > this.#bounds.bytes)
     ) {
-      const oldest = this.#groups.shift()
-      if (!oldest) return
-      this.#gone += 1
-      this.#bytes -= oldest.bytes
-      this.#tail = oldest.version
+      this.#letGo()
     }
+  }
+
+  /** Lets go of the oldest events until they take `bytes` at most. */
+  shrink(bytes: number): void {
+    while (this.#groups.length > 0 && this.#bytes > bytes) this.#letGo()
+  }
+
+  #letGo(): void {
+    const oldest = this.#groups.shift()
+    if (!oldest) return
+    this.#gone += 1
+    this.#bytes -= oldest.bytes
+    this.#tail = oldest.version
   }
 
   /** What is at a cursor; `gone`: it was let go; `undefined`: it has not come yet. */
@@ -108,13 +116,14 @@ export class EventLog {
    * Where to begin to read all events after `version`, which may be among others; `undefined`: they
    * are not all here any more.
    */
-  after(version: ResourceVersion): number | undefined {
-    if (compareVersions(version, this.#tail) < 0) return undefined
+  after(version: string): number | undefined {
+    if (version === this.#version) return this.end
+    if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1
       const group = this.#groups[middle]
-      if (group && compareVersions(group.version, version) <= 0) low = middle + 1
+      if (group && !isNewer(group.version, version)) low = middle + 1
       else high = middle
     }
     return this.#gone + low

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { endsAfter, rankOf, type Rank } from '../../src/local/return-order.ts'
-import { serviceAccount } from '../../src/request/identity.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+import { endsAfter, rankOf, type Rank } from '../../../src/cache/cacher/return-order.ts'
+import { serviceAccount } from '../../../src/request/identity.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
 
 const rank = (component: string, path: string): Rank => {
   const exchange = exchangeOf(`${path}?watch=true`, {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EventLog, type LogBounds } from '../../../src/cache/shared/event-log.ts'
+import { EventLog, type LogBounds } from '../../../src/cache/cacher/event-log.ts'
 import type { WatchEvent } from '../../../src/codec/watch.ts'
 import type { ResourceVersion } from '../../../src/kube/resource-version.ts'
 

@@ -1,15 +1,18 @@
 import t, { type Test as Tap } from 'tap'
+import { onAbort } from '../../../src/base/abort.ts'
+import type { Exchange, Reply } from '../../../src/exchange/exchange.ts'
+import { HeaderList } from '../../../src/exchange/headers.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
-import type { ObjectEvent, WatchEvent } from '../../src/codec/watch.ts'
-import { localWatch } from '../../src/local/watch.ts'
+import type { ObjectEvent, WatchEvent } from '../../../src/codec/watch.ts'
+import { Cachers } from '../../../src/cache/cacher/cachers.ts'
 import {
   StoreFailure,
   type ObjectStore,
   type StoredChanges,
   type StoredList,
-} from '../../src/store/store.ts'
-import { exchangeOf } from '../kit/exchange.ts'
+} from '../../../src/store/store.ts'
+import { exchangeOf, type Described } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods?watch=true'
 
@@ -45,6 +48,8 @@ const changes = (since: string, batches: StoredChanges['batches']): StoredChange
 const storeOf = (batches: StoredChanges['batches'] = [[changed]]): ObjectStore =>
   ({
     version: () => '50',
+    committedVersion: () => '50',
+    confirmedAt: () => 0,
     list: stored,
     changes: (_: unknown, since: string) => changes(since, batches),
   }) as unknown as ObjectStore
@@ -58,8 +63,46 @@ interface Opened {
   over(): Promise<boolean>
 }
 
+/** Cachers that reach an API server from when `recovered` aborts, which then says nothing. */
+function cachersOf(store: ObjectStore, recovered: AbortSignal, leastMs: number): Cachers {
+  const cachers = new Cachers({
+    store,
+    recorder: { recordsWatch: () => true, comparesEvents: () => false },
+    link: () => ({
+      online: () => recovered.aborted,
+      changed: () => (recovered.aborted ? new AbortController().signal : recovered),
+      since: () => 0,
+    }),
+    leastMs,
+    bounds: { groups: 100, bytes: 1024 ** 2 },
+    mostBytes: 1024 ** 2,
+    hooks: {
+      onWatches: () => undefined,
+      onReaders: () => undefined,
+      onReaderEnded: () => undefined,
+      onFailed: () => undefined,
+    },
+  })
+  const silent = ({ signal }: Exchange): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      onAbort(signal, () => reject(new Error('the request is over')))
+    })
+  cachers.askThrough({ recorded: silent, unrecorded: silent })
+  return cachers
+}
+
+const asTable = {
+  headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' },
+}
+
 /** A watch of the cache on a clock that the test moves. */
-function open(t: Tap, url: string, leastMs = 1_800_000, store = storeOf()): Opened {
+function open(
+  t: Tap,
+  url: string,
+  leastMs = 1_800_000,
+  store = storeOf(),
+  described: Described = {},
+): Opened {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   t.teardown(() => mock.timers.reset())
   let now = 0
@@ -71,12 +114,13 @@ function open(t: Tap, url: string, leastMs = 1_800_000, store = storeOf()): Open
     tick(ms)
   })
   const [recovered, client] = [new AbortController(), new AbortController()]
-  const exchange = exchangeOf(url, { signal: client.signal })
+  const exchange = exchangeOf(url, { ...described, signal: client.signal })
   if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
-  const { events } = localWatch(exchange, exchange.info, store, {
-    recovered: recovered.signal,
-    leastMs,
-  })
+  const cachers = cachersOf(store, recovered.signal, leastMs)
+  t.teardown(() => cachers[Symbol.asyncDispose]())
+  const watch = cachers.offline(exchange, exchange.info)
+  if (!watch) throw new Error(`nothing is stored of ${url}`)
+  const { events } = watch
   const all: WatchEvent[] = []
   let ended = false
   void (async () => {
@@ -114,7 +158,7 @@ void t.test('how it begins depends on the version asked for', async (t) => {
     ['&resourceVersion=0&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
     ['&resourceVersion=49', []],
     ['&resourceVersion=45', ['MODIFIED']],
-    ['&resourceVersion=45&allowWatchBookmarks=true', ['MODIFIED']],
+    ['&resourceVersion=45&allowWatchBookmarks=true', ['MODIFIED', 'BOOKMARK']],
     ['&resourceVersion=44', ['ERROR']],
     ['&resourceVersion=51', []],
     [`&sendInitialEvents=true${match}`, ['ADDED']],
@@ -159,11 +203,10 @@ void t.test(
 
 void t.test('changes are told as they are known, and bookmarks go on from there', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=46&allowWatchBookmarks=true`)
-  t.strictSame(await watch.said(), [changed])
+  const bookmark = { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false }
+  t.strictSame(await watch.said(), [changed, bookmark], 'a list showed no more up to 50')
   mock.timers.tick(60_000)
-  t.strictSame(await watch.said(), [
-    { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
-  ])
+  t.strictSame(await watch.said(), [bookmark])
   watch.client.abort()
 })
 
@@ -188,8 +231,7 @@ void t.test('who knows more than is kept is told nothing, in bookmarks neither',
   mock.timers.tick(600_000)
   t.strictSame(await watch.said(), [])
   t.notOk(await watch.over())
-  watch.recovered.abort()
-  mock.timers.tick(1_000)
+  watch.client.abort()
   t.ok(await watch.over())
 })
 
@@ -239,9 +281,9 @@ void t.test(
 )
 
 void t.test(
-  'back online it ends, never within its first 1.1 seconds, and soon after',
+  'back online a Table ends, never within its first 1.1 seconds, and soon after',
   async (t) => {
-    const watch = open(t, `${pods}&resourceVersion=50`)
+    const watch = open(t, `${pods}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
     await watch.said()
     watch.recovered.abort()
     mock.timers.tick(1_099)
@@ -252,11 +294,21 @@ void t.test(
 )
 
 void t.test('an old one ends within a second of the cloud being back', async (t) => {
-  const watch = open(t, `${pods}&resourceVersion=50`)
+  const watch = open(t, `${pods}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
   await watch.said()
   mock.timers.tick(200_000)
   t.notOk(await watch.over())
   watch.recovered.abort()
+  mock.timers.tick(1_000)
+  t.ok(await watch.over())
+})
+
+void t.test('of whole objects it stays open when the cloud is back', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&timeoutSeconds=300`)
+  await watch.said()
+  watch.recovered.abort()
+  mock.timers.tick(299_000)
+  t.notOk(await watch.over())
   mock.timers.tick(1_000)
   t.ok(await watch.over())
 })
@@ -277,6 +329,7 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
     const { signal } = new AbortController()
     const exchange = exchangeOf(`${pods}${query}`, { signal })
     if (!exchange.info.isResource) throw new Error('pods are resources')
+    let opened = 0
     let left = 0
     let read = 0
     const batches = {
@@ -286,13 +339,60 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
         return: () => ({ done: true as const, value: left++ }),
       }),
     }
-    const store: ObjectStore = { ...storeOf(), list: () => ({ ...stored(), batches }) }
-    const { events } = localWatch(exchange, exchange.info, store, {
-      recovered: signal,
-      leastMs: 60_000,
-    })
-    void events[Symbol.asyncIterator]().next()
+    const store: ObjectStore = { ...storeOf(), list: () => (opened++, { ...stored(), batches }) }
+    await using cachers = cachersOf(store, signal, 60_000)
+    const watch = cachers.offline(exchange, exchange.info)
+    void watch?.events[Symbol.asyncIterator]().next()
     await turn()
-    t.strictSame([left, Math.min(read, 1)], [1 - reads, reads], query)
+    t.strictSame([left, Math.min(read, 1)], [opened - reads, reads], query)
   }
+})
+
+/** Events of so many bytes each, in the collection of a namespace. */
+const eventsOf = (namespace: string, count: number): WatchEvent[] =>
+  Array.from({ length: count }, (_, i) => ({
+    type: 'ADDED',
+    object: {
+      ...object,
+      namespace,
+      name: `${i}`,
+      resourceVersion: String(51 + i),
+      bytes: Buffer.alloc(300_000),
+    },
+  }))
+
+void t.test('the collections with the most events let go of theirs first', async (t) => {
+  const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000)
+  const sent = new Map<string, WatchEvent[]>([
+    ['many', eventsOf('many', 3)],
+    ['few', eventsOf('few', 1)],
+  ])
+  const recorded = async ({ url, info, forms: [form] }: Exchange): Promise<Reply> => {
+    if (!info.isResource || !form || !url.includes('resourceVersion=50')) throw new Error('no more')
+    return {
+      kind: 'watch',
+      from: 'cloud',
+      status: 200,
+      headers: new HeaderList([]),
+      form: () => form,
+      gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
+      events: (async function* () {
+        yield sent.get(info.namespace ?? '') ?? []
+      })(),
+    }
+  }
+  cachers.askThrough({ recorded, unrecorded: () => Promise.reject(new Error('not asked')) })
+  const watched = async (namespace: string): Promise<string[]> => {
+    const url = `/api/v1/namespaces/${namespace}/pods?watch=true&resourceVersion=50`
+    const reply = await cachers.online(exchangeOf(url), () => Promise.reject(new Error('passed')))
+    if (reply.kind !== 'watch') throw new Error('no watch')
+    for await (const events of reply.events) {
+      return events.map((event) => ('object' in event ? event.object.name : event.type))
+    }
+    return []
+  }
+  t.strictSame(await watched('many'), ['0', '1', '2'])
+  t.strictSame(await watched('few'), ['0'])
+  t.equal(cachers.bytes, 300_256, 'of the few alone')
 })

@@ -1,8 +1,8 @@
-import { jitter } from '../base/clock.ts'
-import { shortestWatchMs } from '../codec/watch.ts'
-import type { Exchange } from '../exchange/exchange.ts'
-import { node } from '../request/identity.ts'
-import type { ResourceRequest } from '../request/request-info.ts'
+import { jitter } from '../../base/clock.ts'
+import { shortestWatchMs } from '../../codec/watch.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { node } from '../../request/identity.ts'
+import type { ResourceRequest } from '../../request/request-info.ts'
 
 /**
  * The ranks in which watches go back to the cloud, each with the time that is between its beginning
@@ -41,10 +41,14 @@ export function rankOf({ component, identity }: Exchange, { gvr }: ResourceReque
  * in the order of its rank and at random within it, so that they do not all come to the cloud at
  * once; but none so soon that its client takes it for a failure and lists again.
  */
-export function endsAfter(rank: Rank, lastedMs: number): number {
+export const endsAfter = (rank: Rank, lastedMs: number): number =>
+  Math.max(resumesAfter(rank), shortestWatchMs - lastedMs)
+
+/** After how many milliseconds an upstream watch resumes then, in the same order. */
+export function resumesAfter(rank: Rank): number {
   let from = 0
   for (const { name, spreadMs } of ranks) {
-    if (name === rank) return Math.max(jitter(from, from + spreadMs), shortestWatchMs - lastedMs)
+    if (name === rank) return jitter(from, from + spreadMs)
     from += spreadMs
   }
   return from

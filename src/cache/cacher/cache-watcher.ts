@@ -5,11 +5,7 @@ import { shortestWatchMs, type ObjectEvent, type WatchEvent } from '../../codec/
 import type { GVK } from '../../kube/gvk.ts'
 import type { Encoding } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../kube/resource-version.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import { expired } from '../../kube/status.ts'
 import { bookmarkMs, lastBookmarkMs } from '../../request/watch-times.ts'
 import { StoreFailure } from '../../store/store.ts'
@@ -34,13 +30,18 @@ export type Opening =
       readonly batches: Iterable<readonly ApiObject[]>
       readonly ends: boolean
     }
-  | { readonly kind: 'changes'; readonly batches: Iterable<readonly ObjectEvent[]> }
+  | {
+      readonly kind: 'changes'
+      readonly batches: Iterable<readonly ObjectEvent[]>
+      /** What a client is answered with 410 where one of them cannot be read. */
+      readonly tooOld: string
+    }
 
-export interface ReaderParts {
+export interface CacheWatcherParts {
   readonly log: EventLog
   /** Where in the log it begins, and the version up to which it is told already. */
   readonly cursor: number
-  readonly from: ResourceVersion
+  readonly from: string
   readonly opening?: Opening
   readonly selected: Selected
   readonly gvk: GVK
@@ -48,12 +49,19 @@ export interface ReaderParts {
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: Signal
-  /** Aborts when the log is gone on with by nobody. */
+  /**
+   * Aborts when no event follows in the log: with the reason 'expired' where its client has to
+   * list.
+   */
   readonly over: AbortSignal
+  /**
+   * After how many ms it ends then that has lasted for `lastedMs`; absent: within a second or so.
+   */
+  readonly endsAfter?: (lastedMs: number) => number
 }
 
 /** Why a reader is over. */
-export type ReaderEnd = 'done' | 'slow' | 'over'
+export type WatcherEnd = 'done' | 'slow' | 'over' | 'expired'
 
 /** Over how long readers are ended together, so that they do not all come back at once. */
 const spreadMs = 1_000
@@ -65,20 +73,25 @@ const writeBytes = 64 * 1024
  * One client's way through the log of a collection, at its own pace. What it does not read in time
  * is gone, and then it is over.
  */
-export class Reader {
-  readonly #parts: ReaderParts
+export class CacheWatcher {
+  readonly #parts: CacheWatcherParts
   readonly #began = elapsed()
   #cursor: number
   /** What is not newer was told, or is in the opening. */
-  #from: ResourceVersion
+  #from: string
   #ended = false
   #bookmarkDue = false
   #wake: () => void = () => undefined
 
-  constructor(parts: ReaderParts) {
+  constructor(parts: CacheWatcherParts) {
     this.#parts = parts
     this.#cursor = parts.cursor
     this.#from = parts.from
+  }
+
+  /** Whether its client is shown only some of the objects. */
+  get selects(): boolean {
+    return !this.#parts.selected.selection.everything
   }
 
   /** There is something new. */
@@ -87,11 +100,11 @@ export class Reader {
   }
 
   /** The events, in groups; ends cleanly. `onEnd` is called once, whoever ends it. */
-  async *events(onEnd: (end: ReaderEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
-    let end: ReaderEnd = 'done'
+  async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
+    let end = 'done' as WatcherEnd
     using timers = new DisposableStack()
-    this.#endings(timers, () => {
-      end = 'over'
+    this.#endings(timers, (reason) => {
+      end = reason
     })
     try {
       yield* this.#opening()
@@ -104,13 +117,14 @@ export class Reader {
         if (events.length > 0) yield events
         else await this.#news()
       }
+      if (end === 'expired') yield [errorOf(`too old resource version: ${this.#from}`)]
     } finally {
       onEnd(end)
     }
   }
 
-  #endings(timers: DisposableStack, onOver: () => void): void {
-    const { signal, over, lastsMs, bookmarks } = this.#parts
+  #endings(timers: DisposableStack, onOver: (reason: 'over' | 'expired') => void): void {
+    const { signal, over, lastsMs, bookmarks, endsAfter = soon } = this.#parts
     const end = (): void => {
       this.#ended = true
       this.#wake()
@@ -123,9 +137,8 @@ export class Reader {
     timers.use(after(lastsMs, end))
     timers.use(
       onAbort(over, () => {
-        onOver()
-        const young = Math.max(shortestWatchMs - (elapsed() - this.#began), 0)
-        timers.use(after(young + jitter(0, spreadMs), end))
+        onOver(over.reason === 'expired' ? 'expired' : 'over')
+        timers.use(after(endsAfter(elapsed() - this.#began), end))
       }),
     )
     if (!bookmarks) return
@@ -136,7 +149,7 @@ export class Reader {
   *#opening(): Generator<readonly WatchEvent[]> {
     const { opening, selected, gvk, encoding, bookmarks } = this.#parts
     if (!opening) return
-    if (opening.kind === 'changes') return yield* this.#changes(opening.batches)
+    if (opening.kind === 'changes') return yield* this.#changes(opening)
     for (const objects of opening.batches) {
       const shown = objects.filter((object) => selected.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
@@ -144,18 +157,28 @@ export class Reader {
     if (opening.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
   }
 
-  /** Where one of them cannot be read its client has to list. */
-  *#changes(batches: Iterable<readonly ObjectEvent[]>): Generator<readonly WatchEvent[]> {
+  /**
+   * Where one of them cannot be read its client has to list. A list may have shown more since, with
+   * no event for it: then a bookmark says how far its client is.
+   */
+  *#changes({
+    batches,
+    tooOld,
+  }: Extract<Opening, { kind: 'changes' }>): Generator<readonly WatchEvent[]> {
+    let last: string | undefined
     try {
       for (const events of batches) {
         const shown = events.flatMap((event) => this.#select(event) ?? [])
         if (shown.length > 0) yield shown
+        last = events.at(-1)?.object.resourceVersion ?? last
       }
     } catch (cause) {
       if (!(cause instanceof StoreFailure)) throw cause
       this.#ended = true
-      yield [{ type: 'ERROR', status: expired('too old resource version: it cannot be read') }]
+      yield [errorOf(tooOld)]
+      return
     }
+    if (this.#parts.bookmarks && last !== this.#from) yield [bookmarkAt(this.#from, false)]
   }
 
   /** What the log has for it, a bookmark that is due, or nothing. */
@@ -167,11 +190,10 @@ export class Reader {
       if (group === 'gone') return 'gone'
       if (group === undefined) return events.length > 0 ? events : this.#bookmark()
       this.#cursor += 1
-      if (compareVersions(group.version, this.#from) <= 0) continue
+      if (!isNewer(group.version, this.#from)) continue
       bytes += group.bytes
       for (const event of group.events) {
-        const version = resourceVersion(event.object.resourceVersion)
-        if (version === undefined || compareVersions(version, this.#from) <= 0) continue
+        if (!isNewer(event.object.resourceVersion, this.#from)) continue
         const shown = this.#select(event)
         if (shown) events.push(shown)
       }
@@ -186,7 +208,8 @@ export class Reader {
     this.#bookmarkDue = false
     const { version } = this.#parts.log
     // A reader that was told more elsewhere is told of no version before that.
-    return isDue && compareVersions(version, this.#from) >= 0 ? [bookmarkAt(version, false)] : []
+    const isPast = version !== this.#from && !isNewer(version, this.#from)
+    return isDue && !isPast ? [bookmarkAt(version, false)] : []
   }
 
   #select(event: ObjectEvent): WatchEvent | undefined {
@@ -208,10 +231,15 @@ export class Reader {
   }
 }
 
+const soon = (lastedMs: number): number =>
+  Math.max(shortestWatchMs - lastedMs, 0) + jitter(0, spreadMs)
+
+const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
+
 /** What selections have made of events, by the selections' keys; gone with the event. */
 const madeOf = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
-const bookmarkAt = (version: ResourceVersion, initialEventsEnd: boolean): WatchEvent => ({
+const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
   type: 'BOOKMARK',
   resourceVersion: version,
   initialEventsEnd,

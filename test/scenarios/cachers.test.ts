@@ -1,0 +1,197 @@
+import t from 'tap'
+import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
+import { configMaps, pods, podsOfNode, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+
+const path = '/api/v1/namespaces/default/configmaps'
+
+const isWatch = (request: SeenRequest): boolean =>
+  request.path === path && request.query.get('watch') === 'true'
+
+const add = (cloud: CloudServer, name: string): void => {
+  cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' }, data: {} })
+}
+
+async function informer(client: Client): Promise<Watching> {
+  const { resourceVersion } = await client.list(path)
+  return client.watch(path, { resourceVersion, allowWatchBookmarks: 'true' })
+}
+
+const watchList = {
+  allowWatchBookmarks: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  sendInitialEvents: 'true',
+}
+
+const ended = (reason: string): string => `nodehub_cacher_watchers_ended_total{reason="${reason}"}`
+
+void t.test('fifty watches of one collection by one identity are one upstream', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const watches: Watching[] = []
+  for (let i = 0; i < 50; i++) watches.push(await informer(kubelet))
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  add(cloud, 'a')
+  for (const watch of watches) {
+    const event = await watch.next()
+    t.equal(event && nameOf(event.object), 'default/a')
+  }
+  t.equal(await hub.metric('nodehub_cacher_upstream_watches'), 1)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
+  t.ok((await hub.metric('nodehub_cacher_bytes')) > 0, 'of the event')
+  for (const watch of watches) watch.hangUp()
+  await cloud.sandbox.untilWatches(0, isWatch)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 0)
+})
+
+void t.test('identities have upstream watches of their own', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const tokens = ['one', 'two'].map((name) => cloud.sandbox.token(name))
+  for (const token of tokens) await informer(hub.as('coredns', { token }))
+  t.strictSame(
+    new Set(cloud.sandbox.requests.filter(isWatch).map(({ headers }) => headers['authorization'])),
+    new Set(tokens.map((token) => `Bearer ${token}`)),
+  )
+})
+
+void t.test(
+  'a restored cluster is answered with 410, and what is listed then counts',
+  async (t) => {
+    const cloud = await startCloud(t, { firstVersion: 5000 })
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    const watch = await informer(kubelet)
+    await cloud.unplug()
+    await hub.offline()
+    const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+    add(restored, 'old')
+    await hub.online()
+    const [error, ...rest] = await watch.rest()
+    t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+    t.strictSame(rest, [])
+    t.equal(await hub.metric(ended('expired')), 1)
+    const { names, resourceVersion } = await kubelet.list(path)
+    t.strictSame([names, resourceVersion], [['default/old'], restored.sandbox.version])
+    const again = await kubelet.watch(path, { resourceVersion })
+    add(restored, 'new')
+    t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'new' } } })
+  },
+)
+
+void t.test('a token that is withdrawn ends its watch, and no other', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [kept, withdrawn] = ['kept', 'withdrawn'].map((name) => cloud.sandbox.token(name))
+  const staying = await informer(hub.as('coredns', { token: kept ?? '' }))
+  const going = await informer(hub.as('coredns', { token: withdrawn ?? '' }))
+  await cloud.unplug()
+  await hub.offline()
+  cloud.sandbox.revoke(withdrawn ?? '')
+  add(cloud, 'a')
+  await cloud.plug()
+  t.strictSame(await going.rest(), [], 'it is sent nothing')
+  t.equal(await going.over, 'ended')
+  t.equal(await hub.metric(ended('over')), 1)
+  t.match(await staying.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+})
+
+void t.test('a WatchList that is cut goes on after its initial events', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const watch = await hub.as('kubelet').watch(podsOfNode, watchList)
+  const [added, end] = await watch.take(2)
+  t.match([added?.type, end?.type], ['ADDED', 'BOOKMARK'])
+  await cloud.unplug()
+  await hub.offline()
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  cloud.addPods('b')
+  await cloud.plug()
+  t.strictSame(
+    (await watch.take(2)).map(({ type, object }) => `${type} ${nameOf(object)}`),
+    ['DELETED default/a', 'ADDED default/b'],
+  )
+})
+
+void t.test('a WatchList of any age is answered from what is watched already', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const first = await informer(kubelet)
+  add(cloud, 'b')
+  await first.next()
+  const second = await kubelet.watch(path, { ...watchList, resourceVersion: '0' })
+  const events = await second.take(3)
+  t.strictSame(
+    events.map(({ type, object }) => [type, at(object, 'metadata', 'name')]),
+    [
+      ['ADDED', 'a'],
+      ['ADDED', 'b'],
+      ['BOOKMARK', undefined],
+    ],
+  )
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test('a watch goes on after its client, which comes back at once', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(path)
+  const short = await kubelet.watch(path, { resourceVersion, timeoutSeconds: '1' })
+  t.strictSame(await short.rest(), [])
+  await kubelet.watch(path, { resourceVersion })
+  t.equal(cloud.sandbox.requests.filter(isWatch).length, 1)
+})
+
+void t.test('another token of an account joins a watch once the API server takes it', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  const { sandbox } = cloud
+  const account = { name: 'reader', namespace: 'default' }
+  sandbox.create(serviceAccounts, { metadata: account })
+  const issue = async (expirationSeconds: number): Promise<string> => {
+    const answer = await cloud
+      .as('kubelet')
+      .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
+        method: 'POST',
+        body: {
+          apiVersion: 'authentication.k8s.io/v1',
+          kind: 'TokenRequest',
+          spec: { expirationSeconds },
+        },
+      })
+    return at(objectOf(answer), 'status', 'token') as string
+  }
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [first, second] = await Promise.all([3_600, 7_200].map(issue))
+  const as = (token = ''): Client => hub.as('coredns', { token })
+  const one = await informer(as(first))
+  const two = await informer(as(second))
+  t.equal(
+    sandbox.watchCount(isWatch),
+    2,
+    'its own goes up first, so that the API server sees the token',
+  )
+  add(cloud, 'a')
+  for (const watch of [one, two]) {
+    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+  }
+  await sandbox.untilWatches(1, isWatch)
+  add(cloud, 'b')
+  for (const watch of [one, two]) {
+    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+  }
+})
