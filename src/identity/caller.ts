@@ -66,10 +66,12 @@ const cannotBePassedOn =
 
 /**
  * The rule holds on loopback only: at another address a Host of any name passes, so that DNS
- * rebinding in a browser of root's, or a probe of a pod with that address, would be the node.
+ * rebinding in a browser of root's, or a probe of a pod with that address, would be the node. Both
+ * ends have to be there: with net.ipv4.conf.*.route_localnet, as kube-proxy sets it, a machine
+ * beside this one can send to 127.0.0.1.
  */
 async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
-  if (!isLoopback(peer.localAddress)) return false
+  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
   switch (rules.anonymousLoopback) {
     case 'node':
       return true

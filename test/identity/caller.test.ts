@@ -60,6 +60,10 @@ void t.test('without credentials nobody is the node but on loopback', async (t) 
     for (const rule of ['root', 'node'] as const)
       t.equal(await refusal(elsewhere, rules(rule, 0)), 401, `${rule} at ${localAddress}`)
   }
+  for (const address of ['192.0.2.9', '::ffff:192.0.2.9', '2001:db8::9']) {
+    const beside = { ...request(), peer: { ...peer, address } }
+    t.equal(await refusal(beside, rules('node', 0)), 401, `from ${address} to loopback`)
+  }
   t.equal(await refusal(request(), rules('root', 0)), 0)
 })
 
