@@ -1,18 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/**
- * From the package's own package.json, which stands above the sources and above what was built of
- * them.
- */
-export function ownVersion(): string {
+/** From the package's own package.json. */
+export const ownVersion = (): string => ownPackage().version ?? 'unknown'
+
+/** The oldest major version of Node that this program runs on, from the same. */
+export const oldestNode = (): number =>
+  Number(/\d+/.exec(ownPackage().engines?.node ?? '')?.[0] ?? 0)
+
+interface Package {
+  readonly version?: string
+  readonly engines?: { readonly node?: string }
+}
+
+/** It stands above the sources and above what was built of them. */
+function ownPackage(): Package {
   let folder = import.meta.dirname
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder)
-    if (parent === folder) return 'unknown'
+    if (parent === folder) return {}
     folder = parent
   }
-  const content: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const found = typeof content === 'object' && content && 'version' in content
-  return found ? String(content.version) : 'unknown'
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Package
 }

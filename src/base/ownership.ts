@@ -1,5 +1,5 @@
-import { accessSync, constants, lstatSync, readlinkSync } from 'node:fs'
-import { isAbsolute, parse, resolve, sep } from 'node:path'
+import { accessSync, constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { isAbsolute, join, parse, resolve, sep } from 'node:path'
 
 /** Group and others. */
 const writableByOthers = 0o022
@@ -13,16 +13,28 @@ const mostLinks = 40
  * Why a file or folder of code is not to be run: others than root and the hub's own user may write
  * it, or put another in its place. As ssh looks at what it reads (OpenSSH misc.c, safe_path): at
  * itself and each folder and link on the way to it. `undefined`: only they may. Throws where it
- * cannot be looked at.
+ * cannot be looked at. `root`: where an image of a node is mounted, whose paths these are.
  */
-export function whyUntrusted(path: string): string | undefined {
+export function whyUntrusted(path: string, root = '/'): string | undefined {
   const trusted = new Set([0, process.getuid?.() ?? 0])
-  const way = [...wayTo(resolve(path))]
+  const way = [...wayTo(resolve(path), root)]
   for (const [at, { place, uid, mode, isLink }] of way.entries()) {
     if (!trusted.has(uid)) return `${place} belongs to the user ${uid}, who could change it`
     const isShared = at < way.length - 1 && (mode & sticky) !== 0
-    if (!isLink && (mode & writableByOthers) !== 0 && !isShared && !isReadOnly(place))
+    if (!isLink && (mode & writableByOthers) !== 0 && !isShared && !isReadOnly(join(root, place)))
       return `${place} may be written by others than its owner (mode ${(mode & 0o7777).toString(8)})`
+  }
+  return undefined
+}
+
+/** The same of a folder and all that is in it, links and what they lead to included. */
+export function whyTreeUntrusted(folder: string, root = '/'): string | undefined {
+  const untrusted = whyUntrusted(folder, root)
+  if (untrusted !== undefined) return untrusted
+  const place = [...wayTo(folder, root)].at(-1)?.place ?? folder
+  for (const name of readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })) {
+    const inside = whyUntrusted(join(place, name), root)
+    if (inside !== undefined) return inside
   }
   return undefined
 }
@@ -34,20 +46,23 @@ interface Place {
   readonly isLink: boolean
 }
 
-/** What the kernel goes through on the way to an absolute path, links included, itself last. */
-function* wayTo(path: string): Generator<Place> {
+/**
+ * What the kernel goes through on the way to an absolute path of the node at `root`, links
+ * included, itself last.
+ */
+function* wayTo(path: string, root: string): Generator<Place> {
   const left = [parse(path).root, ...namesIn(path)]
   let at = ''
   let links = 0
   for (let name = left.shift(); name !== undefined; name = left.shift()) {
-    const place = resolve(at, name)
-    const status = lstatSync(place)
+    const place = resolve('/', at, name)
+    const status = lstatSync(join(root, place))
     const isLink = status.isSymbolicLink()
     yield { place, uid: status.uid, mode: status.mode, isLink }
     if (!isLink) at = place
     else if (++links > mostLinks) throw new Error(`${path} leads through too many links`)
     else {
-      const target = readlinkSync(place)
+      const target = readlinkSync(join(root, place))
       left.unshift(...(isAbsolute(target) ? [parse(target).root] : []), ...namesIn(target))
     }
   }

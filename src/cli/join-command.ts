@@ -21,6 +21,7 @@ import { UnreadableFlags } from '../join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
 import { NodeFiles } from '../join/node-files.ts'
 import { Joined } from '../join/record.ts'
+import { program, runtime, whyNotRunnable } from '../join/runnable.ts'
 import { runtimeNetwork } from '../join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../join/yurthub.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
@@ -262,7 +263,7 @@ async function joined(
       `${taken.byOthers.join(', ')}: a hub could not start there, and clients would not reach it`,
     )
   }
-  checkRunnable(files, values)
+  await checkRunnable(files, values)
   const settings = settingsOf(values, { files, api, node, nodePool, hostNetwork })
   const plan = planJoin(files, settings)
   if (taken && plan.isFirst) {
@@ -293,10 +294,6 @@ async function joined(
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
 
-/** What the units start, and with what. */
-const program = '/opt/nodehub/dist/src/main.js'
-const runtime = '/usr/local/bin/node'
-
 const isThere = (files: NodeFiles, path: string): boolean =>
   files.names(dirname(path)).includes(basename(path))
 
@@ -322,7 +319,7 @@ function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
 }
 
 /** Throws `CannotJoin` where a hub could not start, or two would. */
-function checkRunnable(files: NodeFiles, values: Values): void {
+async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
   const other: RunBy = values.systemd ? { staticPod: manifestOf(values) } : { systemd: true }
   const found = flagsPath(other)
   const isOwn = new Joined(files, values['root-dir'])
@@ -340,8 +337,10 @@ function checkRunnable(files: NodeFiles, values: Values): void {
     )
   }
   if (!isThere(files, runtime)) {
-    throw new CannotJoin('/usr/local/bin/node is not there, with which the units start the hub')
+    throw new CannotJoin(`${runtime} is not there, with which the units start the hub`)
   }
+  const why = await whyNotRunnable(values.root)
+  if (why !== undefined) throw new CannotJoin(why)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { program, runtime } from './runnable.ts'
 import type { HubPorts } from './static-pod.ts'
 
 /**
@@ -89,7 +90,7 @@ MemoryMax=512M
 ${confinement(rootDir)}
 # Outside the confinement, which takes a folder that is there.
 ExecStartPre=+/bin/mkdir -p -m 0700 ${word(rootDir)}
-ExecStart=/usr/local/bin/node --disable-sigusr1 --max-semi-space-size=4 /opt/nodehub/dist/src/main.js ${args.map(word).join(' ')}
+ExecStart=${runtime} --disable-sigusr1 --max-semi-space-size=4 ${program} ${args.map(word).join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=always
 RestartSec=1

@@ -772,6 +772,59 @@ void t.test('with --keep-ports the kernel keeps the ports of a static pod for ro
   )
 })
 
+void t.test('what others could change is not started as root', async (t) => {
+  const main = '/opt/nodehub/dist/src/main.js'
+  const node = '/usr/local/bin/node'
+  const dependency = '/opt/nodehub/node_modules/undici/index.js'
+  const files = { ...installed, [dependency]: '', '/home/user/node': '' }
+  const open = (path: string, mode: number) => (root: string) =>
+    fs.chmodSync(joinPath(root, path), mode)
+  const linked = (target: string) => (root: string) => {
+    fs.rmSync(joinPath(root, node))
+    fs.symlinkSync(target, joinPath(root, node))
+  }
+  for (const [change, said] of [
+    [open(main, 0o666), `${main} may be written by others than its owner (mode 666)`],
+    [open(dependency, 0o664), `${dependency} may be written by others than its owner (mode 664)`],
+    [open('/opt', 0o777), '/opt may be written by others than its owner (mode 777)'],
+    [open(node, 0o757), `${node} may be written by others than its owner (mode 757)`],
+    [
+      (root: string) => {
+        linked('/home/user/node')(root)
+        open('/home/user', 0o770)(root)
+      },
+      '/home/user may be written by others than its owner (mode 770)',
+    ],
+    ...(process.getuid?.() === 0
+      ? ([
+          [
+            (root: string) => fs.chownSync(joinPath(root, dependency), 1_000, 0),
+            `${dependency} belongs to the user 1000, who could change it`,
+          ],
+          [
+            (root: string) => fs.lchownSync(joinPath(root, node), 1_000, 0),
+            `${node} belongs to the user 1000, who could change it`,
+          ],
+        ] as const)
+      : []),
+  ] as const) {
+    const root = nodeRoot(t.testdir(), { files })
+    change(root)
+    const before = treeOf(root)
+    const { code, err } = await joining(root, bySystemd)
+    t.equal(code, 1, said)
+    t.match(err, said)
+    t.match(err, /as root: .*chmod/, 'and what to do')
+    t.strictSame(treeOf(root), before)
+    t.equal((await joining(root, '--systemd=false')).code, 0, 'a static pod starts none of it')
+  }
+  const root = nodeRoot(t.testdir(), { files })
+  linked('../../../home/user/node')(root)
+  fs.renameSync(joinPath(root, '/opt/nodehub'), joinPath(root, '/opt/nodehub-1.2'))
+  fs.symlinkSync('/opt/nodehub-1.2', joinPath(root, '/opt/nodehub'))
+  t.equal((await joining(root, bySystemd)).code, 0, 'links of root, to what is of root, are good')
+})
+
 void t.test('a node is not run into two hubs, nor into one that cannot start', async (t) => {
   const refused = async (root: string, flags: string[], err: string): Promise<void> => {
     const before = treeOf(root)

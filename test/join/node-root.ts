@@ -39,8 +39,8 @@ export function nodeRoot(
     ...files,
   }
   for (const [path, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(root, path)), { recursive: true })
-    writeFileSync(join(root, path), content)
+    mkdirSync(dirname(join(root, path)), { recursive: true, mode: 0o755 })
+    writeFileSync(join(root, path), content, { mode: 0o644 })
   }
   chmodSync(join(root, '/srv/kubelet/flags.env'), 0o640)
   symlinkSync('/srv/kubelet/flags.env', join(root, '/var/lib/kubelet/kubeadm-flags.env'))
