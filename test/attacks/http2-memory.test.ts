@@ -3,18 +3,27 @@
  * long heads at once, and answers that it does not take. What all of that holds is counted over all
  * connections, and bounded.
  */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, type ClientHttp2Session } from 'node:http2'
 import t from 'tap'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
 import { node } from '../../src/request/identity.ts'
-import { startFlooded, type Flooded } from '../kit/flooding.ts'
+import { dialWithoutWindow, startFlooded, type Flooded } from '../kit/flooding.ts'
 import { field, frame, getFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
 import { driven, said } from '../kit/listener.ts'
+import { inTime } from '../kit/until.ts'
 import type { Teardown, Wire } from '../kit/wire/wire.ts'
 
+t.setTimeout(120_000)
+
 const mebi = 1024 * 1024
+
+const main = join(import.meta.dirname, '..', 'kit', 'listener-main.ts')
 
 /** The node is served, others wait for an answer for as long as they like. */
 const served = async (incoming: Incoming): Promise<WireReply> => {
@@ -106,6 +115,48 @@ void t.test(
     t.equal((await openStream(session, { ':path': '/node' }).whole()).body, 'ok')
     const open = attackers.filter(({ socket }) => !socket.destroyed)
     t.ok(open.length <= 8, `${open.length} are open`)
+  },
+)
+
+/** The most that a process has had in memory since it began. */
+const mostResident = (pid: number): number =>
+  Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+
+/**
+ * What a process with little memory takes more under the attack where connections may hold
+ * `limitBytes`; it answers after that.
+ */
+async function grownBy(t: Teardown, limitBytes: number): Promise<number> {
+  const small = ['--max-old-space-size=64', '--max-semi-space-size=1']
+  const child = spawn(process.execPath, [...small, main, String(limitBytes)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const { port, ca } = JSON.parse(line) as { readonly port: number; readonly ca: string }
+  const before = mostResident(child.pid ?? 0)
+  const heads = Buffer.concat(
+    Array.from({ length: 80 }, (_, i) => frame(1, 5, 2 * i + 1, longHead)),
+  )
+  const attack = async (): Promise<void> => {
+    for (let i = 0; i < 24; i++) await sent(await dialWithoutWindow(t, port, ca), heads)
+  }
+  await Promise.all(Array.from({ length: 4 }, attack))
+  const session = connect(`https://127.0.0.1:${port}`, { ca })
+  t.teardown(() => session.destroy())
+  const livez = await inTime('livez', openStream(session, { ':path': '/livez' }).whole())
+  if (livez.body !== 'ok') throw new Error('livez is not ok')
+  return mostResident(child.pid ?? 0) - before
+}
+
+void t.test(
+  'the process itself takes no more under attack than its connections may hold',
+  { skip: process.platform !== 'linux' && 'only Linux tells what a process has had' },
+  async (t) => {
+    const unbounded = await grownBy(t, Number.POSITIVE_INFINITY)
+    const bounded = await grownBy(t, 8 * mebi)
+    t.ok(unbounded - bounded > 24 * mebi, `${bounded} bytes, and ${unbounded} without a limit`)
+    t.ok(bounded < 64 * mebi, `${bounded} bytes`)
   },
 )
 

@@ -25,6 +25,16 @@ export interface Flooded {
   readonly ca: string
 }
 
+/** A client over HTTP/2 that writes its own frames, and lets none of an answer's body come. */
+export async function dialWithoutWindow(t: Teardown, port: number, ca: string): Promise<Wire> {
+  const socket = connect({ port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')])
+  const wire = new Wire(socket)
+  return wire.write(Buffer.concat([preface, noWindow]))
+}
+
 /** A TLS listener on which connections may hold `limitBytes`; it is closed with the test. */
 export async function startFlooded(
   t: Teardown,
@@ -45,13 +55,6 @@ export async function startFlooded(
   })
   t.teardown(() => listener.close(0))
   const ca = hubs.certificate
-  const dial = async (): Promise<Wire> => {
-    const socket = connect({ port: listener.port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
-    t.teardown(() => socket.destroy())
-    socket.on('error', () => undefined)
-    await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')])
-    const wire = new Wire(socket)
-    return wire.write(Buffer.concat([preface, noWindow]))
-  }
+  const dial = (): Promise<Wire> => dialWithoutWindow(t, listener.port, ca)
   return { listener, memory, cuts, dial, ca }
 }

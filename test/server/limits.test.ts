@@ -1,10 +1,14 @@
 /**
  * What becomes of clients that take longer, or keep more, than `limits` let them: with limits that
- * are reached soon.
+ * are reached soon, and at their own figures where a clock can be set forward. Node's own timers
+ * are not set forward: what they were given is looked at, and their end is made to come.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { connect as connectPlain } from 'node:net'
-import { connect as connectSecure, type TLSSocket } from 'node:tls'
+import type { Server } from 'node:http'
+import { connect as connectPlain, Socket } from 'node:net'
+import { mock } from 'node:test'
+import { connect as connectSecure, TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { turn } from '../../src/base/clock.ts'
@@ -13,7 +17,9 @@ import { node } from '../../src/request/identity.ts'
 import { limits } from '../../src/server/limits.ts'
 import { listen, listenSecurely } from '../../src/server/listener.ts'
 import { field, frame, get as whole, getFields, preface } from '../kit/http2-frames.ts'
-import { get, said, unbounded } from '../kit/listener.ts'
+import { driven, get, said, unbounded } from '../kit/listener.ts'
+import { setClock } from '../kit/set-clock.ts'
+import { until } from '../kit/until.ts'
 import { dial, Wire } from '../kit/wire/wire.ts'
 
 /** The code of a reset (RFC 9113 section 7). */
@@ -155,4 +161,92 @@ void t.test('so many streams may be opened and reset', async (t) => {
   }
   await client.ended
   t.ok(asked >= 10 && asked < 50, `${asked} were asked`)
+})
+
+/** The hub's ends of connections over HTTP/1.1 on which a request has begun, with their servers. */
+function servedSockets(t: Test): { readonly socket: Socket; readonly server: Server }[] {
+  const served: { socket: Socket; server: Server }[] = []
+  const note = (message: unknown): void => void served.push(message as (typeof served)[number])
+  subscribe('http.server.request.start', note)
+  t.teardown(() => unsubscribe('http.server.request.start', note))
+  return served
+}
+
+void t.test('a body that nobody reads has its time, by who is proven', async (t) => {
+  for (const [who, ms] of [
+    [undefined, 5_000],
+    [node, 30_000],
+  ] as const) {
+    await t.test(`${ms} ms`, async (t) => {
+      const { plain } = await starting(t, {}, async (incoming) => {
+        if (who) incoming.onProven?.(who)
+        return said('not read')
+      })
+      const clock = setClock(t, { once: true })
+      const client = await dial(t, plain)
+      client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
+      t.equal((await client.answer()).body, 'not read')
+      clock.forward(ms - 1)
+      client.write('2')
+      await turn()
+      await turn()
+      t.notOk(client.socket.readableEnded)
+      clock.forward(1)
+      await client.ended
+    })
+  }
+})
+
+void t.test('over HTTP/1.1 heads, idle connections and answers have their times', async (t) => {
+  const served = servedSockets(t)
+  const { plain } = await starting(t, {}, async (incoming) => {
+    incoming.onProven?.(node)
+    return incoming.url === '/watch'
+      ? driven((sink) => void sink.write(Buffer.alloc(8 << 20)))
+      : said('ok')
+  })
+  const idle = await dial(t, plain)
+  t.equal((await idle.write(get()).answer()).body, 'ok')
+  const [first] = served
+  t.equal(first?.server.headersTimeout, 30_000)
+  // Node adds a second: its client is to close first.
+  await until('it to be idle', () => first?.socket.timeout === 150_000 + 1_000)
+  first?.socket.emit('timeout')
+  await idle.ended
+
+  const stalled = await dial(t, plain)
+  await stalled.write(get('/watch')).head()
+  stalled.socket.pause()
+  const [, second] = served
+  t.equal(second?.socket.timeout, 120_000)
+  second?.socket.emit('timeout')
+  t.ok(second?.socket.destroyed)
+})
+
+void t.test('over HTTP/2 a connection may be idle for 150 seconds', async (t) => {
+  const { secure } = await starting(t, {})
+  const clock = setClock(t)
+  const client = new Wire(await dialSecurely(t, secure))
+  client.write(Buffer.concat([preface, frame(4, 0, 0), frame(6, 0, 0, Buffer.from('all read'))]))
+  await client.until('all read')
+  clock.forward(149_999)
+  client.write(frame(6, 0, 0, Buffer.from('and this')))
+  await client.until('and this')
+  clock.forward(1)
+  await client.ended
+  t.equal(real.idleMs, 150_000)
+})
+
+void t.test('a TLS handshake has 10 seconds', async (t) => {
+  const mocked = mock.method(Socket.prototype, 'setTimeout')
+  t.teardown(() => mocked.mock.restore())
+  const { secure } = await starting(t, {})
+  const slow = connectPlain({ port: secure, host: '127.0.0.1' }).resume()
+  t.teardown(() => slow.destroy())
+  const found = await until('a handshake to begin', () =>
+    mocked.mock.calls.find(({ this: socket }) => socket instanceof TLSSocket),
+  )
+  t.equal(found.arguments[0], 10_000)
+  ;(found.this as TLSSocket).emit('timeout')
+  await once(slow, 'close')
 })

@@ -1,0 +1,64 @@
+/**
+ * What a caller that is not proven can have the hub do on one connection: each request is short
+ * work, and refusals end the connection, so that it has to be opened anew for more. Counted in
+ * requests, as time tells of the machine.
+ */
+import t from 'tap'
+import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
+import { node } from '../../src/request/identity.ts'
+import { limits } from '../../src/server/limits.ts'
+import { startFlooded } from '../kit/flooding.ts'
+import { frame, get as getOver2 } from '../kit/http2-frames.ts'
+import { get, said, startListener } from '../kit/listener.ts'
+import { inTime } from '../kit/until.ts'
+
+const unauthorized = { ...said('no'), status: 401 }
+
+/** Counts what others than the node ask for. */
+class Counted {
+  asked = 0
+
+  readonly handler = async (incoming: Incoming): Promise<WireReply> => {
+    if (incoming.url === '/node') {
+      incoming.onProven?.(node)
+      return said('ok')
+    }
+    this.asked += 1
+    return unauthorized
+  }
+}
+
+const many = 2_000
+
+void t.test('over HTTP/1.1 a flood of requests on one connection is soon over', async (t) => {
+  const counted = new Counted()
+  const { dial } = await startListener(t, counted.handler)
+  const kubelet = await dial()
+  t.equal((await kubelet.write(get('/node')).answer()).body, 'ok')
+  const attackers = await Promise.all(Array.from({ length: 20 }, dial))
+  for (const attacker of attackers) attacker.write(get().repeat(many))
+  t.equal((await inTime('the node’s answer', kubelet.write(get('/node')).answer())).body, 'ok')
+  await inTime('all to be cut', Promise.all(attackers.map(({ ended }) => ended)))
+  t.ok(counted.asked > 0)
+  t.ok(counted.asked <= attackers.length * 64, `${counted.asked} requests`)
+})
+
+void t.test('one that waits for each answer gets few of them', async (t) => {
+  const counted = new Counted()
+  const { dial } = await startListener(t, counted.handler)
+  const attacker = await dial()
+  for (let i = 0; i < limits.refusals; i++) await attacker.write(get()).answer()
+  await inTime('the end of the connection', attacker.write(get()).ended)
+  t.equal(counted.asked, 16)
+})
+
+void t.test('over HTTP/2 no more than a client may have open at first', async (t) => {
+  const counted = new Counted()
+  const { dial } = await startFlooded(t, counted.handler, { limitBytes: 64 << 20 })
+  const attacker = await dial()
+  const streams = Array.from({ length: many }, (_, i) => getOver2(2 * i + 1))
+  attacker.write(Buffer.concat([...streams, frame(6, 0, 0, Buffer.from('all read'))]))
+  await Promise.race([attacker.until('all read').catch(() => undefined), attacker.closed])
+  t.ok(counted.asked > 0)
+  t.ok(counted.asked <= 100, `${counted.asked} requests`)
+})

@@ -1,0 +1,21 @@
+/**
+ * A TLS listener on its own, for tests of what a process takes: `limitBytes` as its argument, its
+ * port and authority as a line of JSON. It ends with its standard input.
+ */
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { ConnectionMemory } from '../../src/server/connection-memory.ts'
+import { listenSecurely } from '../../src/server/listener.ts'
+import { said } from './listener.ts'
+
+const hubs = new CertificateAuthority('hub')
+
+const { port } = await listenSecurely({
+  at: [{ host: '127.0.0.1', port: 0 }],
+  maxConnections: 1_000,
+  memory: new ConnectionMemory(Number(process.argv[2])),
+  credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
+  onBroken: () => undefined,
+  handler: async ({ url }) => (url === '/livez' ? said('ok') : new Promise(() => undefined)),
+})
+process.stdin.resume().once('end', () => process.exit())
+process.stdout.write(`${JSON.stringify({ port, ca: hubs.certificate })}\n`)
