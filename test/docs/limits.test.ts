@@ -197,6 +197,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Connections of API servers and probes': [
       counted(webhook.mostConnections),
+      bytes(webhook.connectionsMemory),
       bytes(webhook.connectionsMemory * unprovenShare),
     ],
   },
