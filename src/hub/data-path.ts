@@ -133,7 +133,7 @@ const sharing =
   async (exchange) => {
     if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
     if (exchange.info.verb === 'list') await shared.prepare(exchange, sharedMs)
-    return shared.online(exchange, () => own(exchange))
+    return shared.online(exchange, (signal) => own({ ...exchange, signal }))
   }
 
 /** What the dispatcher needs: the way to the cloud, the cache, and the recorder between them. */

@@ -1,3 +1,4 @@
+import type { Signal } from '../base/abort.ts'
 import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { Ways } from '../cache/cacher/reflecting.ts'
@@ -70,9 +71,11 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
     const inOrderOf = inOrder(exchange, parts) ?? exchange
-    const alone = (): Promise<Reply> =>
-      cachers.online(inOrderOf, () => askUnlessRefused(exchange, parts))
-    return shared ? shared.online(inOrderOf, alone) : alone()
+    const alone = (signal: Signal): Promise<Reply> =>
+      cachers.online({ ...inOrderOf, signal }, (own) =>
+        askUnlessRefused({ ...exchange, signal: own }, parts),
+      )
+    return shared ? shared.online(inOrderOf, alone) : alone(exchange.signal)
   }
 }
 

@@ -106,6 +106,7 @@ export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
   readonly #parts: CacherParts
   readonly #watchers = new Set<CacheWatcher>()
+  readonly #ready = new Set<() => void>()
   #reading: Reading
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
@@ -266,6 +267,13 @@ export class Cacher implements AsyncDisposable {
     this.#isWatched = is
     this.#lostAt = elapsed()
     this.#parts.hooks.onWatches(is ? 1 : -1)
+    if (is) for (const act of this.#ready) act()
+  }
+
+  /** Calls `act` when the upstream watch has been opened, until disposed. */
+  onReady(act: () => void): Disposable {
+    this.#ready.add(act)
+    return { [Symbol.dispose]: () => this.#ready.delete(act) }
   }
 
   /** The log goes on where the upstream watch resumes; after a list another one begins. */

@@ -15,7 +15,7 @@ import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { watchBegins } from './begins.ts'
 import { Cacher, leaveUnread, type CacherHooks, type CacheWatch, type Link } from './cacher.ts'
-import { continued } from './continued.ts'
+import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
 import { inWhoseName } from './in-whose-name.ts'
 import type { Reading, Ways } from './reflecting.ts'
@@ -84,9 +84,9 @@ export class Cachers implements AsyncDisposable {
    * by `passThrough`. A watch that passes through goes over to the cacher at a bookmark, and when
    * it is cut.
    */
-  async online(exchange: Exchange, passThrough: () => Promise<Reply>): Promise<Reply> {
+  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const watched = this.#watched(exchange)
-    if (!watched) return passThrough()
+    if (!watched) return passThrough(exchange.signal)
     return (await this.#live(watched)) ?? this.#continued(watched, passThrough)
   }
 
@@ -167,10 +167,11 @@ export class Cachers implements AsyncDisposable {
   }
 
   /** The client's own watch, until it goes over to the cacher. */
-  async #continued(watched: Watched, passThrough: () => Promise<Reply>): Promise<Reply> {
+  async #continued(watched: Watched, passThrough: PassThrough): Promise<Reply> {
     const { exchange, info } = watched
     const began = elapsed()
-    const reply = await passThrough()
+    const own = ownUpstream(exchange.signal)
+    const reply = await passThrough(own.signal)
     // A cacher's own answers go on by themselves.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const begins = watchBegins(info)
@@ -194,7 +195,8 @@ export class Cachers implements AsyncDisposable {
       return rest
     }
     const from = begins.kind === 'after' ? begins.version : undefined
-    const events = continued(reply.events, { from, signal: exchange.signal, follow })
+    const { signal } = exchange
+    const events = continued(reply.events, { from, signal, follow, close: own.close })
     return { ...reply, events, held: () => held?.() }
   }
 

@@ -41,7 +41,7 @@ import {
   type Link,
 } from '../cacher/cacher.ts'
 import type { LogBounds } from '../cacher/event-log.ts'
-import { continued } from '../cacher/continued.ts'
+import { continued, ownUpstream, type PassThrough } from '../cacher/continued.ts'
 import { rankOf } from '../cacher/return-order.ts'
 import { mayReadWhole } from './review.ts'
 import type { Ways } from '../cacher/reflecting.ts'
@@ -107,11 +107,12 @@ export class SharedCollections implements AsyncDisposable {
    * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A
    * watch that passes through is gone on with from here once that can be.
    */
-  async online(exchange: Exchange, passThrough: () => Promise<Reply>): Promise<Reply> {
+  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
+    const { signal } = exchange
     const asked = this.#ask(exchange)
-    if (asked === undefined || asked.verb === 'get') return passThrough()
-    if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough()
-    if (!(await this.#soon(this.#mayShare(asked)))) return passThrough()
+    if (asked === undefined || asked.verb === 'get') return passThrough(signal)
+    if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough(signal)
+    if (!(await this.#soon(this.#mayShare(asked)))) return passThrough(signal)
     const collection = this.#of(asked)
     const { demand } = collection
     const alone = !asked.selected.selection.everything && !demand.hasOthers(asked.reader)
@@ -298,12 +299,13 @@ export class SharedCollections implements AsyncDisposable {
   async #handedOver(
     asked: SharedAsk,
     collection: Shared,
-    passThrough: () => Promise<Reply>,
+    passThrough: PassThrough,
   ): Promise<Reply> {
     const { cacher, demand } = collection
     const waiting = demand.join(asked.reader)
     const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
-    const reply = await passThrough()
+    const own = ownUpstream(asked.exchange.signal)
+    const reply = await passThrough(own.signal)
     if (reply.kind !== 'watch') return reply
     const began = elapsed()
     let { held } = reply
@@ -321,7 +323,13 @@ export class SharedCollections implements AsyncDisposable {
     const begins = watchBegins(asked.info)
     const from = begins.kind === 'after' ? begins.version : undefined
     const { signal } = asked.exchange
-    const events = continued(reply.events, { from, signal, follow })
+    const events = continued(reply.events, {
+      from,
+      signal,
+      follow,
+      onReady: (act) => cacher.onReady(act),
+      close: own.close,
+    })
     return { ...reply, events, isShared: true, held: () => held?.() }
   }
 

@@ -46,7 +46,12 @@ async function outcome(
     return asked.at(-1) === followable ? groups([added(99)]) : undefined
   }
   const events: WatchEvent[] = []
-  for await (const group of continued(own, { from: resourceVersion(from), signal, follow })) {
+  for await (const group of continued(own, {
+    from: resourceVersion(from),
+    signal,
+    follow,
+    close: () => undefined,
+  })) {
     events.push(...group)
   }
   return { events, asked }
@@ -85,3 +90,33 @@ void t.test('nothing follows for a client that has gone', async (t) => {
   const signal = AbortSignal.abort()
   t.strictSame((await outcome(groups(), '8 cut', '8', signal)).asked, [])
 })
+
+void t.test(
+  'a cacher that becomes ready follows without an event, and closes what waits',
+  async (t) => {
+    const waiting = Promise.withResolvers<void>()
+    const own = (async function* (): AsyncGenerator<readonly WatchEvent[]> {
+      await waiting.promise
+      yield []
+    })()
+    let isReady = false
+    const begun = Promise.withResolvers<() => void>()
+    const events = continued(own, {
+      from: resourceVersion('8'),
+      signal: new AbortController().signal,
+      follow: () => (isReady ? groups([added(99)]) : undefined),
+      onReady: (act) => {
+        begun.resolve(act)
+        return { [Symbol.dispose]: () => undefined }
+      },
+      close: waiting.resolve,
+    })
+    const next = events.next()
+    const ready = await begun.promise
+    isReady = true
+    ready()
+    t.strictSame((await next).value, [added(99)])
+    await waiting.promise
+    t.equal((await events.next()).done, true)
+  },
+)
