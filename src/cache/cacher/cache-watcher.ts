@@ -81,6 +81,11 @@ export class CacheWatcher {
   #from: string
   #ended = false
   #bookmarkDue = false
+  /**
+   * The log may have come further without an event: what a list showed to be gone again has none.
+   * Then a bookmark says so, where one is taken.
+   */
+  #positionDue = true
   #wake: () => void = () => undefined
 
   constructor(parts: CacheWatcherParts) {
@@ -96,6 +101,12 @@ export class CacheWatcher {
 
   /** There is something new. */
   wake(): void {
+    this.#wake()
+  }
+
+  /** The log has come further without an event. */
+  wakeToPosition(): void {
+    this.#positionDue = true
     this.#wake()
   }
 
@@ -204,12 +215,15 @@ export class CacheWatcher {
 
   /** All up to the version of the log has been told. */
   #bookmark(): readonly WatchEvent[] {
-    const isDue = this.#bookmarkDue
-    this.#bookmarkDue = false
-    const { version } = this.#parts.log
-    // A reader that was told more elsewhere is told of no version before that.
-    const isPast = version !== this.#from && !isNewer(version, this.#from)
-    return isDue && !isPast ? [bookmarkAt(version, false)] : []
+    const { log, bookmarks } = this.#parts
+    const { version } = log
+    const isAhead = isNewer(version, this.#from)
+    const isDue = this.#bookmarkDue || (this.#positionDue && isAhead && bookmarks)
+    this.#bookmarkDue = this.#positionDue = false
+    // A client that was sent more elsewhere is sent no version before that.
+    if (!isDue || (!isAhead && version !== this.#from)) return []
+    this.#from = version
+    return [bookmarkAt(version, false)]
   }
 
   #select(event: ObjectEvent): WatchEvent | undefined {
@@ -225,7 +239,7 @@ export class CacheWatcher {
   async #news(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      const waits = this.#ended || this.#bookmarkDue
+      const waits = this.#ended || this.#bookmarkDue || this.#positionDue
       if (waits || this.#parts.log.at(this.#cursor) !== undefined) resolve()
     })
   }

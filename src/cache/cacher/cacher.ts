@@ -308,7 +308,8 @@ export class Cacher implements AsyncDisposable {
       try {
         for (const events of changes.batches) this.#publish(log, events)
         const { resourceVersion } = changes
-        this.#publish(log, [{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: false }])
+        log.append([{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: false }])
+        for (const watcher of this.#watchers) watcher.wakeToPosition()
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
       }

@@ -82,6 +82,7 @@ void t.test(
   async (t) => {
     const { log, next, wake, leave, ends } = reading({ from: at(11) })
     t.equal(await next(), '12')
+    t.equal(await next(), 'bookmark 20', 'as far as the log has come')
     const waiting = next()
     log.append([event(21)])
     log.append([event(22), event(23)])
@@ -145,6 +146,7 @@ void t.test('whoever was told changes that cannot be read further has to list', 
 void t.test('a reader whose log nobody goes on with is over, but not at once', async (t) => {
   const { log, next, wake, end, ends } = reading()
   t.equal(await next(), '11,12')
+  t.equal(await next(), 'bookmark 20')
   end()
   const waiting = next()
   log.append([event(21)])
