@@ -25,7 +25,7 @@ export const cachedGroups = 4_096
 export const cachedBytes = 4 * 1024 * 1024
 
 /** The part of the process's memory that the events of all collections may take together. */
-export const cachedShare = 1 / 32
+export const cachedShare = 1 / 64
 
 /** The cachers of this hub. */
 export const cachersOf = (
