@@ -27,16 +27,28 @@ export function whyUntrusted(path: string, root = '/'): string | undefined {
   return undefined
 }
 
-/** The same of a folder and all that is in it, links and what they lead to included. */
+/**
+ * The same of a folder and all that is in it, links and what they lead to included, as the node
+ * itself has it: each place is looked at once, however many links lead there.
+ */
 export function whyTreeUntrusted(folder: string, root = '/'): string | undefined {
-  const untrusted = whyUntrusted(folder, root)
-  if (untrusted !== undefined) return untrusted
-  const place = [...wayTo(folder, root)].at(-1)?.place ?? folder
-  for (const name of readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })) {
-    const inside = whyUntrusted(join(place, name), root)
-    if (inside !== undefined) return inside
+  const seen = new Set<string>()
+  const left = [folder]
+  for (let path = left.pop(); path !== undefined; path = left.pop()) {
+    const untrusted = whyUntrusted(path, root)
+    if (untrusted !== undefined) return untrusted
+    const { place, isFolder } = endOf(path, root)
+    if (!isFolder || seen.has(place)) continue
+    seen.add(place)
+    left.push(...readdirSync(join(root, place)).map((name) => join(place, name)))
   }
   return undefined
+}
+
+/** What a path leads to. */
+function endOf(path: string, root: string): { readonly place: string; readonly isFolder: boolean } {
+  const { place = path } = [...wayTo(path, root)].at(-1) ?? {}
+  return { place, isFolder: lstatSync(join(root, place)).isDirectory() }
 }
 
 interface Place {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { oldestNode } from '../../src/base/own-version.ts'
@@ -44,3 +44,25 @@ void t.test('it is not started to find out where others could change it', async 
   t.match(await why(node), /changed may be written by others than its owner \(mode 777\)/)
   t.throws(() => rmSync(marker), { code: 'ENOENT' })
 })
+
+void t.test(
+  'links in an image lead to what the image has, and each place is looked at once',
+  async (t) => {
+    const image = join(folder, 'image')
+    const files = join(image, 'opt/nodehub')
+    mkdirSync(join(image, 'usr/local/bin'), { recursive: true, mode: 0o755 })
+    mkdirSync(join(image, 'etc'))
+    mkdirSync(join(image, 'srv/more'), { recursive: true })
+    mkdirSync(files, { recursive: true })
+    writeFileSync(join(image, 'usr/local/bin/node'), '')
+    writeFileSync(join(image, 'srv/more/own.js'), '')
+    // Of the machine on which the image is mounted nothing is read.
+    symlinkSync('/etc', join(files, 'etc'))
+    // Gone through by their names, these had more paths than can be counted.
+    for (const name of ['one', 'two', 'three']) symlinkSync('.', join(files, name))
+    symlinkSync('/srv/more', join(files, 'more'))
+    t.equal(await whyNotRunnable(image), undefined)
+    chmodSync(join(image, 'srv/more/own.js'), 0o666)
+    t.match(await whyNotRunnable(image), /\/srv\/more\/own\.js may be written by others/)
+  },
+)
