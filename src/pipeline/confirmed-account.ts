@@ -12,6 +12,13 @@ import type { Judged } from './first-verdict.ts'
 export const patienceMs = 5_000
 const mostBytes = 64 * 1024
 
+/**
+ * How many tokens are asked about at a time. A review outlasts the client that it is made for, as
+ * others may wait for it, and so is bounded by no seat of the in-flight limit: without this,
+ * anybody could have hundreds open at an API server with made-up tokens.
+ */
+export const mostReviews = 50
+
 /** The API is stable since 1.28, and was beta before. */
 const versions = ['v1', 'v1beta1'] as const
 
@@ -26,6 +33,7 @@ export function withConfirmedAccount(
   heeding: HeedingForward,
   { cloud, onOutcome }: { readonly cloud: Judged } & Pick<DispatchParts, 'onOutcome'>,
 ) {
+  let reviews = 0
   return (next: Handler<Exchange>): Handler<Exchange> =>
     (exchange) => {
       const { claim, upgrade } = exchange
@@ -41,7 +49,17 @@ export function withConfirmedAccount(
     await Promise.race([cloud.settled(), sleep(patienceMs, patience.signal)])
     patience.abort()
     if (cloud.online !== true) return exchange
-    return { ...exchange, identity: await confirm(() => holderOf(exchange, heeding, onOutcome)) }
+    return { ...exchange, identity: await confirm(() => holder(exchange)) }
+  }
+
+  async function holder(exchange: Exchange): Promise<User | undefined> {
+    if (reviews >= mostReviews) return undefined
+    reviews++
+    try {
+      return await holderOf(exchange, heeding, onOutcome)
+    } finally {
+      reviews--
+    }
   }
 }
 

@@ -35,7 +35,7 @@ import { mostTokens as mostProofs } from '../../src/identity/proofs.ts'
 import { maxDepth } from '../../src/kube/patch/limits.ts'
 import { bodyBytes } from '../../src/local/sent.ts'
 import * as shadows from '../../src/local/shadows.ts'
-import { patienceMs as accountMs } from '../../src/pipeline/confirmed-account.ts'
+import { mostReviews, patienceMs as accountMs } from '../../src/pipeline/confirmed-account.ts'
 import { contentBytes } from '../../src/pipeline/content.ts'
 import { bodyMs } from '../../src/pipeline/in-flight.ts'
 import { alwaysServed, requestsShare } from '../../src/pipeline/memory.ts'
@@ -128,7 +128,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'The body of a write that is answered offline': [bytes(bodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],
     'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
-    "The wait until a token's account is known": [time(accountMs), time(retryMs)],
+    "The wait until a token's account is known": [
+      time(accountMs),
+      time(retryMs),
+      counted(mostReviews),
+    ],
     'Status that is written offline': [
       `${counted(shadows.mostShadows)} objects`,
       bytes(shadows.mostBytes),

@@ -4,7 +4,11 @@ import { onAbort } from '../../src/base/abort.ts'
 import { turn } from '../../src/base/clock.ts'
 import type { BytesReply, Exchange, User } from '../../src/exchange/exchange.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
-import { patienceMs, withConfirmedAccount } from '../../src/pipeline/confirmed-account.ts'
+import {
+  mostReviews,
+  patienceMs,
+  withConfirmedAccount,
+} from '../../src/pipeline/confirmed-account.ts'
 import { tokenHolder } from '../../src/request/identity.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
 
@@ -158,5 +162,41 @@ void t.test(
     const { asked, said } = await sent
     t.strictSame(said, [undefined])
     t.equal(asked.length, 1, 'and the beta is not tried')
+  },
+)
+
+void t.test(
+  'API servers are asked about so many tokens at a time, and not about more',
+  async (t) => {
+    const asked: Exchange[] = []
+    const said: (User | undefined)[] = []
+    const heeding = {
+      forward: (exchange: Exchange): Promise<BytesReply> => {
+        asked.push(exchange)
+        return cut(exchange)
+      },
+      learned: () => Promise.resolve(),
+    }
+    const cloud = { online: true, settled: () => Promise.resolve() }
+    const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })
+    const claim = claimOf({
+      holds: () => true,
+      keyId: 'a-key',
+      confirm: async (ask) => {
+        said.push(await ask())
+        return tokenHolder('alone')
+      },
+    })
+    const send = () =>
+      layer(async () => answer(200))({
+        ...exchangeOf('/api/v1/pods', { headers: { Authorization: 'Bearer a.b.c' } }),
+        credential: 'caller',
+        claim,
+      })
+    for (let i = 0; i < mostReviews; i++) void send().catch(() => undefined)
+    await turn()
+    t.equal(asked.length, mostReviews)
+    await send()
+    t.strictSame([asked.length, said], [mostReviews, [undefined]], 'it goes on unconfirmed')
   },
 )
