@@ -104,12 +104,6 @@ export class CacheWatcher {
     this.#wake()
   }
 
-  /** The log has come further without an event. */
-  wakeToPosition(): void {
-    this.#positionDue = true
-    this.#wake()
-  }
-
   /** The events, in groups; ends cleanly. `onEnd` is called once, whoever ends it. */
   async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
     let end = 'done' as WatcherEnd

@@ -169,6 +169,11 @@ export class Cacher implements AsyncDisposable {
     return this.#parts.store.confirmedAt(this.key) ?? 0
   }
 
+  /** Whether each event after `from` is in memory, so that none between is left out. */
+  remembers(from: string): boolean {
+    return this.#log?.after(from) !== undefined
+  }
+
   /** Lets go of the oldest events in memory until they take `bytes` at most. */
   shrink(bytes: number): void {
     this.#log?.shrink(bytes)
@@ -295,9 +300,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   /**
-   * The version from which the upstream watch resumes. The store may have more than the log: other
-   * reads bring it, and a watch that was cut after a commit. That comes from the disk, where each
-   * event has the state before it; the API server's repetition of what is stored already has not.
+   * The version from which the upstream watch resumes. The store may have more than the log. What a
+   * watch committed before it was cut comes from the disk, where each event has the state before
+   * it; the API server's repetition of what is stored already has not. What a list brought is no
+   * event: the API server has those between.
    */
   #caughtUp(): string | undefined {
     const log = this.#log
@@ -307,13 +313,12 @@ export class Cacher implements AsyncDisposable {
     if (typeof changes === 'object') {
       try {
         for (const events of changes.batches) this.#publish(log, events)
-        const { resourceVersion } = changes
-        log.append([{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: false }])
-        for (const watcher of this.#watchers) watcher.wakeToPosition()
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
       }
-    } else if ([...this.#watchers].some((watcher) => watcher.selects)) {
+    }
+    const isWhole = !isNewer(stored, log.version)
+    if (!isWhole && [...this.#watchers].some((watcher) => watcher.selects)) {
       // Whether an object leaves a selection is told by the state before.
       this.#end('over')
       return stored

@@ -163,6 +163,8 @@ export class Cachers implements AsyncDisposable {
     cacher.readFor(reading)
     await cacher.open(patienceMs)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
+    // What is on the disk may leave out what came and went between two lists; the API server knows.
+    if (!cacher.remembers(begins.version)) return undefined
     return cacher.watch({ ...wanted, from: begins.version })
   }
 
