@@ -127,7 +127,7 @@ export class Informer<T> implements AsyncDisposable {
             isRestored: () => Promise.resolve(!this.#gotEvents),
           },
           version: () => this.#version,
-          hurry: () => this.#hurry(signal),
+          hurry: (act) => this.#hurry(signal, act),
         },
         {
           onSynced: () => undefined,
@@ -175,14 +175,14 @@ export class Informer<T> implements AsyncDisposable {
     if (!due.aborted && over.signal.aborted) await sleep(jitter(0, spreadMs), signal)
   }
 
-  /** Aborts when it is to be tried again at once, or soon after the link has changed. */
-  #hurry(signal: AbortSignal): AbortSignal {
-    const over = new AbortController()
-    follow(this.#retry.signal, over)
-    onAbort(this.#parts.linkChanged(), () => {
-      void sleep(jitter(0, spreadMs), signal).then(() => over.abort())
-    })
-    return over.signal
+  /** Calls back when it is to be tried again at once, or soon after the link has changed. */
+  #hurry(signal: AbortSignal, act: () => void): Disposable {
+    const both = new DisposableStack()
+    both.use(onAbort(this.#retry.signal, act))
+    both.use(
+      onAbort(this.#parts.linkChanged(), () => void sleep(jitter(0, spreadMs), signal).then(act)),
+    )
+    return both
   }
 
   async #list(signal: AbortSignal): Promise<void> {

@@ -57,8 +57,11 @@ export interface ReflectorParts {
    * be another one since. Absent: one can always be asked.
    */
   readonly reachable?: (signal: AbortSignal) => Promise<boolean>
-  /** Aborts when a failure may have been overcome: the next try is due at once. */
-  readonly hurry?: () => AbortSignal
+  /**
+   * Calls back, until disposed, when a failure may have been overcome: where that was during a try
+   * that fails or since, the next one is due at once.
+   */
+  readonly hurry?: (act: () => void) => Disposable
 }
 
 /** What hears how it goes. */
@@ -107,6 +110,8 @@ export class Reflector {
   async run(signal: AbortSignal): Promise<void> {
     let pause = firstPauseMs
     while (!signal.aborted) {
+      const hurry = new AbortController()
+      using _hurry = this.#parts.hurry?.(() => hurry.abort())
       try {
         if (await this.#parts.reachable?.(signal)) this.#inDoubt = true
         signal.throwIfAborted()
@@ -122,19 +127,10 @@ export class Reflector {
         if (error instanceof Expired) this.#hasExpired = true
         else this.#inDoubt = true
       }
-      const hurried = await this.#rest(pause, signal)
-      pause = hurried ? firstPauseMs : Math.min(2 * pause, longestPauseMs)
+      using _ending = follow(signal, hurry)
+      await sleep(jitter(pause / 2, pause), hurry.signal)
+      pause = hurry.signal.aborted ? firstPauseMs : Math.min(2 * pause, longestPauseMs)
     }
-  }
-
-  /** Whether it was cut short. */
-  async #rest(ms: number, signal: AbortSignal): Promise<boolean> {
-    const over = new AbortController()
-    const hurry = this.#parts.hurry?.()
-    using _ending = follow(signal, over)
-    using _hurry = hurry && follow(hurry, over)
-    await sleep(jitter(ms / 2, ms), over.signal)
-    return hurry?.aborted ?? false
   }
 
   /** Lists, unless a watch can follow what is held. */

@@ -38,7 +38,7 @@ function reflecting(
     watch,
     ...rest
   }: { readonly watch: Watches } & Partial<
-    Pick<ListerWatcher, 'list' | 'isRestored'> & Pick<ReflectorParts, 'reachable'>
+    Pick<ListerWatcher, 'list' | 'isRestored'> & Pick<ReflectorParts, 'reachable' | 'hurry'>
   >,
   held: string | undefined,
   inDoubt = false,
@@ -49,7 +49,7 @@ function reflecting(
     log.push(line)
     condition.changed()
   }
-  const { list = () => Promise.resolve(), isRestored, reachable } = rest
+  const { list = () => Promise.resolve(), isRestored, reachable, hurry } = rest
   let version = held
   const listerWatcher: ListerWatcher = {
     list: async (wanted, signal) => {
@@ -64,7 +64,12 @@ function reflecting(
     ...(isRestored && { isRestored }),
   }
   const reflector = new Reflector(
-    { listerWatcher, version: () => version, ...(reachable && { reachable }) },
+    {
+      listerWatcher,
+      version: () => version,
+      ...(reachable && { reachable }),
+      ...(hurry && { hurry }),
+    },
     {
       onSynced: () => say('synced'),
       onOpen: () => say('open'),
@@ -184,4 +189,28 @@ void t.test('what fails is tried again', async (t) => {
   await until('open')
   const tried = ['synced', 'watch 40', 'failed: the link is cut']
   t.strictSame(log, [...tried, ...tried, 'synced', 'watch 40', 'open'])
+})
+
+void t.test('what tells that a try is due is heard for one try, and let go of', async (t) => {
+  let heard = 0
+  let failures = 0
+  const hurry = (act: () => void): Disposable => {
+    heard += 1
+    // While a try is under way: it fails, and the next is due at once.
+    queueMicrotask(act)
+    return {
+      [Symbol.dispose]: () => {
+        heard -= 1
+      },
+    }
+  }
+  const watch: Watches = (_from, signal) => {
+    failures += 1
+    if (failures < 12) throw new Error('the link is cut')
+    return silence(signal)
+  }
+  const { until } = reflecting(t, { watch, hurry }, '40')
+  await until('open')
+  t.equal(failures, 12)
+  t.equal(heard, 1)
 })
