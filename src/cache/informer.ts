@@ -3,15 +3,21 @@ import { follow, onAbort } from '../base/abort.ts'
 import { jitter, sleep } from '../base/clock.ts'
 import { cursorOf, type Cursor } from '../codec/cursor.ts'
 import { objectKind } from '../codec/list.ts'
-import type { WatchEvent } from '../codec/watch.ts'
+import { versionOf, type WatchEvent } from '../codec/watch.ts'
 import type { Exchange, Handler, Reply, WatchReply } from '../exchange/exchange.ts'
 import { ownRequest, type OnBehalf } from '../exchange/own-request.ts'
 import type { GVK, GVR } from '../kube/gvk.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
+import { namespacedName, type ApiObject } from '../kube/object.ts'
 import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { pathOf } from '../kube/resources.ts'
-import { Expired, Reflector, Refused, type WatchOptions } from '../reflector/reflector.ts'
+import {
+  Expired,
+  Reflector,
+  Refused,
+  watchQuery,
+  type WatchOptions,
+} from '../reflector/reflector.ts'
 
 /** A collection that the hub itself reads. */
 export interface InformerTarget {
@@ -196,7 +202,7 @@ export class Informer<T> implements AsyncDisposable {
       signal.throwIfAborted()
       for (const object of objects) {
         const value = this.#read(gvr, gvk, form.encoding, object)
-        if (value !== undefined) values.set(nameOf(object), value)
+        if (value !== undefined) values.set(namespacedName(object), value)
       }
     }
     const { meta } = await list.end()
@@ -207,16 +213,10 @@ export class Informer<T> implements AsyncDisposable {
   }
 
   async #open(
-    { resourceVersion: version, timeoutSeconds }: WatchOptions,
+    options: WatchOptions,
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
-    const query = {
-      allowWatchBookmarks: 'true',
-      resourceVersion: version,
-      timeoutSeconds: String(timeoutSeconds),
-      watch: 'true',
-    }
-    const reply = await this.#ask(query, signal)
+    const reply = await this.#ask(watchQuery(options), signal)
     if (reply.kind !== 'watch') throw refusalOf(reply)
     this.#watch = reply
     this.#gotEvents = false
@@ -243,7 +243,7 @@ export class Informer<T> implements AsyncDisposable {
     let changed = false
     for (const event of events) {
       if (event.type === 'BOOKMARK' || event.type === 'ERROR') continue
-      const name = nameOf(event.object)
+      const name = namespacedName(event.object)
       const value =
         event.type === 'DELETED'
           ? undefined
@@ -281,18 +281,10 @@ function acceptOf({ encoding, onlyMetadata }: InformerTarget, watch: boolean): s
   return `${mediaType('json')};as=${kind};g=meta.k8s.io;v=v1`
 }
 
-const nameOf = ({ namespace, name }: ApiObject): string =>
-  namespace === '' ? name : `${namespace}/${name}`
-
 function refusalOf(reply: Reply): Error {
   const code = reply.kind === 'upgrade' ? 0 : reply.status
   if (code === 410) return new Expired()
   return refusals.has(code) || code === 200 ? new Refused(code) : new Error(`answered ${code}`)
-}
-
-function versionOf(event: WatchEvent | undefined): string | undefined {
-  if (event === undefined || event.type === 'ERROR') return undefined
-  return event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion
 }
 
 function isBefore(version: string, than: string | undefined): boolean {

@@ -2,7 +2,7 @@ import { joined } from '../base/bytes.ts'
 import { listKind } from '../codec/list.ts'
 import { MalformedBody } from '../codec/malformed-body.ts'
 import { watchCutter, type WatchCutter } from '../codec/watch-cutter.ts'
-import type { WatchEvent } from '../codec/watch.ts'
+import { versionOf, type WatchEvent } from '../codec/watch.ts'
 import { BrokenStream } from '../exchange/chunks.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { GVK } from '../kube/gvk.ts'
@@ -238,13 +238,6 @@ class Changes implements Keeper {
   async [Symbol.asyncDispose](): Promise<void> {
     // Nothing is held between groups.
   }
-}
-
-function versionOf(event: WatchEvent | undefined): ResourceVersion | undefined {
-  if (event === undefined || event.type === 'ERROR') return undefined
-  return resourceVersion(
-    event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion,
-  )
 }
 
 function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {

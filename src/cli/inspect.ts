@@ -4,6 +4,7 @@ import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../boot/verdict.ts'
 import { address, oneOf, optional, port, text } from '../config/value.ts'
 import type { HostNetworkReport } from '../filter/host-network/report.ts'
+import { namespacedName } from '../kube/object.ts'
 import { aligned } from './aligned.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { commandFlag, helpOfFlags, readFlags, strayWords } from './command-flags.ts'
@@ -142,11 +143,11 @@ function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {
     ),
   ]
   const old = pods.flatMap((pod) =>
-    pod.old.map(({ resource, namespace, name, confirmedAt }) => [
+    pod.old.map((old) => [
       `${pod.namespace}/${pod.name}`,
-      resource,
-      namespace === '' ? name : `${namespace}/${name}`,
-      confirmedAt,
+      old.resource,
+      namespacedName(old),
+      old.confirmedAt,
     ]),
   )
   const tokens = pods
@@ -162,9 +163,9 @@ function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {
     .join('\n')
 }
 
-const cells = ({ reason, resource, namespace, name, message }: Problem): string[] => [
-  reason,
-  resource,
-  namespace === '' ? name : `${namespace}/${name}`,
-  message,
+const cells = (problem: Problem): string[] => [
+  problem.reason,
+  problem.resource,
+  namespacedName(problem),
+  problem.message,
 ]

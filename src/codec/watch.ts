@@ -1,4 +1,5 @@
 import type { ApiObject } from '../kube/object.ts'
+import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Status } from '../kube/status.ts'
 
 /**
@@ -27,6 +28,14 @@ export interface ErrorEvent {
   readonly type: 'ERROR'
   readonly status: Status
   readonly frame?: Uint8Array
+}
+
+/** The version that a watch is at after an event; `undefined`: the event names none. */
+export function versionOf(event: WatchEvent | undefined): ResourceVersion | undefined {
+  if (event === undefined || event.type === 'ERROR') return undefined
+  return resourceVersion(
+    event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion,
+  )
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { follow } from '../base/abort.ts'
 import type { Link } from '../cache/cacher/cacher.ts'
 import { Cachers } from '../cache/cacher/cachers.ts'
@@ -6,18 +5,13 @@ import type { Recorder } from '../cache/recorder.ts'
 import type { StartConfig } from '../config/hub-config.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
-import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
-import type { ObjectStore } from '../store/store.ts'
 import { memoryLimit } from './memory.ts'
+import type { SharedSurroundings } from './shared.ts'
 import { logFailure } from './unforeseen.ts'
 
-export interface CachersSurroundings {
-  readonly cloud: Cloud
-  readonly store: ObjectStore
+export interface CachersSurroundings extends SharedSurroundings {
   readonly recorder: Recorder
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /** Of the events of one collection so much is kept in memory; what is older is on the disk. */

@@ -14,6 +14,17 @@ export interface ApiObject {
   readonly bytes: Uint8Array
 }
 
+/**
+ * `namespace/name`, or the name of what is cluster-scoped, as client-go's MetaNamespaceKeyFunc.
+ */
+export const namespacedName = ({
+  namespace,
+  name,
+}: {
+  readonly namespace: string
+  readonly name: string
+}): string => (namespace === '' ? name : `${namespace}/${name}`)
+
 /** `metadata` of a list, as it came. An empty string is a field that was not there. */
 export interface ListMeta {
   readonly resourceVersion: string

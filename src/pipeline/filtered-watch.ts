@@ -1,5 +1,5 @@
 import { after } from '../base/clock.ts'
-import type { ErrorEvent, WatchEvent } from '../codec/watch.ts'
+import { versionOf, type ErrorEvent, type WatchEvent } from '../codec/watch.ts'
 import type { HeldCollection, WatchReply } from '../exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import { owed, unfiltered, type ChainState } from '../filter/chain-state.ts'
@@ -264,11 +264,8 @@ export class FilteredWatch {
     const { from, audience, shown } = this.#parts
     const begins = from === undefined && this.#position === undefined
     for (const event of group) {
-      if (event.type === 'ERROR') continue
       const isEnd = event.type === 'BOOKMARK' && event.initialEventsEnd
-      const told = resourceVersion(
-        event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion,
-      )
+      const told = versionOf(event)
       if (!told) continue
       if (begins && this.#position === undefined) {
         // Its versions are in no order before one says that all up to it has been told.

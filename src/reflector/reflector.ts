@@ -29,6 +29,14 @@ export interface WatchOptions {
   readonly timeoutSeconds: number
 }
 
+/** What a request for such a watch says, with bookmarks. */
+export const watchQuery = ({ resourceVersion, timeoutSeconds }: WatchOptions) => ({
+  allowWatchBookmarks: 'true',
+  resourceVersion,
+  timeoutSeconds: String(timeoutSeconds),
+  watch: 'true',
+})
+
 /**
  * How a reflector reads one collection, as client-go's ListerWatcher. All throw `Refused` and
  * `Expired` for what these say, and any other error for what is to be tried again.

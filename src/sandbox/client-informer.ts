@@ -1,10 +1,10 @@
 import { Agent, request } from 'undici'
 import { listCutter, type Cut } from '../codec/list-cutter.ts'
-import { watchCutter } from '../codec/watch-cutter.ts'
+import { watchEvents } from '../codec/watch-cutter.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import { mediaType, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { Expired, Reflector, type WatchOptions } from '../reflector/reflector.ts'
+import { Expired, Reflector, watchQuery, type WatchOptions } from '../reflector/reflector.ts'
 
 export interface ClientInformerOptions {
   /** Where its API server is; a hub is one. */
@@ -84,18 +84,10 @@ export class ClientInformer implements AsyncDisposable {
     this.#options.onChange?.(this, true)
   }
 
-  async #watch({
-    resourceVersion,
-    timeoutSeconds,
-  }: WatchOptions): Promise<AsyncIterable<readonly WatchEvent[]>> {
+  async #watch(options: WatchOptions): Promise<AsyncIterable<readonly WatchEvent[]>> {
     this.watches++
-    const { body } = await this.#get({
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion,
-      timeoutSeconds: String(timeoutSeconds),
-    })
-    return eventsOf(body, this.#options.encoding)
+    const { body } = await this.#get(watchQuery(options))
+    return watchEvents(body, this.#options.encoding)
   }
 
   #apply(events: readonly WatchEvent[]): void {
@@ -122,14 +114,6 @@ export class ClientInformer implements AsyncDisposable {
     await this.#running
     await this.#agent.destroy()
   }
-}
-
-async function* eventsOf(
-  body: AsyncIterable<unknown>,
-  encoding: Encoding,
-): AsyncGenerator<readonly WatchEvent[]> {
-  const cutter = watchCutter(encoding, 'object')
-  for await (const chunk of body) yield cutter.push(chunk as Buffer)
 }
 
 const keyOf = ({ namespace, name }: ApiObject): string => `${namespace}/${name}`

@@ -2,12 +2,12 @@ import { onAbort, type Signal } from '../../base/abort.ts'
 import { mapBatches } from '../../base/batches.ts'
 import { after, elapsed, sleep } from '../../base/clock.ts'
 import { objectKind } from '../../codec/list.ts'
-import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
+import { versionOf, type ObjectEvent, type WatchEvent } from '../../codec/watch.ts'
 import type { WatchReply } from '../../exchange/exchange.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import { mediaType } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { isNewer, resourceVersion } from '../../kube/resource-version.ts'
+import { isNewer } from '../../kube/resource-version.ts'
 import { expired } from '../../kube/status.ts'
 import { Expired, Reflector, Refused } from '../../reflector/reflector.ts'
 import type { Form } from '../../request/form.ts'
@@ -372,12 +372,6 @@ export class Cacher implements AsyncDisposable {
     return { ...stored, batches: mapBatches(stored.batches, (all) => all.filter(selects)) }
   }
 
-  /** A watch of these events that is over then. */
-  watchOf(events: readonly WatchEvent[]): WatchReply {
-    if (!this.#log) this.#begin()
-    return this.#reply(once(events))
-  }
-
   #reply(events: AsyncIterable<readonly WatchEvent[]>): WatchReply {
     const { form } = this.#parts
     return {
@@ -474,8 +468,9 @@ export class Cacher implements AsyncDisposable {
 
   /** A watch from a version that is not known any more: its client has to list. */
   expired(from: string): WatchReply {
+    if (!this.#log) this.#begin()
     const status = expired(tooOld(from, this.version ?? ''))
-    return this.watchOf([{ type: 'ERROR', status }])
+    return this.#reply(once([{ type: 'ERROR', status }]))
   }
 
   /** Closes the upstream watch when there has been no cache watcher for long. */
@@ -517,10 +512,4 @@ const reachableAgain = (link: Link): AbortSignal =>
 
 async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
   yield events
-}
-
-function versionOf(event: WatchEvent | undefined): string | undefined {
-  if (event === undefined || event.type === 'ERROR') return undefined
-  const version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion
-  return resourceVersion(version)
 }

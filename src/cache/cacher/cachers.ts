@@ -178,9 +178,11 @@ export class Cachers implements AsyncDisposable {
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const begins = watchBegins(info)
     let { held } = reply
+    let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
       const form = reply.form()
-      const key = collectionKey(exchange, info, form)
+      // The first event has shown the form, or none is to come.
+      key ??= collectionKey(exchange, info, form)
       const isStored = this.#parts.store.version(key) !== undefined
       if (!isWhole(form) || !isStored || !inWhoseName(exchange)) return undefined
       const served = this.#of(watched, key, form)

@@ -1,7 +1,7 @@
 import { follow as aborting, type Signal } from '../../base/abort.ts'
-import type { WatchEvent } from '../../codec/watch.ts'
+import { versionOf, type WatchEvent } from '../../codec/watch.ts'
 import type { Reply } from '../../exchange/exchange.ts'
-import { resourceVersion, type ResourceVersion } from '../../kube/resource-version.ts'
+import type { ResourceVersion } from '../../kube/resource-version.ts'
 
 export interface Continuation {
   /** The version the client watches from; absent: it is shown the state first. */
@@ -84,9 +84,6 @@ function positionAfter(
   group: readonly WatchEvent[],
   before: ResourceVersion | undefined,
 ): ResourceVersion | undefined {
-  const last = group.at(-1)
   const isKnown = before !== undefined || group.some(({ type }) => type === 'BOOKMARK')
-  if (!isKnown || last === undefined || last.type === 'ERROR') return before
-  const version = last.type === 'BOOKMARK' ? last.resourceVersion : last.object.resourceVersion
-  return resourceVersion(version) ?? before
+  return isKnown ? (versionOf(group.at(-1)) ?? before) : before
 }

@@ -1,4 +1,4 @@
-import type { ObjectEvent, WatchEvent } from '../../codec/watch.ts'
+import { versionOf, type ObjectEvent, type WatchEvent } from '../../codec/watch.ts'
 import { isNewer, resourceVersion } from '../../kube/resource-version.ts'
 
 /** What arrived together, and was committed together. */
@@ -67,10 +67,9 @@ export class EventLog {
     const before = this.#version
     const news: ObjectEvent[] = []
     for (const event of events) {
-      if (event.type === 'ERROR') continue
-      const told = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion
-      const version = resourceVersion(told)
-      if (version === undefined || !isNewer(version, this.#version)) continue
+      const version = versionOf(event)
+      if (event.type === 'ERROR' || version === undefined || !isNewer(version, this.#version))
+        continue
       this.#version = version
       if (event.type !== 'BOOKMARK') news.push(copied(event))
     }

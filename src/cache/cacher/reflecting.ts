@@ -4,7 +4,7 @@ import { ownRequest, type OnBehalf } from '../../exchange/own-request.ts'
 import { mediaType } from '../../kube/media-type.ts'
 import { isNewer } from '../../kube/resource-version.ts'
 import { pathOf } from '../../kube/resources.ts'
-import { Expired, Refused, type ListerWatcher } from '../../reflector/reflector.ts'
+import { Expired, Refused, watchQuery, type ListerWatcher } from '../../reflector/reflector.ts'
 import type { Form } from '../../request/form.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 
@@ -72,14 +72,8 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       await reply.list.end()
     },
-    watch: async ({ resourceVersion, timeoutSeconds }, signal) => {
-      const query = {
-        allowWatchBookmarks: 'true',
-        resourceVersion,
-        timeoutSeconds: String(timeoutSeconds),
-        watch: 'true',
-      }
-      const reply = await ask(query, signal)
+    watch: async (options, signal) => {
+      const reply = await ask(watchQuery(options), signal)
       if (reply.kind !== 'watch') throw refusalOf(reply)
       return inForm(reply.events, () => reply.form().key === form.key)
     },

@@ -1,9 +1,9 @@
 import { listCutter } from '../../codec/list-cutter.ts'
-import { watchCutter } from '../../codec/watch-cutter.ts'
+import { watchEvents } from '../../codec/watch-cutter.ts'
 import type { WatchEvent } from '../../codec/watch.ts'
 import type { JsonObject } from '../../kube/json.ts'
-import type { ApiObject } from '../../kube/object.ts'
-import { Expired, Reflector, type WatchOptions } from '../../reflector/reflector.ts'
+import { namespacedName, type ApiObject } from '../../kube/object.ts'
+import { Expired, Reflector, watchQuery, type WatchOptions } from '../../reflector/reflector.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiFailure, isGone } from './failure.ts'
 
@@ -94,17 +94,11 @@ export class Informer<Kept> implements AsyncDisposable {
   }
 
   async #watch(
-    { resourceVersion, timeoutSeconds }: WatchOptions,
+    options: WatchOptions,
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
-    const query = {
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion,
-      timeoutSeconds: String(timeoutSeconds),
-    }
-    const { body } = await this.#open(query, signal)
-    return eventsOf(body)
+    const { body } = await this.#open(watchQuery(options), signal)
+    return watchEvents(body, 'json')
   }
 
   #apply(events: readonly WatchEvent[]): void {
@@ -114,7 +108,7 @@ export class Informer<Kept> implements AsyncDisposable {
         this.#version = event.resourceVersion
         continue
       }
-      if (event.type === 'DELETED') this.#delete(keyOf(event.object))
+      if (event.type === 'DELETED') this.#delete(namespacedName(event.object))
       else this.#set(event.object)
       this.#version = event.object.resourceVersion
     }
@@ -132,7 +126,7 @@ export class Informer<Kept> implements AsyncDisposable {
   }
 
   #set({ namespace, name, bytes }: ApiObject): string {
-    const key = keyOf({ namespace, name })
+    const key = namespacedName({ namespace, name })
     const before = this.items.get(key)
     const object = JSON.parse(Buffer.from(bytes).toString()) as JsonObject
     const kept = this.#options.keep(object, before)
@@ -164,11 +158,3 @@ export class Informer<Kept> implements AsyncDisposable {
     await this.#running
   }
 }
-
-async function* eventsOf(body: AsyncIterable<unknown>): AsyncGenerator<readonly WatchEvent[]> {
-  const cutter = watchCutter('json', 'object')
-  for await (const chunk of body) yield cutter.push(chunk as Buffer)
-}
-
-const keyOf = ({ namespace, name }: { namespace: string; name: string }): string =>
-  namespace === '' ? name : `${namespace}/${name}`
