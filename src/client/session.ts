@@ -1,6 +1,7 @@
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { after, every, jitter, turn } from '../base/clock.ts'
+import { forget } from '../base/http2-session.ts'
 import { connectMs } from './dial.ts'
 import type { Pace } from './pace.ts'
 import type { Opener, Stream } from './stream.ts'
@@ -178,6 +179,7 @@ export class Session implements Opener {
     this.#deadline?.[Symbol.dispose]()
     this.#idle?.[Symbol.dispose]()
     this.#socket.destroy()
+    forget(this.#http)
     this.#onClose()
   }
 }

@@ -8,6 +8,7 @@ import {
 import type { TLSSocket } from 'node:tls'
 import { LightAbort } from '../base/abort.ts'
 import { elapsed, every, unlessClosed } from '../base/clock.ts'
+import { forget } from '../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../kube/status.ts'
@@ -99,6 +100,7 @@ export class Http2Connections implements Closing {
     session.once('close', () => {
       watching[Symbol.dispose]()
       this.#sessions.delete(session)
+      forget(session)
     })
     if (this.#draining) session.close()
   }

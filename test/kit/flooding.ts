@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect } from 'node:tls'
+import { connect, type TLSSocket } from 'node:tls'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { ConnectionMemory } from '../../src/server/connection-memory.ts'
 import {
@@ -14,6 +14,10 @@ const hubs = new CertificateAuthority('hub')
 
 /** What a client says of itself: no bytes of answers are to be sent until it opens a window. */
 const noWindow = frame(4, 0, 0, Buffer.from('000400000000', 'hex'))
+
+/** So many frames of SETTINGS; nghttp2 keeps no more than a thousand acknowledgements. */
+export const settingsFrames = (count: number): Buffer =>
+  Buffer.concat(Array.from({ length: count }, () => frame(4, 0, 0)))
 
 export interface Flooded {
   readonly listener: SecureListener
@@ -57,4 +61,23 @@ export async function startFlooded(
   const ca = hubs.certificate
   const dial = (): Promise<Wire> => dialWithoutWindow(t, listener.port, ca)
   return { listener, memory, cuts, dial, ca }
+}
+
+/**
+ * Sends what `nth` gives for 0, 1, 2, … after the preface of HTTP/2, until the connection is
+ * closed.
+ */
+export async function floodOver(socket: TLSSocket, nth: (n: number) => Buffer): Promise<void> {
+  socket.on('error', () => undefined).resume()
+  // `once` would reject with the error that comes before.
+  const closed = new Promise((resolve) => void socket.once('close', resolve))
+  socket.write(Buffer.concat([preface, frame(4, 0, 0)]))
+  for (let n = 0; !socket.closed && !socket.readableEnded; n++) {
+    if (!socket.writable) break
+    const more = Array.from({ length: 10 }, (_, i) => nth(10 * n + i))
+    if (!socket.write(Buffer.concat(more)))
+      await Promise.race([closed, new Promise((resolve) => void socket.once('drain', resolve))])
+    else await new Promise(setImmediate)
+  }
+  await closed
 }

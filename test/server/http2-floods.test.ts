@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
-import { connect, type TLSSocket } from 'node:tls'
+import { connect } from 'node:tls'
 import t from 'tap'
 import type { Signal } from '../../src/base/abort.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { HeaderList } from '../../src/exchange/headers.ts'
 import { limits } from '../../src/server/limits.ts'
 import { listenSecurely } from '../../src/server/listener.ts'
-import { frame, get, preface, postFields } from '../kit/http2-frames.ts'
+import { floodOver, settingsFrames } from '../kit/flooding.ts'
+import { frame, get, postFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
 import { unbounded } from '../kit/listener.ts'
 
 const hubs = new CertificateAuthority('hub')
 const cancel = Buffer.from('00000008', 'hex')
-const settings = frame(4, 0, 0)
 
 /**
  * What a client sends over and over, by its number; and how many requests it has answered at the
@@ -29,6 +29,7 @@ const floods: readonly Flood[] = [
   ['streams that the server has to reset', (n) => Buffer.concat([get(2 * n + 1), frame(8, 0, 2 * n + 1, Buffer.alloc(4))]), resets],
   ['a head without end', (n) => (n === 0 ? frame(1, 1, 1, postFields) : frame(9, 0, 1)), 0],
   ['bodies without bytes', (n) => (n === 0 ? frame(1, 4, 1, postFields) : frame(0, 0, 1)), 1],
+  ['settings', () => settingsFrames(200), 0],
   ['more streams than a connection carries', (n) => frame(1, 4, 2 * n + 1, postFields), limits.unprovenStreams],
 ] // prettier-ignore
 
@@ -64,7 +65,7 @@ for (const [name, nth, answered] of floods) {
       const trust = { port: listener.port, host: '127.0.0.1', ca: hubs.certificate }
       const flooder = connect({ ...trust, ALPNProtocols: ['h2'] })
       await once(flooder, 'secureConnect')
-      await flood(flooder, nth)
+      await floodOver(flooder, nth)
       const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: hubs.certificate })
       t.teardown(() => session.destroy())
       t.equal((await openStream(session, { ':path': '/another' }).whole()).body, 'ok')
@@ -72,18 +73,4 @@ for (const [name, nth, answered] of floods) {
       t.equal(open.size, 0, 'nothing is left of it')
     },
   )
-}
-
-/** Sends until the connection is closed. */
-async function flood(socket: TLSSocket, nth: (n: number) => Buffer): Promise<void> {
-  socket.on('error', () => undefined).resume()
-  const closed = once(socket, 'close')
-  socket.write(Buffer.concat([preface, settings]))
-  for (let n = 0; !socket.closed && !socket.readableEnded; n++) {
-    if (!socket.writable) break
-    const more = Array.from({ length: 10 }, (_, i) => nth(10 * n + i))
-    if (!socket.write(Buffer.concat(more))) await Promise.race([closed, once(socket, 'drain')])
-    else await new Promise(setImmediate)
-  }
-  await closed
 }
