@@ -68,7 +68,11 @@ function* wayTo(path: string, root: string): Generator<Place> {
   let links = 0
   for (let name = left.shift(); name !== undefined; name = left.shift()) {
     const place = resolve('/', at, name)
-    const status = lstatSync(join(root, place))
+    const status =
+      links > 0
+        ? lstatSync(join(root, place), { throwIfNoEntry: false })
+        : lstatSync(join(root, place))
+    if (!status) throw new Error(`${path} leads to ${place}, which is not there`)
     const isLink = status.isSymbolicLink()
     yield { place, uid: status.uid, mode: status.mode, isLink }
     if (!isLink) at = place

@@ -52,5 +52,13 @@ void t.test(
       symlinkSync('round', join(root, 'round'))
       t.throws(() => whyUntrusted(join(root, 'round')), /too many links/)
     })
+
+    await t.test('a link that leads nowhere', async (t) => {
+      symlinkSync('gone', join(root, 'dangling'))
+      t.throws(
+        () => whyUntrusted(join(root, 'dangling')),
+        /dangling leads to .*gone, which is not there/,
+      )
+    })
   },
 )

@@ -6,6 +6,7 @@ import { objectOf } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { until } from '../kit/until.ts'
 
 const lease = {
   kind: 'Lease',
@@ -92,7 +93,9 @@ void t.test('with an expired certificate the node is answered from the cache', a
     const why =
       /the hub's client certificate expired \d{4}-\d\d-\d\dT[\d:]+Z \(file .*node\.crt; node clock \d{4}-.*Z\)/
     t.match(text, new RegExp(`^\\[-\\]certificate failed: ${why.source}`, 'm'))
-    t.match(text, `[ ]upstream ${cloud.url} unready, last probe: ${cloud.url} does not accept`)
+    // What the hub learned from a request is known before the next probe is.
+    const probed = `[ ]upstream ${cloud.url} unready, last probe: ${cloud.url} does not accept`
+    await until('the probe', async () => (await readyz(hub)).text.includes(probed))
     t.equal((await hub.ops.get('/livez')).status, 200)
     const [line, ...more] = refusals(hub)
     t.match(line, why)
