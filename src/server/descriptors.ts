@@ -51,27 +51,31 @@ async function duplicated(sockets: readonly BoundSocket[]): Promise<string | und
   const passed = sockets.filter(({ handle }) => handle !== undefined)
   const accepting: Promise<void>[] = []
   let failure: string | undefined
-  const end = (why?: string): void => {
+  /**
+   * With sockets still on their way back: a channel that is closed under one of them, instead of
+   * by the other end, has Node throw where nobody can catch it.
+   */
+  const breakOff = (why?: string): void => {
     failure ??= why
-    if (child.connected) child.disconnect()
+    child.kill('SIGKILL')
   }
   child.on('message', (index: SocketIndex, handle) => {
     const socket = passed[index]
     if (handle && socket) accepting.push(socket.acceptOn(handle as unknown as SocketHandle))
-    if (accepting.length === passed.length * (acceptedATurn - 1)) end()
+    if (accepting.length === passed.length * (acceptedATurn - 1)) child.disconnect()
   })
   const isClosing = (): boolean => sockets.some(({ closing }) => closing.aborted)
-  for (const { closing } of sockets) closing.addEventListener('abort', () => end())
+  for (const { closing } of sockets) closing.addEventListener('abort', () => breakOff())
   child.once('spawn', () => {
-    if (isClosing()) return end()
+    if (isClosing()) return breakOff()
     for (const { handle } of passed) {
       child.send(acceptedATurn - 1, handle as never, { keepOpen: true }, (error) => {
-        if (error && !isClosing()) end(error.message)
+        if (error && !isClosing()) breakOff(error.message)
       })
     }
   })
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
   await Promise.all(accepting)
-  if (code === 0) return failure
+  if (code === 0 || failure !== undefined || isClosing()) return failure
   return signal === null ? `a child ended with ${code}` : `a child was ended by ${signal}`
 }

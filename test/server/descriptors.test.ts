@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { LightAbort } from '../../src/base/abort.ts'
 import { acceptedATurn, acceptMore } from '../../src/server/descriptors.ts'
-import { listening, type Bound } from '../../src/server/listening.ts'
+import { listening, type Bound, type SocketHandle } from '../../src/server/listening.ts'
 
 const clients = 64
 
@@ -90,3 +91,28 @@ void t.test('descriptors that come when the server has closed are closed', async
   t.equal((next.address() as { port: number }).port, bound.port)
   next.close()
 })
+
+void t.test(
+  'a server that closes while descriptors come back does not end the process',
+  async (t) => {
+    const places = ['127.0.0.1', '127.77.0.3', '127.77.0.4'].map((host) => ({ host, port: 0 }))
+    const all = places.length * (acceptedATurn - 1)
+    // When exactly the next one comes is the kernel's to say.
+    for (let round = 0; round < 4 * all; round++) {
+      const nth = 1 + (round % (all - 1))
+      const server = createServer()
+      const bound = await listening(server, places, () => undefined)
+      const closing = new LightAbort()
+      let came = 0
+      const acceptOn = async (handle: SocketHandle): Promise<void> => {
+        handle.close()
+        if (++came === nth) queueMicrotask(() => closing.abort('closing'))
+      }
+      const sockets = bound.sockets.map((socket) => ({ ...socket, acceptOn, closing }))
+      t.equal(await acceptMore(sockets), undefined, `after ${nth}`)
+      const over = once(server, 'close')
+      server.close()
+      await Promise.all([over, bound.closeFurther()])
+    }
+  },
+)
