@@ -126,8 +126,9 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
   // Without `ca` Node would accept the system's authorities.
   ca: clientCa ?? [],
   minVersion: 'TLSv1.2',
-  // A resumed session would carry over the verdict on its certificate from when it was made.
-  secureOptions: constants.SSL_OP_NO_TICKET,
+  // A resumed session would carry over the verdict on its certificate from when it was made; a
+  // renegotiated one shows another certificate, and Node keeps the verdict on the first.
+  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 })
 
 function served(server: Server, options: ListenerOptions): Served {

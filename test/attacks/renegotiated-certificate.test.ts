@@ -1,0 +1,52 @@
+/**
+ * Up to TLS 1.2 a client can renegotiate, and show another certificate than before. Node keeps the
+ * verdict on the first one: with any certificate of the client CA, and then one of its own making,
+ * a program was the node.
+ */
+import { once } from 'node:events'
+import { connect } from 'node:tls'
+import t from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { listenSecurely } from '../../src/server/listener.ts'
+import { get, said, unbounded } from '../kit/listener.ts'
+
+void t.test('no client changes its certificate on a connection', async (t) => {
+  const hubs = new CertificateAuthority('hub')
+  const clients = new CertificateAuthority('clients')
+  const own = hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
+  const credentials = { ...own, clientCa: clients.certificate }
+  const { certificate: cert, key } = clients.issue({ commonName: 'developer', usage: 'client' })
+  const seen: unknown[] = []
+  const listener = await listenSecurely({
+    at: [{ host: '127.0.0.1', port: 0 }],
+    maxConnections: 100,
+    memory: unbounded(),
+    credentials,
+    onBroken: () => undefined,
+    handler: async ({ peer }) => {
+      seen.push(peer.tls)
+      return said('ok')
+    },
+  })
+  t.teardown(() => listener.close(0))
+  for (const when of ['at first', 'with credentials that were replaced']) {
+    const socket = connect({
+      port: listener.port,
+      host: '127.0.0.1',
+      ca: hubs.certificate,
+      maxVersion: 'TLSv1.2',
+      cert,
+      key,
+    })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'secureConnect')
+    const refused = new Promise<unknown>((resolve) => void socket.once('error', resolve))
+    const renegotiated = new Promise<unknown>((resolve) => {
+      socket.renegotiate({}, () => socket.write(get()))
+      socket.once('data', () => resolve('answered'))
+    })
+    t.match(await Promise.race([refused, renegotiated]), { message: /no renegotiation/ }, when)
+    listener.replaceCredentials(credentials)
+  }
+  t.strictSame(seen, [])
+})
