@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
+import { Broadcast } from '../base/broadcast.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { ownComponent } from '../request/component.ts'
 import type { ResourceVerb } from '../request/request-info.ts'
@@ -41,7 +42,7 @@ export class Filters implements FilterChain {
   readonly #telling: FilterTelling
   readonly #remembered = new Remembered(rememberedBytes)
   readonly #former = new LRUCache<string, Chain>({ max: mostFormer })
-  readonly #listeners = new Set<() => void>()
+  readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
   #inputs: Inputs
@@ -110,10 +111,7 @@ export class Filters implements FilterChain {
   }
 
   onChange(act: () => void): Disposable {
-    // Of a function that is given twice each counts.
-    const listener = (): void => act()
-    this.#listeners.add(listener)
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+    return this.#changed.listen(act)
   }
 
   /** New values of inputs; those that are not named keep theirs. */
@@ -148,7 +146,7 @@ export class Filters implements FilterChain {
   #renew(): void {
     this.#rules = new Standing(this.#definitions, this.#added)
     this.#make()
-    for (const listener of this.#listeners) listener()
+    this.#changed.announce()
   }
 
   #make(): void {

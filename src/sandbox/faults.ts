@@ -1,3 +1,4 @@
+import { Broadcast } from '../base/broadcast.ts'
 import type { SeenRequest } from './requests.ts'
 
 /** Which requests a fault strikes. */
@@ -19,7 +20,7 @@ interface Rule {
 /** What goes wrong on demand. Each fault lasts until it is disposed. */
 export class Faults {
   readonly #rules = new Set<Rule>()
-  readonly #onChange = new Set<() => void>()
+  readonly #changed = new Broadcast()
   readonly #resetConnections: () => void
 
   constructor(resetConnections: () => void) {
@@ -80,22 +81,17 @@ export class Faults {
 
   /** Calls `look` whenever a fault begins or is lifted, until disposed. */
   follow(look: () => void): Disposable {
-    this.#onChange.add(look)
-    return { [Symbol.dispose]: () => void this.#onChange.delete(look) }
+    return this.#changed.listen(look)
   }
 
   #add(fault: Fault, match: RequestMatch | undefined): Disposable {
     const rule: Rule = { fault, match }
     this.#rules.add(rule)
-    this.#changed()
+    this.#changed.announce()
     return {
       [Symbol.dispose]: () => {
-        if (this.#rules.delete(rule)) this.#changed()
+        if (this.#rules.delete(rule)) this.#changed.announce()
       },
     }
-  }
-
-  #changed(): void {
-    for (const look of this.#onChange) look()
   }
 }

@@ -1,3 +1,4 @@
+import { Broadcast } from '../base/broadcast.ts'
 import { OwnServing } from '../certificates/own-serving.ts'
 import { keptAuthority } from '../certificates/kept-authority.ts'
 import {
@@ -37,7 +38,7 @@ export class Serving implements Disposable {
   readonly #own: OwnServing | undefined
   #files: Credentials
   #upstreamCa: string | undefined
-  readonly #followers: ((credentials: ServingCredentials) => void)[] = []
+  readonly #replaced = new Broadcast<[ServingCredentials]>()
 
   /** Throws where given files cannot be used, or the authority cannot be kept. */
   constructor(options: ServingOptions) {
@@ -78,7 +79,7 @@ export class Serving implements Disposable {
 
   /** Tells `listener` of every change from now on, after those that were told before. */
   follow(listener: Pick<SecureListener, 'replaceCredentials'>): void {
-    this.#followers.push((credentials) => listener.replaceCredentials(credentials))
+    this.#replaced.listen((credentials) => listener.replaceCredentials(credentials))
   }
 
   /**
@@ -97,7 +98,7 @@ export class Serving implements Disposable {
   }
 
   #tell(): void {
-    for (const tell of this.#followers) tell(this.current)
+    this.#replaced.announce(this.current)
   }
 
   [Symbol.dispose](): void {
