@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { Broadcast } from './base/broadcast.ts'
 import { settledFolder } from './base/folder.ts'
 import { Connections } from './client/connections.ts'
 import { loadCredentials } from './client/credential-follower.ts'
+import type { Credentials } from './config/credentials.ts'
 import type { HubConfig, LiveConfig } from './config/hub-config.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { Shown } from './filter/shown.ts'
@@ -11,13 +13,14 @@ import { Boot } from './hub/boot.ts'
 import { HubConfigMap } from './hub/config-map.ts'
 import { cloudOf, reconfigureCloud } from './hub/cloud.ts'
 import { certificateCheck, followed, sayFault, servingOf } from './hub/credentials.ts'
-import { dataPath } from './hub/data-path.ts'
+import { clientPath, cloudPath } from './hub/data-path.ts'
 import { EnabledFilters } from './hub/filters.ts'
 import { filtersOfModules, followedModules } from './hub/filter-modules.ts'
 import { ReachableAddress } from './hub/hub-address.ts'
 import { gaugesOnRead, showConfigRead, showListening } from './hub/gauges.ts'
 import { Health } from './hub/health.ts'
 import { FilterInputs } from './hub/inputs.ts'
+import { neededBy } from './hub/needed.ts'
 import { inspectToken } from './hub/inspect-token.ts'
 import { learnOf } from './hub/learn.ts'
 import { HostNetwork, noticingOf, verdictsOf } from './hub/host-network.ts'
@@ -26,7 +29,8 @@ import { placesOf } from './hub/places.ts'
 import { nodeKeys } from './hub/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './hub/proxies.ts'
 import { inRootDir } from './hub/root-dir.ts'
-import { accessOf, sharedCollectionsOf } from './hub/shared.ts'
+import { RecordedComponents } from './hub/recorded-components.ts'
+import { accessOf } from './hub/shared.ts'
 import { storeOf } from './hub/store.ts'
 import { logFailure } from './hub/unforeseen.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -34,10 +38,8 @@ import { mayInspect } from './identity/inspectors.ts'
 import { Proofs } from './identity/proofs.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from './metrics/metrics.ts'
-import type { Learn } from './pipeline/inputs.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { isReady, listenOps } from './server/ops.ts'
-import type { TellNeeded } from './store/needed.ts'
 
 /**
  * A running hub. Disposing it lets requests under way finish for the configured grace period, then
@@ -123,38 +125,30 @@ export async function startHub(
   sayFault(credentials, log)
   const serving = parts.use(servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
-  let authorities = credentials.ca
-  let lookAtAddress = (): void => undefined
-  const credentialFollower = parts.use(
-    followed(
-      config,
-      credentials,
-      (changed) => {
-        connections.replaceCredentials(changed)
-        cloud.credentialsReplaced()
-        serving.replaceUpstreamCa(changed.ca)
-        authorities = changed.ca
-        lookAtAddress()
-      },
-      log,
-    ),
-  )
   const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
+  const credentialsReplaced = new Broadcast<[Credentials]>()
+  const credentialFollower = parts.use(
+    followed(config, credentials, (changed) => credentialsReplaced.announce(changed), log),
+  )
+  credentialsReplaced.listen((changed) => connections.replaceCredentials(changed))
+  credentialsReplaced.listen(() => cloud.credentialsReplaced())
+  credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
 
   if (turn) {
     await cloud.settled()
     await turn()
   }
   const takenOver = turn !== undefined
-  let stir = (): void => undefined
-  let tellNeeded: TellNeeded = () => undefined
-  const needed: TellNeeded = () => tellNeeded()
-  const onCommitted = (): void => stir()
+  const committed = new Broadcast()
+  const access = unshared.use(accessOf(config, { metrics, log }))
+  const needed = neededBy(config.nodeName, access, log)
   const store = unshared.use(
-    await storeOf(config, { keys, metrics, health, log, takenOver, onCommitted, needed }),
+    await storeOf(config, { keys, metrics, health, log, takenOver, committed, needed }),
   )
-  const verdicts = unshared.use(verdictsOf(config, store, { onKept: () => filters.remake(), log }))
-  const filters: EnabledFilters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
+  const verdictsKept = new Broadcast()
+  const verdicts = unshared.use(verdictsOf(config, store, { kept: verdictsKept, log }))
+  const filters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
+  verdictsKept.listen(() => filters.remake())
   filters.modules(own)
   const moduleFollower = unshared.use(
     followedModules(config, own, { filters, health, metrics, log }),
@@ -168,16 +162,19 @@ export async function startHub(
     new HostNetwork({ config, inputs: () => filters.inputs, store, verdicts, metrics, log }),
   )
   unshared.use(filters.onChange(() => hostNetwork.stir()))
+  unshared.use(committed.listen(() => hostNetwork.stir()))
   const hubAddress = unshared.use(
     new ReachableAddress({
       pods: config.pods,
       shown: () => serving.current.certificate,
-      ca: () => authorities,
+      ca: () => connections.credentials.ca,
       tell: (found) => filters.inform({ hubAddress: found }),
       metrics,
       log,
     }),
   )
+  unshared.use(credentialsReplaced.listen(() => void hubAddress.look()))
+  serving.follow({ replaceCredentials: () => void hubAddress.look() })
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
@@ -189,29 +186,51 @@ export async function startHub(
     new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
   )
   const owners = unshared.use(new SocketOwners())
-  const access = unshared.use(accessOf(config, { metrics, log }))
-  const shared = unshared.use(
-    sharedCollectionsOf(config, live, access, { cloud, store, metrics, log }),
-  )
-  metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
-  const stopping = new AbortController()
-  let learn: Learn = () => undefined
-  let cacheAgents = (): ReadonlySet<string> => new Set()
-  const { handler, dispatch, sharing, cachers } = dataPath({
+  const recorded = new RecordedComponents(live)
+  const path = cloudPath({
     config,
     live,
-    learn: (exchange) => learn(exchange),
-    cacheAgents: () => cacheAgents(),
     cloud,
     connections,
+    store,
+    clusterKeys,
+    access,
+    recorded,
+    filters,
+    metrics,
+    log,
+  })
+  const shared = unshared.use(path.shared)
+  const cachers = unshared.use(path.cachers)
+  metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
+  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
+  const { own: dispatch, sharing } = path
+  const asking = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
+  const inputs = unshared.use(new FilterInputs(asking))
+  const configMap = unshared.use(new HubConfigMap(asking))
+  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
+  // judge.
+  const learnPool = (): void => {
+    if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
+  }
+  learnPool()
+  const boot = unshared.use(
+    new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
+  )
+  unshared.use(committed.listen(() => boot.stir()))
+  const stopping = new AbortController()
+  const handler = clientPath({
+    config,
+    live,
+    path,
     store,
     proofs,
     clusterKeys,
     keys,
     owners,
-    shared,
     filters,
     noticing: noticingOf(config, verdicts),
+    learn: learnOf({ filters, inputs, hubAddress }),
     shown,
     stopping: stopping.signal,
     metrics,
@@ -221,27 +240,6 @@ export async function startHub(
       onAnswer(line)
     },
   })
-  unshared.use(cachers)
-  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
-  const asking = { config, live, cloud, dispatch, sharing, filters, metrics, log }
-  const inputs = unshared.use(new FilterInputs(asking))
-  const configMap = unshared.use(new HubConfigMap(asking))
-  learn = learnOf({ filters, inputs, hubAddress })
-  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
-  // judge.
-  const learnPool = (): void => {
-    if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
-  }
-  learnPool()
-  cacheAgents = () => configMap.cacheAgents
-  const boot = unshared.use(
-    new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
-  )
-  stir = () => {
-    boot.stir()
-    hostNetwork.stir()
-  }
-  tellNeeded = () => boot.needed()
   const inspectors = { token: inspectToken(config, log), owners }
   const checks = [
     ...health.checks(store, config, stopping.signal),
@@ -270,8 +268,6 @@ export async function startHub(
   })
   unshared.defer(() => ops.close(0))
   const proxies = parts.use(await openProxies(config, live, { handler, serving, metrics, log }))
-  lookAtAddress = () => void hubAddress.look()
-  serving.follow({ replaceCredentials: lookAtAddress })
   hubAddress.listening(proxies.secure.port)
   unshared.defer(() => proxies.settle())
   unshared.defer(() => stopping.abort())

@@ -11,8 +11,6 @@ export interface ClusterSettings {
   readonly cacheAgents: ReadonlySet<string>
 }
 
-export const noClusterSettings: ClusterSettings = { components: new Map(), cacheAgents: new Set() }
-
 /** The parts of a ConfigMap, as they came. */
 export interface ConfigMapData {
   readonly data: Readonly<Record<string, unknown>>

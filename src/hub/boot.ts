@@ -8,8 +8,7 @@ import {
   said,
   type Condition,
 } from '../boot/condition.ts'
-import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
-import { referredTo } from '../boot/referred.ts'
+import type { Knowledge } from '../boot/knowledge.ts'
 import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
 import type { Access } from '../cache/shared/access.ts'
@@ -21,11 +20,9 @@ import { nodes, pathOf } from '../kube/resources.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { ownComponent } from '../request/component.ts'
-import { objectForm } from '../request/form.ts'
-import { node } from '../request/identity.ts'
-import type { NamedObject } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { unforeseenIn } from './unforeseen.ts'
+import { knownToNode, podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 export interface BootSurroundings {
@@ -41,18 +38,10 @@ export interface BootSurroundings {
 }
 
 /**
- * What the pods refer to is gone through no more often while they stay the same: claims are bound
- * rarely.
- */
-const neededMs = 1000
-
-/**
  * How often the verdict is looked at without anybody asking, for the log and the node's condition.
  */
 export const lookMs = 10_000
 const leastLookMs = 500
-
-type Needed = readonly NamedObject[] | undefined
 
 const deniedMs = 60 * 60_000
 const failedMs = 60_000
@@ -68,7 +57,6 @@ export class Boot implements Disposable {
   /** The last one. */
   #verdict: BootVerdict | undefined
   #looking = false
-  #needed: { readonly of: string; readonly until: number; readonly all: Needed } | undefined
   #ready: boolean | undefined
   #written: Condition | undefined
   #writing = false
@@ -139,22 +127,6 @@ export class Boot implements Disposable {
     return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
   }
 
-  /** What pods refer to, of which nothing is to be given up; `undefined`: nobody knows. */
-  needed(): Needed {
-    const { nodeName, store, log } = this.#surroundings
-    try {
-      const of = podsVersion(store, nodeName)
-      if (this.#needed?.of !== of || this.#needed.until < elapsed()) {
-        const all = referredTo(this.#knowledge(), nodeName)
-        this.#needed = { of, until: elapsed() + neededMs, all }
-      }
-      return this.#needed.all
-    } catch (err) {
-      log.error({ err }, 'what the pods refer to could not be gone through')
-      return undefined
-    }
-  }
-
   /** Something was written to the store. */
   stir(): void {
     this.#refresher.stir()
@@ -169,7 +141,7 @@ export class Boot implements Disposable {
 
   #knowledge(): Knowledge {
     const { nodeName, store, access } = this.#surroundings
-    return knowledgeIn(store, nodeName, (gvr) => access.last(node, gvr) === true)
+    return knownToNode(store, nodeName, access)
   }
 
   #follow(): void {
@@ -254,20 +226,6 @@ export class Boot implements Disposable {
 /** More often where answers are asked for more often. */
 const lookEvery = (refreshMs: number): number =>
   refreshMs === 0 ? lookMs : Math.min(lookMs, Math.max(refreshMs / 10, leastLookMs))
-
-/** Differs after every change of the pods. Reads no object. */
-export function podsVersion(store: ObjectStore, nodeName: string): string {
-  const { gvr, fieldSelector = '' } = podsOf(nodeName)
-  const versions = (['protobuf', 'json'] as const).map((encoding) =>
-    store.version({
-      audience: { identity: node, form: objectForm(encoding).key },
-      gvr,
-      labelSelector: '',
-      fieldSelector,
-    }),
-  )
-  return versions.join(' ')
-}
 
 function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
   metrics.bootReady.set(ready ? 1 : 0)

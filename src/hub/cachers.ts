@@ -24,10 +24,11 @@ export const cachedShare = 1 / 64
 /** The cachers of this hub. */
 export const cachersOf = (
   config: StartConfig,
-  { cloud, store, recorder, metrics, log }: CachersSurroundings,
+  { cloud, ways, store, recorder, metrics, log }: CachersSurroundings,
 ): Cachers =>
   new Cachers({
     store,
+    ways,
     recorder,
     link: (credential) => linkOf(cloud, credential),
     leastMs: config.minRequestTimeoutMs,

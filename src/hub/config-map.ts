@@ -4,12 +4,7 @@ import { now } from '../base/clock.ts'
 import { KeptFile } from '../base/kept-file.ts'
 import { ownFile } from '../base/own-file.ts'
 import { Informer, type InformerState } from '../cache/informer.ts'
-import {
-  noClusterSettings,
-  readConfigMap,
-  type ClusterSettings,
-  type ConfigMapData,
-} from '../config/config-map.ts'
+import { readConfigMap, type ConfigMapData } from '../config/config-map.ts'
 import type { StartConfig } from '../config/hub-config.ts'
 import type { Exchange, Handler } from '../exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
@@ -18,6 +13,7 @@ import type { HubMetrics } from '../metrics/metrics.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import { shared } from '../request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
+import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './unforeseen.ts'
 
@@ -27,6 +23,7 @@ export interface ConfigMapSurroundings {
   /** Asks the cloud, or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'components' | 'ownNames'>
+  readonly recorded: Pick<RecordedComponents, 'add'>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -47,7 +44,6 @@ export class HubConfigMap implements AsyncDisposable {
   readonly #file: KeptFile
   readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
-  #settings: ClusterSettings = noClusterSettings
   #kept: Kept
   #unusable: string | undefined
   #refused: string | undefined
@@ -78,11 +74,6 @@ export class HubConfigMap implements AsyncDisposable {
       onState: (state) => this.#enter(state),
       onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
     })
-  }
-
-  /** Components whose answers are recorded besides those of the flags. */
-  get cacheAgents(): ReadonlySet<string> {
-    return this.#settings.cacheAgents
   }
 
   /** What was refused may be granted. */
@@ -122,10 +113,10 @@ export class HubConfigMap implements AsyncDisposable {
 
   /** What is wrong with it; `undefined`: it is in force. */
   #takeOver(data: ConfigMapData): readonly string[] | undefined {
-    const { filters, log } = this.#surroundings
+    const { filters, recorded, log } = this.#surroundings
     const read = readConfigMap(data, filters.ownNames)
     if ('mistakes' in read) return read.mistakes
-    this.#settings = read.settings
+    recorded.add(read.settings.cacheAgents)
     filters.components(read.settings.components)
     const ignored = read.ignored.join(', ')
     if (ignored !== this.#ignored && ignored !== '') {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Broadcast } from '../base/broadcast.ts'
 import { after, elapsed } from '../base/clock.ts'
 import { Slices } from '../base/slices.ts'
 import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
@@ -24,19 +25,22 @@ import type { Noticing } from '../pipeline/taken-over.ts'
 import { objectForm } from '../request/form.ts'
 import { node } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { podsVersion } from './boot.ts'
+import { podsVersion } from './needed.ts'
 
-/** How pods of this node were shown; beside the cache, which somebody may throw away. */
+/**
+ * How pods of this node were shown; beside the cache, which somebody may throw away. `kept` is
+ * announced when verdicts begin to be written.
+ */
 export function verdictsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
   store: ObjectStore,
-  { onKept, log }: { readonly onKept: () => void; readonly log: Logger },
+  { kept, log }: { readonly kept: Broadcast; readonly log: Logger },
 ): KeptVerdicts {
   const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
     // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each
     // before that.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
-    onKept,
+    onKept: () => kept.announce(),
     onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
   })
   if (verdicts.areKept) return verdicts

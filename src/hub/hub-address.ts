@@ -50,7 +50,8 @@ export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
   readonly #judged = Promise.withResolvers<void>()
   #isJudged = false
-  #securePort = 0
+  /** `undefined` until the TLS proxy listens. */
+  #securePort: number | undefined
   #address: HubAddress | null = null
   /** Why pods are not led to the hub, or would not be if it were not forgiven. */
   #why: string | undefined
@@ -78,11 +79,15 @@ export class ReachableAddress implements Disposable {
     void this.look()
   }
 
-  /** Looks now, and once more where it is looked at already; resolves when that is done. */
-  look(): Promise<void> {
+  /**
+   * Looks now, and once more where it is looked at already; resolves when that is done. Nothing is
+   * to be seen before the TLS proxy listens.
+   */
+  async look(): Promise<void> {
+    if (this.#securePort === undefined) return
     this.#again = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
-    return this.#looking
+    await this.#looking
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
@@ -145,7 +150,7 @@ export class ReachableAddress implements Disposable {
   /** A port of 0 stands for the TLS proxy's, whichever it is. */
   #wanted(): HubAddress | undefined {
     const { hubAddress } = this.#parts.pods
-    return hubAddress && { host: hubAddress.host, port: hubAddress.port || this.#securePort }
+    return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
   }
 
   #settle(finding: Finding): void {

@@ -1,19 +1,15 @@
 import type { Logger } from 'pino'
 import { Recorder } from '../cache/recorder.ts'
-import type { LiveConfig } from '../config/hub-config.ts'
 import type { OnUnpacked } from '../exchange/unpacked.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { ownComponent } from '../request/component.ts'
 import { shared } from '../request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
+import type { RecordedComponents } from './recorded-components.ts'
 
 export interface RecorderSurroundings {
-  readonly live: () => LiveConfig
-  /**
-   * Components whose answers are recorded besides those of the configuration; `*` stands for all.
-   */
-  readonly cacheAgents: () => ReadonlySet<string>
+  readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
   readonly onUnpacked: OnUnpacked
   readonly metrics: HubMetrics
@@ -26,7 +22,7 @@ export interface RecorderSurroundings {
  */
 export const recorderOf = (
   store: ObjectStore,
-  { live, cacheAgents, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+  { recorded, filters, onUnpacked, metrics, log }: RecorderSurroundings,
 ): Recorder =>
   new Recorder(
     store,
@@ -35,9 +31,7 @@ export const recorderOf = (
         const { component } = exchange
         // What the hub asks for itself it reads through the recorder.
         if (exchange.identity === shared || component === ownComponent) return true
-        const named = [live().cacheComponents, cacheAgents()]
-        if (named.some((names) => names.has('*') || names.has(component))) return true
-        return filters.actOn(exchange)
+        return recorded.has(component) || filters.actOn(exchange)
       },
       comparesEvents: (exchange) =>
         exchange.identity === shared || (exchange.comparesEvents?.() ?? filters.actOn(exchange)),

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../cache/shared/access.ts'
+import type { Ways } from '../cache/cacher/reflecting.ts'
 import { SharedCollections } from '../cache/shared/shared-collections.ts'
 import type { LiveConfig, StartConfig } from '../config/hub-config.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
@@ -12,6 +13,8 @@ import { logFailure } from './unforeseen.ts'
 
 export interface SharedSurroundings {
   readonly cloud: Cloud
+  /** How the cloud is asked. */
+  readonly ways: Ways
   readonly store: ObjectStore
   readonly metrics: HubMetrics
   readonly log: Logger
@@ -47,10 +50,11 @@ export const sharedCollectionsOf = (
   config: StartConfig,
   live: () => LiveConfig,
   access: Access,
-  { cloud, store, metrics, log }: SharedSurroundings,
+  { cloud, ways, store, metrics, log }: SharedSurroundings,
 ): SharedCollections =>
   new SharedCollections({
     store,
+    ways,
     access,
     scope: () => live().poolScopeResources,
     link: { online: () => cloud.online, changed: () => cloud.spell, since: () => cloud.since },

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
+import type { Broadcast } from '../base/broadcast.ts'
 import type { StartConfig } from '../config/hub-config.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import type { TellNeeded } from '../store/needed.ts'
+import type { NeededIn } from '../store/needed.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -14,8 +15,9 @@ export interface StoreSurroundings {
   readonly log: Logger
   /** Another process is letting go of the store, or has just died. */
   readonly takenOver: boolean
-  readonly onCommitted: () => void
-  readonly needed: TellNeeded
+  /** Announced after each commit. */
+  readonly committed: Broadcast
+  readonly needed: NeededIn
 }
 
 /**
@@ -26,7 +28,7 @@ const lettingGoMs = 10_000
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, takenOver, onCommitted, needed }: StoreSurroundings,
+  { keys, metrics, health, log, takenOver, committed, needed }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
@@ -63,6 +65,6 @@ export const storeOf = (
       health.storeWrote()
       metrics.storeCommits.add()
       metrics.storeWrittenBytes.add(bytes)
-      onCommitted()
+      committed.announce()
     },
   })

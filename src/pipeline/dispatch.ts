@@ -79,10 +79,16 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   }
 }
 
-/** How cachers ask the cloud. */
-export const waysTo = (parts: CloudParts): Ways => ({
-  recorded: (exchange) => askTwice(exchange, parts),
-  unrecorded: (exchange) => parts.forward(exchange, { onOutcome: parts.onOutcome }),
+/**
+ * How cachers ask the cloud. `parts` is called for each request: what is asked depends on what
+ * shared collections have shown, and these are made with the way to the cloud.
+ */
+export const waysTo = (parts: () => CloudParts): Ways => ({
+  recorded: (exchange) => askTwice(exchange, parts()),
+  unrecorded: (exchange) => {
+    const { forward, onOutcome } = parts()
+    return forward(exchange, { onOutcome })
+  },
 })
 
 async function askUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {

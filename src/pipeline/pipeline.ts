@@ -2,8 +2,8 @@ import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { stack } from '../exchange/stack.ts'
 import type { CallerRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
-import type { Forward } from '../remote/forward.ts'
-import { dispatcher, waysTo, type DispatchParts } from './dispatch.ts'
+import type { ClientForward } from './client-forward.ts'
+import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
 import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
@@ -12,10 +12,8 @@ import type { FilterParts } from './filter-parts.ts'
 import { withFilters } from './filters.ts'
 import { withInputs, type Learn } from './inputs.ts'
 import { withDeadline } from './deadline.ts'
-import { heedingAuthentication, type KeyLearningOptions } from './authentication-outcome.ts'
 import { withLasting } from './lasting.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
-import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { withIdentity, withRequestInfo } from './meaning.ts'
 import { withOwnHost } from './own-host.ts'
@@ -37,11 +35,7 @@ export interface PipelineParts {
   readonly stopping: AbortSignal
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
-  /**
-   * Where the keys that sign service accounts' tokens are kept, and who hears how fetching them
-   * went.
-   */
-  readonly learning: KeyLearningOptions
+  readonly clients: Pick<ClientForward, 'heeding' | 'memory'>
   readonly dispatch: DispatchParts
   readonly onUnforeseen: OnUnforeseen
   readonly onAnswer: OnAnswer
@@ -50,19 +44,13 @@ export interface PipelineParts {
 /** The whole data path, in the order in which a request travels. */
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
-  const onShed: OnShed = (reason, level) =>
-    parts.metrics.requestsRejected.add({ reason, priority_level: level })
+  const onShed = countingShed(parts.metrics)
   const seats = new PriorityShares(() => parts.maxRequestsInFlight)
   parts.metrics.onRead(() => tellSeats(seats, parts.metrics))
-  const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
+  const { heeding, memory } = parts.clients
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
-  const heeding = heedingAuthentication(parts.dispatch.forward, parts.learning)
-  const dispatch = { ...parts.dispatch, forward: weighed(heeding.forward, memory) }
-  const ways = waysTo(dispatch)
-  dispatch.cachers.askThrough(ways)
-  dispatch.shared?.askThrough(ways)
   return (
     stack<Incoming, WireReply>()
       // outermost: turns what no other layer caught into a Status in JSON
@@ -103,9 +91,15 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withFilters(parts.filtering))
       // finds what a hub before this one has filtered, where no filter acts here yet
       .through(withTakenOver(parts.noticing ?? (() => undefined)))
-      .to(dispatcher(dispatch))
+      .to(dispatcher(parts.dispatch))
   )
 }
+
+/** Counts what is shed, by reason and priority level. */
+export const countingShed =
+  ({ requestsRejected }: HubMetrics): OnShed =>
+  (reason, level) =>
+    requestsRejected.add({ reason, priority_level: level })
 
 function tellSeats(seats: PriorityShares, metrics: HubMetrics): void {
   for (const level of priorityLevels) {
@@ -113,11 +107,3 @@ function tellSeats(seats: PriorityShares, metrics: HubMetrics): void {
     metrics.limitSeats.set({ priority_level: level }, seats.limit(level))
   }
 }
-
-/** Counts what comes from the cloud as held, from its arrival on. */
-const weighed =
-  (forward: Forward, memory: MemoryBudget): Forward =>
-  async (exchange, options) => {
-    const reply = await forward(exchange, options)
-    return { ...reply, source: memory.received(exchange.id, reply.source) }
-  }

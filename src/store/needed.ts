@@ -1,4 +1,5 @@
 import type { GVR } from '../kube/gvk.ts'
+import type { ObjectStore } from './store.ts'
 
 /** An object by its place in the API; the version of its resource does not matter. */
 export interface NamedObject {
@@ -9,11 +10,11 @@ export interface NamedObject {
 }
 
 /**
- * Tells, of what is stored at the moment, which objects the node's pods refer to: all of them, and
+ * Which objects the node's pods refer to, by what a store holds at the moment: all of them, and
  * more does no harm. `undefined`: that is not known, and then nothing is taken for not needed. Does
  * not throw.
  */
-export type TellNeeded = () => readonly NamedObject[] | undefined
+export type NeededIn = (store: ObjectStore) => readonly NamedObject[] | undefined
 
 /** `/secrets/default/password`, `resource.k8s.io/resourceclaims/default/gpu`. */
 export const placeNameOf = ({ gvr, namespace, name }: NamedObject): string =>

@@ -17,6 +17,8 @@ import { SocketOwners } from '../../src/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/pipeline/filter-parts.ts'
 import type { Learn } from '../../src/pipeline/inputs.ts'
+import { clientForward } from '../../src/pipeline/client-forward.ts'
+import { waysTo, type DispatchParts } from '../../src/pipeline/dispatch.ts'
 import { pipeline } from '../../src/pipeline/pipeline.ts'
 import { Cloud } from '../../src/remote/cloud.ts'
 import { forwarder } from '../../src/remote/forward.ts'
@@ -97,11 +99,20 @@ export async function startHubParts(
   const readersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
+  const forward = forwarder(cloud, connections)
+  const keys = new ClusterKeys(join(rootDir, 'keys.json'))
+  const clients = clientForward(forward, {
+    learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
+    memoryLimitBytes: 1024 ** 3,
+    onShed: () => undefined,
+  })
+  const ways = waysTo(() => dispatch)
   const sharing =
     shared &&
     parts.use(
       new SharedCollections({
         store,
+        ways,
         access: new Access(join(rootDir, 'access.json'), {
           onVerdict: () => undefined,
           onFailure: () => undefined,
@@ -132,6 +143,7 @@ export async function startHubParts(
   const cachers = parts.use(
     new Cachers({
       store,
+      ways,
       recorder,
       link: () => ({
         online: () => cloud.online,
@@ -149,7 +161,23 @@ export async function startHubParts(
       },
     }),
   )
-  const keys = new ClusterKeys(join(rootDir, 'keys.json'))
+  const dispatch: DispatchParts = {
+    cloud,
+    forward: clients.forward,
+    upgrade: upgrader(cloud, connections),
+    recorder,
+    cachers,
+    local: {
+      store,
+      nodeName,
+      shadows: new Shadows(),
+      watch: (exchange, info) => cachers.offline(exchange, info),
+      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+    },
+    ...(sharing && { shared: sharing }),
+    onOutcome: () => undefined,
+    onDiverted: () => undefined,
+  }
   const handler = pipeline({
     callers: {
       nodeName,
@@ -163,7 +191,7 @@ export async function startHubParts(
       owners: parts.use(new SocketOwners()),
     },
     learn,
-    learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
+    clients,
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),
@@ -176,23 +204,7 @@ export async function startHubParts(
     },
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
-    dispatch: {
-      cloud,
-      forward: forwarder(cloud, connections),
-      upgrade: upgrader(cloud, connections),
-      recorder,
-      cachers,
-      local: {
-        store,
-        nodeName,
-        shadows: new Shadows(),
-        watch: (exchange, info) => cachers.offline(exchange, info),
-        recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
-      },
-      ...(sharing && { shared: sharing }),
-      onOutcome: () => undefined,
-      onDiverted: () => undefined,
-    },
+    dispatch,
     onUnforeseen: () => undefined,
     onAnswer: () => undefined,
   })

@@ -23,6 +23,7 @@ import { rankOf } from './return-order.ts'
 
 export interface CachersParts {
   readonly store: ObjectStore
+  readonly ways: Ways
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
   /** Whether API servers can be asked with a credential. */
   readonly link: (credential: Credential) => Link
@@ -63,15 +64,9 @@ interface Served {
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, Served>()
-  #ways: Ways | undefined
 
   constructor(parts: CachersParts) {
     this.#parts = parts
-  }
-
-  /** How the cloud is asked, which is to be said before the first watch. */
-  askThrough(ways: Ways): void {
-    this.#ways = ways
   }
 
   /** What the events of all collections take in memory. */
@@ -228,9 +223,7 @@ export class Cachers implements AsyncDisposable {
     const id = idOf(key)
     const known = this.#served.get(id)
     if (known) return known
-    const ways = this.#ways
-    if (!ways) throw new Error('the cloud cannot be asked before it is said how')
-    const { store, link, bounds, hooks } = this.#parts
+    const { store, ways, link, bounds, hooks } = this.#parts
     const clients: Served['clients'] = new Map()
     const isComparable = resourceVersion(store.version(key)) !== undefined
     const cacher: Cacher = new Cacher(

@@ -49,6 +49,7 @@ import { Demand } from './demand.ts'
 
 export interface SharedParts {
   readonly store: ObjectStore
+  readonly ways: Ways
   readonly access: Access
   /** The resources whose collections are shared, at present. */
   readonly scope: () => readonly GVR[]
@@ -87,15 +88,9 @@ const patienceMs = 1_000
 export class SharedCollections implements AsyncDisposable {
   readonly #parts: SharedParts
   readonly #collections = new Map<string, Shared>()
-  #ways: Ways | undefined
 
   constructor(parts: SharedParts) {
     this.#parts = parts
-  }
-
-  /** How the cloud is asked; nothing is shared before this is said. */
-  askThrough(ways: Ways): void {
-    this.#ways = ways
   }
 
   /** What the events of all collections take in memory. */
@@ -199,16 +194,14 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   #ask(exchange: Exchange): SharedAsk | undefined {
-    return this.#ways && sharedAsk(exchange, this.#parts.scope())
+    return sharedAsk(exchange, this.#parts.scope())
   }
 
   #of({ gvr, form, exchange, info }: SharedAsk): Shared {
     const id = idOf(gvr, form.key)
     const known = this.#collections.get(id)
     if (known) return known
-    const ways = this.#ways
-    if (!ways) throw new Error('the cloud cannot be asked before it is said how')
-    const { store, link, bounds, hooks } = this.#parts
+    const { store, ways, link, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
     const audience = { identity: shared, form: form.key }
     const cacher = new Cacher(
@@ -236,8 +229,8 @@ export class SharedCollections implements AsyncDisposable {
     const hub = { identity: node, credential: 'node' } as const
     const verdicts = await Promise.all(
       (who.credential === 'node' ? [hub] : [hub, who]).map((each) =>
-        this.#parts.access.of(each.identity, gvr, async () =>
-          this.#ways ? mayReadWhole(this.#ways.unrecorded, each, gvr) : undefined,
+        this.#parts.access.of(each.identity, gvr, () =>
+          mayReadWhole(this.#parts.ways.unrecorded, each, gvr),
         ),
       ),
     )

@@ -1,5 +1,5 @@
 import { elapsed } from '../../base/clock.ts'
-import { placeNameOf, type TellNeeded } from '../needed.ts'
+import { placeNameOf, type NamedObject } from '../needed.ts'
 import type { EvictedKind, Step } from './eviction-step.ts'
 import type { CollectionAddress } from './address.ts'
 import type { Evict } from './messages.ts'
@@ -31,7 +31,8 @@ export interface RoomParts {
    */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
-  readonly needed: TellNeeded
+  /** What the node's pods refer to; `undefined`: not known. */
+  readonly needed: () => readonly NamedObject[] | undefined
 }
 
 /**

@@ -29,6 +29,7 @@ import { Damage } from './damage.ts'
 import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
 import { History } from './history.ts'
 import { pack, type Operation } from './messages.ts'
+import type { NeededIn } from '../needed.ts'
 import type { Confirmation } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { RecordedFor } from './recorded-for.ts'
@@ -38,7 +39,9 @@ import { Sweep } from './sweep.ts'
 import { View } from './view.ts'
 import { Writing, type WritingParts } from './writing.ts'
 
-export interface Parts extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections'> {
+export interface Parts
+  extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections' | 'needed'> {
+  readonly needed: NeededIn
   readonly diskWork: SharedDiskWork
   /** Bytes that lists on their way may have staged for one identity. */
   readonly stagedBytes: number
@@ -68,7 +71,12 @@ export class SqliteStore implements ObjectStore {
     this.#parts = parts
     const connection = new Connection(parts)
     const collections = new Collections(parts.crashed)
-    const writing = new Writing({ ...parts, connection, collections })
+    const writing = new Writing({
+      ...parts,
+      connection,
+      collections,
+      needed: () => parts.needed(this),
+    })
     const write = (operation: Operation): Promise<void> => writing.write(operation)
     const damage = new Damage({ collections, write, report })
     const bodies = new Bodies(connection, damage)

@@ -1,4 +1,4 @@
-import type { TellNeeded } from '../needed.ts'
+import type { NamedObject } from '../needed.ts'
 import type { StoreFailure } from '../store.ts'
 import type { CollectionState } from './collection-state.ts'
 import type { Collections } from './collections.ts'
@@ -23,7 +23,8 @@ export interface WritingParts {
   readonly onCommitted: OnCommitted
   readonly onRecovered: () => void
   readonly onEvicted: OnEvicted
-  readonly needed: TellNeeded
+  /** What the node's pods refer to; `undefined`: not known. */
+  readonly needed: () => readonly NamedObject[] | undefined
 }
 
 /**

@@ -5,6 +5,7 @@ import { HeaderList } from '../../../src/exchange/headers.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
 import type { ObjectEvent, WatchEvent } from '../../../src/codec/watch.ts'
+import type { Ways } from '../../../src/cache/cacher/reflecting.ts'
 import { Cachers } from '../../../src/cache/cacher/cachers.ts'
 import {
   StoreFailure,
@@ -63,10 +64,24 @@ interface Opened {
   over(): Promise<boolean>
 }
 
-/** Cachers that reach an API server from when `recovered` aborts, which then says nothing. */
-function cachersOf(store: ObjectStore, recovered: AbortSignal, leastMs: number): Cachers {
-  const cachers = new Cachers({
+const silent = ({ signal }: Exchange): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    onAbort(signal, () => reject(new Error('the request is over')))
+  })
+
+/**
+ * Cachers that reach an API server from when `recovered` aborts; it then says nothing, or what
+ * `ways` say.
+ */
+const cachersOf = (
+  store: ObjectStore,
+  recovered: AbortSignal,
+  leastMs: number,
+  ways: Ways = { recorded: silent, unrecorded: silent },
+): Cachers =>
+  new Cachers({
     store,
+    ways,
     recorder: { recordsWatch: () => true, comparesEvents: () => false },
     link: () => ({
       online: () => recovered.aborted,
@@ -83,13 +98,6 @@ function cachersOf(store: ObjectStore, recovered: AbortSignal, leastMs: number):
       onFailed: () => undefined,
     },
   })
-  const silent = ({ signal }: Exchange): Promise<never> =>
-    new Promise((_resolve, reject) => {
-      onAbort(signal, () => reject(new Error('the request is over')))
-    })
-  cachers.askThrough({ recorded: silent, unrecorded: silent })
-  return cachers
-}
 
 const asTable = {
   headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' },
@@ -363,7 +371,6 @@ const eventsOf = (namespace: string, count: number): WatchEvent[] =>
 
 void t.test('the collections with the most events let go of theirs first', async (t) => {
   const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
-  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000)
   const sent = new Map<string, WatchEvent[]>([
     ['many', eventsOf('many', 3)],
     ['few', eventsOf('few', 1)],
@@ -382,7 +389,10 @@ void t.test('the collections with the most events let go of theirs first', async
       })(),
     }
   }
-  cachers.askThrough({ recorded, unrecorded: () => Promise.reject(new Error('not asked')) })
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
+    recorded,
+    unrecorded: silent,
+  })
   const watched = async (namespace: string): Promise<string[]> => {
     const url = `/api/v1/namespaces/${namespace}/pods?watch=true&resourceVersion=50`
     const reply = await cachers.online(exchangeOf(url), () => Promise.reject(new Error('passed')))
