@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { asBuffer, joined } from '../base/bytes.ts'
 import { onAbort, type Signal } from '../base/abort.ts'
 import { requestEntityTooLarge, StatusError } from '../kube/status.ts'
 
@@ -20,15 +19,20 @@ export async function wholeRequestBody(
   most: number,
   { signal, onPart = () => undefined }: Reading = {},
 ): Promise<Buffer> {
-  const parts: Buffer[] = []
+  // Grows by doubling: a buffer for each part would take hundreds of times the bytes of small ones.
+  let held = Buffer.alloc(0)
   let bytes = 0
   const whole = Promise.withResolvers<void>()
   const take = (part: Uint8Array): void => {
-    const chunk = asBuffer(part)
-    bytes += chunk.byteLength
-    if (bytes > most)
-      return whole.reject(new StatusError(requestEntityTooLarge(`limit is ${most}`)))
-    parts.push(chunk)
+    const end = bytes + part.byteLength
+    if (end > most) return whole.reject(new StatusError(requestEntityTooLarge(`limit is ${most}`)))
+    if (end > held.byteLength) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(most, Math.max(end, 2 * held.byteLength)))
+      held.copy(larger, 0, 0, bytes)
+      held = larger
+    }
+    held.set(part, bytes)
+    bytes = end
     onPart()
   }
   const cut = (): void => whole.reject(new Error('the request ended before its body'))
@@ -36,7 +40,7 @@ export async function wholeRequestBody(
   body.on('data', take).once('end', whole.resolve).once('error', whole.reject).once('close', cut)
   try {
     await whole.promise
-    return joined(parts)
+    return held.subarray(0, bytes)
   } finally {
     body.off('data', take).off('end', whole.resolve).off('close', cut)
     body.off('error', whole.reject)

@@ -10,6 +10,7 @@ import { answer, clientGone, requestId, type Outlet, type Served } from './answe
 import type { Activity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
+import { mergeParts } from './merged-parts.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
@@ -54,6 +55,8 @@ export interface Closing {
 /** Lets `service` answer what comes to `server` as HTTP/1.1. */
 export function serveHttp1(server: Server, service: Served): Closing {
   const open = new HttpConnections(server)
+  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
+    server.on(event, (request) => void (hasBody(request) && mergeParts(request)))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (refused.has(request.socket)) return ignore(request, service)
     const fault = faultOf(request)

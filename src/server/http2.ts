@@ -16,6 +16,7 @@ import { answer, clientGone, requestId, type Outlet, type Served } from './answe
 import type { Activity } from './connection-limit.ts'
 import type { Closing } from './http1.ts'
 import { limits } from './limits.ts'
+import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
 import { streamSink, type Taken } from './sink.ts'
 
@@ -67,6 +68,7 @@ export class Http2Connections implements Closing {
     })
     let open = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
+      mergeParts(stream)
       const fields = raw as unknown as string[]
       const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
       const serving = connections.serving(socket, headBytes)

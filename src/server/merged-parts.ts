@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream'
+
+/** Parts below this are put together. */
+const smallBytes = 1024
+
+/** How many bytes at most. */
+const blockBytes = 4096
+
+/**
+ * Puts together what comes in small parts, before any of it has come. Node pushes each chunk of
+ * HTTP/1.1, and each DATA frame, as a buffer of its own, which takes some 300 bytes besides its
+ * content; but only the content counts for backpressure. So a body in chunks of one byte held 40 MB
+ * where 128 KiB were to wait. What comes in one turn is pushed at its end; but what comes while
+ * something waits to be read is pushed once it is read, or a block is full.
+ */
+export function mergeParts(stream: Readable): void {
+  const [push, read] = [stream.push.bind(stream), stream.read.bind(stream)]
+  let block: Uint8Array | undefined
+  let used = 0
+  let isDue = false
+  const flush = (): void => {
+    if (!block) return
+    const part = block.subarray(0, used)
+    block = undefined
+    used = 0
+    push(part)
+  }
+  const add = (part: Uint8Array): void => {
+    if (used + part.byteLength > blockBytes) flush()
+    if (!block) block = part
+    else {
+      if (block.byteLength < blockBytes) {
+        const larger = Buffer.allocUnsafeSlow(blockBytes)
+        larger.set(block)
+        block = larger
+      }
+      block.set(part, used)
+    }
+    used += part.byteLength
+  }
+  stream.push = (part: Uint8Array | null) => {
+    if (part === null || part.byteLength >= smallBytes) {
+      flush()
+      return push(part)
+    }
+    add(part)
+    if (!isDue) {
+      isDue = true
+      process.nextTick(() => {
+        isDue = false
+        if (stream.readableLength === 0) flush()
+      })
+    }
+    return stream.readableLength + used < stream.readableHighWaterMark
+  }
+  stream.read = (bytes?: number) => {
+    if (bytes !== 0) flush()
+    return read(bytes) as unknown
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Bodies in chunks of one byte: Node makes a buffer of each, some 300 bytes, and counts one. Bodies
+ * that wait to be read, of callers with made-up tokens, and one body of a review without a
+ * certificate held hundreds of MiB.
+ */
+import t, { type Test } from 'tap'
+import type { Incoming } from '../../src/exchange/exchange.ts'
+import { wholeRequestBody } from '../../src/exchange/request-body.ts'
+import { heldBytes } from '../kit/held-bytes.ts'
+import { startFlooded } from '../kit/flooding.ts'
+import { frame, postFields } from '../kit/http2-frames.ts'
+import { said, startListener, textOf } from '../kit/listener.ts'
+import { until } from '../kit/until.ts'
+import type { Wire } from '../kit/wire/wire.ts'
+
+const mebi = 1024 * 1024
+const head = 'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n'
+const chunks = (count: number): Buffer => Buffer.from('1\r\nx\r\n'.repeat(count))
+const unread = (): Promise<never> => new Promise(() => undefined)
+
+/**
+ * What the process holds more once `arrived` says that as many bytes have come as are to come, all
+ * in parts of one byte, on each of 4 connections.
+ */
+async function heldBy(
+  dial: () => Promise<Wire>,
+  { sent, arrived, bytes }: { sent: Buffer; arrived: () => readonly number[]; bytes: number },
+): Promise<number> {
+  const wires = await Promise.all(Array.from({ length: 4 }, dial))
+  const before = heldBytes()
+  for (const wire of wires) wire.write(sent)
+  const all = (): boolean => arrived().length === 4 && arrived().every((each) => each >= bytes)
+  await until('all to arrive', all, { describe: arrived })
+  return heldBytes() - before
+}
+
+const unreadOf = (seen: readonly Incoming[]) => () =>
+  seen.map(({ body }) => body?.readableLength ?? 0)
+
+void t.test('chunks that wait to be read hold little more than their bytes', async (t) => {
+  const { dial, seen } = await startListener(t, unread)
+  const sent = Buffer.concat([Buffer.from(head), chunks(100_000)])
+  const held = await heldBy(dial, { sent, arrived: unreadOf(seen), bytes: 90_000 })
+  t.ok(held < 16 * mebi, `${held} bytes`)
+})
+
+void t.test('so do frames', async (t) => {
+  const seen: Incoming[] = []
+  const handler = (incoming: Incoming): Promise<never> => (seen.push(incoming), unread())
+  const { dial } = await startFlooded(t, handler, { limitBytes: 64 * mebi })
+  const frames = Array.from({ length: 60_000 }, () => frame(0, 0, 1, Buffer.from('x')))
+  const sent = Buffer.concat([frame(1, 4, 1, postFields), ...frames])
+  const held = await heldBy(dial, { sent, arrived: unreadOf(seen), bytes: 50_000 })
+  t.ok(held < 16 * mebi, `${held} bytes`)
+})
+
+void t.test('and bodies that are read whole', async (t) => {
+  const parts: number[] = []
+  const { dial } = await startListener(t, async ({ body }) => {
+    const at = parts.push(0) - 1
+    body?.on('data', (part: Buffer) => (parts[at] = (parts[at] ?? 0) + part.byteLength))
+    if (body) await wholeRequestBody(body, 8 * mebi)
+    return said('ok')
+  })
+  const sent = Buffer.concat([Buffer.from(head), chunks(100_000)])
+  const held = await heldBy(dial, { sent, arrived: () => parts, bytes: 100_000 })
+  t.ok(held < 16 * mebi, `${held} bytes`)
+})
+
+/** A body that comes in parts of these sizes, as its reader has it. */
+async function passed(t: Test, sizes: readonly number[]): Promise<void> {
+  const { dial } = await startListener(t, async (incoming) => said(await textOf(incoming)))
+  const parts = sizes.map((size, i) => String.fromCodePoint(97 + (i % 26)).repeat(size))
+  const wire = await dial()
+  wire.write(head)
+  wire.write(parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join(''))
+  const { body } = await wire.write('0\r\n\r\n').answer()
+  t.equal(body, parts.join(''))
+}
+
+void t.test('what is put together comes whole, in its order', async (t) => {
+  await passed(t, [1])
+  await passed(t, [1, 2, 3, 2_000, 5, 1_023, 1_024, 1_025, 1])
+  await passed(
+    t,
+    Array.from({ length: 10_000 }, (_, i) => 1 + (i % 7)),
+  )
+  await passed(t, [...Array.from({ length: 9 }, () => 1_000), 70_000, 1])
+})
