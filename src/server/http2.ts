@@ -241,6 +241,7 @@ const malformed = `${JSON.stringify(badRequest('the request could not be underst
  * Answers a malformed request. Whether that was one refusal too many in a row on its connection.
  */
 function refuseStream(stream: ServerHttp2Stream, body: string, serving: Activity): boolean {
+  stream.once('finish', () => letGo(stream))
   stream.respond({ ':status': 400, 'content-type': 'application/json' })
   stream.end(body)
   return serving.answered(400)
