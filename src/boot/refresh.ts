@@ -1,15 +1,13 @@
 import { after, jitter, now } from '../base/clock.ts'
 import { Slices } from '../base/slices.ts'
-import { cursorOf } from '../codec/cursor.ts'
-import { MalformedBody } from '../codec/malformed-body.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
 import * as resources from '../kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type AskedDocument, type KnownCollection, type Knowledge } from './knowledge.ts'
+import { podsOf, type AskedDocument, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
-import { referencesOf, whyNotForBoot, type ObjectReference } from './references.ts'
+import { PodReferencesByVersion } from './pod-references.ts'
+import type { ObjectReference } from './references.ts'
 import type { Asked } from './verdict.ts'
 
 /** A question to the cloud, as the kubelet puts it. */
@@ -90,6 +88,7 @@ interface Standing extends Asked {
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
   readonly #standings = new Map<string, Standing>()
+  readonly #references = new PodReferencesByVersion()
   #timer: Disposable | undefined
   #timerAt = Infinity
   #running = false
@@ -223,7 +222,11 @@ export class Refresher implements Disposable {
   /** Those to be asked now. Forgets what no pod refers to any more. */
   async #due(): Promise<Wanted[]> {
     const { knowledge, nodeName } = this.#parts
-    const { wanted, tookMs } = await wantedOf(knowledge(), nodeName, () => this.#closed)
+    const { wanted, tookMs } = await wantedOf(knowledge(), {
+      nodeName,
+      references: this.#references,
+      isOver: () => this.#closed,
+    })
     this.#tookMs = [tookMs, this.#tookMs[0]]
     for (const key of this.#standings.keys()) {
       if (!wanted.has(key)) this.#standings.delete(key)
@@ -354,17 +357,23 @@ const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted =
   every: documentsEvery,
 })
 
+interface Looking {
+  readonly nodeName: string
+  readonly references: PodReferencesByVersion
+  readonly isOver: () => boolean
+}
+
 /**
  * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it
  * took to find, others' turns not counted. Stops early where it is over.
  */
 async function wantedOf(
   knowledge: Knowledge,
-  nodeName: string,
-  isOver: () => boolean,
+  { nodeName, references, isOver }: Looking,
 ): Promise<{ readonly wanted: ReadonlyMap<string, Wanted>; readonly tookMs: number }> {
   const wanted = new Map<string, Wanted>()
   const slices = new Slices()
+  references.begin()
   const accept = knowledge.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: NeededObject): void => {
     const unasked = needed.need === 'if-asked' && needed.found === undefined
@@ -382,7 +391,8 @@ async function wantedOf(
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
   try {
     for (const object of listed.objects) {
-      neededBy(object, listed, knowledge, nodeName).forEach(add)
+      const referred = references.of(object, listed)
+      if (referred) needsOf(referred, object, knowledge, nodeName).objects.forEach(add)
       await slices.pause()
       if (isOver()) break
     }
@@ -391,25 +401,6 @@ async function wantedOf(
     if (!(cause instanceof StoreFailure)) throw cause
   }
   return { wanted, tookMs: slices.tookMs }
-}
-
-/**
- * Nothing for a pod that does not start again, or that cannot be understood: the verdict says so.
- */
-function neededBy(
-  object: ApiObject,
-  { encoding, gvk }: KnownCollection,
-  knowledge: Knowledge,
-  nodeName: string,
-): readonly NeededObject[] {
-  try {
-    const pod = cursorOf(encoding, gvk, object)
-    if (whyNotForBoot(pod) !== undefined) return []
-    return needsOf(referencesOf(pod), object, knowledge, nodeName).objects
-  } catch (cause) {
-    if (!(cause instanceof MalformedBody)) throw cause
-    return []
-  }
 }
 
 const csiNodeOf = (nodeName: string): ObjectReference => ({
