@@ -1,8 +1,12 @@
 import type { GVK } from '../../kube/gvk.ts'
 import { isPartial } from '../partial.ts'
 import { PathError } from '../path-error.ts'
-import { partialObjectMetadata } from '../schema/meta.ts'
-import { schemaOf, type Field, type MessageSchema } from '../schema/schema.ts'
+import {
+  partialObjectMetadata,
+  schemaOf,
+  type Field,
+  type MessageSchema,
+} from '../schema/schema.ts'
 
 /**
  * The fields of a kind; of one that is not known those of its metadata, which all kinds have alike.

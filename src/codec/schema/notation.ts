@@ -1,16 +1,18 @@
 /** What a field holds; `message` has its schema beside it. */
-export type FieldType =
-  | 'string'
-  | 'bytes'
-  | 'bool'
-  | 'int32'
-  | 'int64'
-  | 'time'
-  | 'microtime'
-  | 'quantity'
-  | 'intOrString'
-  | 'message'
-  | 'fieldsV1'
+export type FieldType = (typeof scalars)[number] | 'message'
+
+const scalars = [
+  'string',
+  'bytes',
+  'bool',
+  'int32',
+  'int64',
+  'time',
+  'microtime',
+  'quantity',
+  'intOrString',
+  'fieldsV1',
+] as const
 
 /**
  * One field of a message: where it stands in protobuf, and when it is written there and in JSON.
@@ -47,73 +49,46 @@ export interface MessageSchema {
   readonly wraps?: true
 }
 
-const scalar =
-  (type: FieldType) =>
-  (number: number): Field => ({ number, type, always: true })
+const field = /^(?:(\.\.\.)?(\w+)(!)? )?(\*|\[\]|map\[string\])?([\w.]+) (\d+)$/
 
-// Plain fields are what Go holds by value; `optional`, `list` and `map` say otherwise.
-export const string = scalar('string')
-export const bool = scalar('bool')
-export const int32 = scalar('int32')
-export const int64 = scalar('int64')
+/**
+ * A message as `messages.ts` has it, its fields written like `containers! []Container 2`:
+ *
+ * - `!` after the name: `shown`; `...` before it: `inline`, and the name occurs in no JSON.
+ * - `[]` before the type: `repeated`; `map[string]`: `map`; `*`: a pointer. All else is `always`.
+ * - The field of a message that wraps a list has no name: `[]string 1`.
+ *
+ * `schemaOf` is called for the message of a field when that is first needed.
+ */
+export function readMessage(
+  name: string,
+  text: string,
+  schemaOf: (type: string) => MessageSchema,
+): MessageSchema {
+  const fields = text.split(/,\s*/).map((written): readonly [string, Field] => {
+    const [, inline, key = 'items', shown, holder, type = '', number] = field.exec(written) ?? []
+    return [
+      key,
+      {
+        number: Number(number),
+        ...heldBy(type, schemaOf),
+        ...(holder === undefined && { always: true }),
+        ...(holder === '[]' && { repeated: true }),
+        ...(holder === 'map[string]' && { map: true }),
+        ...(shown && { shown: true }),
+        ...(inline && { inline: true }),
+      },
+    ]
+  })
+  return { name, fields: Object.fromEntries(fields), ...(text.startsWith('[]') && { wraps: true }) }
+}
 
-const struct =
-  (type: FieldType) =>
-  (number: number): Field => ({ number, type, always: true, shown: true })
-
-// Structs in Go, though JSON has a string or number for them.
-export const time = struct('time')
-export const microtime = struct('microtime')
-export const quantity = struct('quantity')
-export const intOrString = struct('intOrString')
-
-/** Bytes and raw JSON know absence in Go without being pointers. */
-export const bytes = (number: number): Field => ({ number, type: 'bytes' })
-export const fieldsV1 = (number: number): Field => ({ number, type: 'fieldsV1' })
-
-/** A field that holds a message. */
-export const of = (number: number, schema: MessageSchema): Field => ({
-  ...struct('message')(number),
-  message: () => schema,
-})
-
-const held = ({ number, type, message }: Field): Field => ({
-  number,
-  type,
-  ...(message && { message }),
-})
-
-/** A pointer: written only when it is set. */
-export const optional = (field: Field): Field => held(field)
-
-export const list = (field: Field): Field => ({ ...held(field), repeated: true })
-
-export const map = (field: Field): Field => ({ ...held(field), map: true })
-
-/** Present in JSON even when empty. */
-export const shown = (field: Field): Field => ({ ...field, shown: true })
-
-/** `omitzero`: absent from JSON while it is empty, and yet in protobuf. */
-export const unlessZero = (field: Field): Field => ({ ...held(field), always: true })
-
-/** An embedded struct; the name it is entered under occurs in no JSON. */
-export const inline = (number: number, schema: MessageSchema): Field => ({
-  ...of(number, schema),
-  inline: true,
-})
-
-export const message = (name: string, fields: Readonly<Record<string, Field>>): MessageSchema => ({
-  name,
-  fields,
-})
-
-/** A named list type, such as the values of an `extra`. */
-export const wrapped = (name: string, item: (number: number) => Field): MessageSchema => ({
-  name,
-  fields: { items: list(item(1)) },
-  wraps: true,
-})
-
-/** The list of a kind: its metadata and its items. */
-export const listOf = (meta: MessageSchema, item: MessageSchema): MessageSchema =>
-  message(`${item.name}List`, { metadata: of(1, meta), items: shown(list(of(2, item))) })
+function heldBy(
+  type: string,
+  schemaOf: (type: string) => MessageSchema,
+): Pick<Field, 'type' | 'message'> {
+  const scalar = scalars.find((scalar) => scalar === type)
+  if (scalar) return { type: scalar }
+  let schema: MessageSchema | undefined
+  return { type: 'message', message: () => (schema ??= schemaOf(type)) }
+}

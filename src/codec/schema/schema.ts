@@ -1,66 +1,45 @@
 import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
-import { tokenRequest, tokenReview } from './authentication.ts'
-import { subjectAccessReview } from './authorization.ts'
-import { persistentVolumeClaim } from './claim.ts'
-import { lease } from './coordination.ts'
-import { configMap, event, namespace, secret, serviceAccount } from './core.ts'
-import { endpointSlice, endpointSliceBeta } from './discovery.ts'
-import { event as newerEvent } from './events.ts'
-import { apiResourceList, deleteOptions, listMeta, partialObjectMetadata, status } from './meta.ts'
-import { node } from './node.ts'
-import { listOf, type MessageSchema } from './notation.ts'
-import { persistentVolume } from './persistent-volume.ts'
-import { pod } from './pod.ts'
-import { runtimeClass } from './runtime-class.ts'
-import { endpoints, service } from './service.ts'
-import { csiDriver, csiNode, volumeAttachment } from './storage.ts'
+import { deleteOptions, kinds } from './kinds.ts'
+import { messages } from './messages.ts'
+import { readMessage, type MessageSchema } from './notation.ts'
 
 export type { Field, FieldType, MessageSchema } from './notation.ts'
 
-const core = [
-  pod,
-  node,
-  service,
-  endpoints,
-  configMap,
-  secret,
-  event,
-  namespace,
-  serviceAccount,
-  persistentVolumeClaim,
-  persistentVolume,
-]
+const read = new Map<string, MessageSchema>()
 
-const withLists = (schemas: readonly MessageSchema[]): readonly MessageSchema[] =>
-  schemas.flatMap((schema) => [schema, listOf(listMeta, schema)])
-
-const kinds: Readonly<Record<string, readonly MessageSchema[]>> = {
-  v1: [...withLists(core), status, apiResourceList],
-  // The discovery of the core group is older than versions of discovery.
-  '': [apiResourceList],
-  'meta.k8s.io/v1': withLists([partialObjectMetadata]),
-  'meta.k8s.io/v1beta1': withLists([partialObjectMetadata]),
-  'discovery.k8s.io/v1': withLists([endpointSlice]),
-  'discovery.k8s.io/v1beta1': withLists([endpointSliceBeta]),
-  'events.k8s.io/v1': withLists([newerEvent]),
-  'coordination.k8s.io/v1': withLists([lease]),
-  'storage.k8s.io/v1': withLists([csiNode, csiDriver, volumeAttachment]),
-  'node.k8s.io/v1': withLists([runtimeClass]),
-  'authentication.k8s.io/v1': [tokenRequest, tokenReview],
-  'authorization.k8s.io/v1': [subjectAccessReview],
+/** `core.v1.Pod`; read when it is first needed, and one object from then on. */
+function messageNamed(fullName: string): MessageSchema {
+  const known = read.get(fullName)
+  if (known) return known
+  const [scope, name] = splitName(fullName)
+  const text = messages[scope]?.[name]
+  if (text === undefined) throw new Error(`messages.ts lacks ${fullName}`)
+  const schema = readMessage(name, text, (type) =>
+    messageNamed(type.includes('.') ? type : `${scope}.${type}`),
+  )
+  read.set(fullName, schema)
+  return schema
 }
 
-const schemas = new Map<string, MessageSchema>(
-  Object.entries(kinds).flatMap(([apiVersion, messages]) =>
-    messages.map((message) => [`${apiVersion} ${message.name}`, message] as const),
+function splitName(fullName: string): [scope: string, name: string] {
+  const dot = fullName.lastIndexOf('.')
+  return [fullName.slice(0, dot), fullName.slice(dot + 1)]
+}
+
+const fullNames = new Map(
+  Object.entries(kinds).flatMap(([apiVersion, names]) =>
+    names.map((name) => [`${apiVersion} ${splitName(name)[1]}`, name] as const),
   ),
 )
 
+/** The metadata of all kinds, which have them alike. */
+export const partialObjectMetadata = messageNamed('meta.v1.PartialObjectMetadata')
+
 /** The message of a kind or of its list; `undefined` for kinds whose fields are not known here. */
 export function schemaOf(gvk: GVK): MessageSchema | undefined {
-  // Clients write these options in the group and version of what they delete.
-  if (gvk.kind === deleteOptions.name) return deleteOptions
-  return schemas.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
+  if (gvk.kind === 'DeleteOptions') return messageNamed(deleteOptions)
+  const fullName = fullNames.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
+  return fullName === undefined ? undefined : messageNamed(fullName)
 }
 
 /**
@@ -68,11 +47,13 @@ export function schemaOf(gvk: GVK): MessageSchema | undefined {
  * not known.
  */
 export const kindsOf = (group: string, resource: string): readonly GVK[] =>
-  Object.entries(kinds).flatMap(([apiVersion, messages]) => {
+  Object.entries(kinds).flatMap(([apiVersion, names]) => {
     const groupVersion = parseApiVersion(apiVersion)
     if (groupVersion.group !== group) return []
-    return messages
-      .filter(({ name, fields }) => 'metadata' in fields && resourceOf(name) === resource)
+    return names
+      .filter((fullName) => resourceOf(splitName(fullName)[1]) === resource)
+      .map(messageNamed)
+      .filter(({ fields }) => 'metadata' in fields)
       .map(({ name }) => ({ ...groupVersion, kind: name }))
   })
 

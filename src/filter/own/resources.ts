@@ -1,5 +1,4 @@
-import { partialObjectMetadata } from '../../codec/schema/meta.ts'
-import { kindsOf, schemaOf } from '../../codec/schema/schema.ts'
+import { kindsOf, partialObjectMetadata, schemaOf } from '../../codec/schema/schema.ts'
 import { parseApiVersion, type GVK } from '../../kube/gvk.ts'
 import type { Cursor, FilterRule } from '../filter.ts'
 import { any, type Shape } from '../cel/shape.ts'

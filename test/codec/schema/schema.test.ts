@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { schemaOf, type FieldType, type MessageSchema } from '../../../src/codec/schema/schema.ts'
+import { schemaOf, type MessageSchema } from '../../../src/codec/schema/schema.ts'
 import { parseApiVersion, type GVK } from '../../../src/kube/gvk.ts'
 
 const gvk = (apiVersion: string, kind: string): GVK => ({ ...parseApiVersion(apiVersion), kind })
@@ -90,74 +89,18 @@ void t.test('what filters edit is where the API server writes it', async (t) => 
   t.strictSame(numbersOf(slice, 'endpoints.hints.forZones.name'), [2, 8, 1, 1])
 })
 
+void t.test('what two versions of a kind have alike is one schema', async (t) => {
+  const [newer, older] = ['v1', 'v1beta1'].map(
+    (version) => known(gvk(`discovery.k8s.io/${version}`, 'EndpointSlice')).fields,
+  )
+  t.ok(newer?.['ports']?.message)
+  t.equal(newer?.['ports']?.message?.(), older?.['ports']?.message?.())
+  t.not(newer?.['endpoints']?.message?.(), older?.['endpoints']?.message?.())
+})
+
 void t.test('a version or group that is not known has no schema', async (t) => {
   t.equal(schemaOf(gvk('v2', 'Pod')), undefined)
   t.equal(schemaOf(gvk('apps/v1', 'Pod')), undefined)
   t.equal(schemaOf(gvk('v1', 'constructor')), undefined)
   t.equal(schemaOf(gvk('apps.openyurt.io/v1beta2', 'NodePool')), undefined)
-})
-
-/** A field as both sides say it: `repeated message:EnvVar 7`. */
-type Fields = Record<string, string>
-
-const apimachinery = 'k8s.io.apimachinery.pkg.'
-/** What JSON has another form for than for a message. */
-const special: Readonly<Record<string, FieldType>> = {
-  [`${apimachinery}apis.meta.v1.Time`]: 'time',
-  [`${apimachinery}apis.meta.v1.MicroTime`]: 'microtime',
-  [`${apimachinery}apis.meta.v1.FieldsV1`]: 'fieldsV1',
-  [`${apimachinery}api.resource.Quantity`]: 'quantity',
-  [`${apimachinery}util.intstr.IntOrString`]: 'intOrString',
-}
-
-/** The messages of a .proto by their full names. */
-function messagesOf(proto: string): Map<string, Fields> {
-  const messages = new Map<string, Fields>()
-  let scope = ''
-  let fields: Fields = {}
-  const typeOf = (type: string): string => {
-    if (/^[a-z]/.test(type)) return type
-    const full = type.startsWith('.') ? type.slice(1) : `${scope}.${type}`
-    return special[full] ?? `message:${full}`
-  }
-  for (const line of proto.split('\n')) {
-    scope = /^package (.*);$/.exec(line)?.[1] ?? scope
-    const message = /^message (\w+)/.exec(line)?.[1]
-    if (message !== undefined) messages.set(`${scope}.${message}`, (fields = {}))
-    const field = /^ {2}(?:(optional|repeated) (\S+)|(map)<string, (\S+)>) (\w+) = (\d+)/.exec(line)
-    if (!field) continue
-    const [, label, type, isMap, values, name = '', number] = field
-    const count = isMap ?? (label === 'repeated' ? label : 'one')
-    // The one name that JSON writes otherwise.
-    fields[name === 'uID' ? 'uid' : name] = `${count} ${typeOf(type ?? values ?? '')} ${number}`
-  }
-  return messages
-}
-
-void t.test('every field is where Kubernetes has it, and of its type', async (t) => {
-  const messages = messagesOf(readFileSync('test/fixtures/kubernetes.proto', 'utf8'))
-  const seen = new Set<string>()
-  const compare = (schema: MessageSchema, full: string): void => {
-    if (seen.has(full)) return
-    seen.add(full)
-    t.equal(schema.name, full.slice(full.lastIndexOf('.') + 1))
-    const expected = messages.get(full) ?? {}
-    const found: Fields = {}
-    for (const [name, { number, type, message, repeated, map }] of Object.entries(schema.fields)) {
-      const count = map ? 'map' : repeated ? 'repeated' : 'one'
-      const named = /message:\S+/.exec(expected[name] ?? '')?.[0] ?? 'message:?'
-      found[name] = `${count} ${type === 'message' ? named : type} ${number}`
-      if (message) compare(message(), named.slice('message:'.length))
-    }
-    t.strictSame(found, expected, full)
-  }
-  for (const kind of [...listed, ...alone]) {
-    const { group, version } = kind
-    const isMeta = ['Status', 'APIResourceList', 'DeleteOptions', 'PartialObjectMetadata']
-    const scope = isMeta.includes(kind.kind)
-      ? `${apimachinery}apis.meta.v1`
-      : `k8s.io.api.${group.replace('.k8s.io', '') || 'core'}.${version}`
-    compare(known(kind), `${scope}.${kind.kind}`)
-  }
-  t.ok(seen.size > 200, `${seen.size} messages`)
 })

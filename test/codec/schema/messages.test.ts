@@ -1,0 +1,11 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { files, messagesSource } from './messages.ts'
+
+void t.test("messages.ts says what Kubernetes' own messages and Go types say", async (t) => {
+  t.equal(
+    readFileSync(files.messages, 'utf8'),
+    messagesSource(),
+    'node test/write-schema.ts mends it',
+  )
+})
