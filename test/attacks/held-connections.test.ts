@@ -15,7 +15,7 @@ import { frame, get as getOver2 } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
 import { aborted, driven, get, proving, said, startListener } from '../kit/listener.ts'
 import type { Wire } from '../kit/wire/wire.ts'
-import { inTime, until } from '../kit/until.ts'
+import { until } from '../kit/until.ts'
 
 const mebi = 1024 * 1024
 const refusal: WireReply = { ...said('Unauthorized'), status: 401 } as WireReply
@@ -159,21 +159,6 @@ void t.test('malformed requests over HTTP/2 are refusals, too', async (t) => {
     await new Promise(setImmediate)
   }
   t.ok(session.closed, `the connection goes on after ${refused}`)
-})
-
-void t.test('a malformed request whose body never ends is closed by the hub', async (t) => {
-  const { listener, ca } = await startFlooded(t, answered, { limitBytes: 64 * mebi })
-  const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
-  t.teardown(() => session.destroy())
-  const stream = session.request({
-    ':method': 'POST',
-    ':path': '/',
-    ':authority': 'one',
-    host: 'another',
-  })
-  stream.on('error', () => undefined).resume()
-  await inTime('its end', new Promise((resolve) => void stream.once('close', resolve)))
-  t.equal(stream.rstCode, 0, 'as it is with other requests')
 })
 
 void t.test('a token that was believed once keeps no connection when it is revoked', async (t) => {
