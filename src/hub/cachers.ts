@@ -1,4 +1,3 @@
-import { follow } from '../base/abort.ts'
 import type { Link } from '../cache/cacher/cacher.ts'
 import { Cachers } from '../cache/cacher/cachers.ts'
 import type { Recorder } from '../cache/recorder.ts'
@@ -53,15 +52,8 @@ const linkOf = (cloud: Cloud, credential: Credential): Link => {
   const refusal = (): AbortSignal | undefined => (credential === 'node' ? cloud.refusal : undefined)
   return {
     online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
-    changed: () => either(cloud.spell, refusal()),
+    // A refusal ends, too, when no API server can be reached any more.
+    changed: () => refusal() ?? cloud.spell,
     since: () => cloud.since,
   }
-}
-
-function either(a: AbortSignal, b: AbortSignal | undefined): AbortSignal {
-  if (!b) return a
-  const first = new AbortController()
-  follow(a, first)
-  follow(b, first)
-  return first.signal
 }

@@ -66,8 +66,8 @@ export interface CacherParts {
   /** For how long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
-  /** Called when its events in memory have become more. */
-  readonly onGrown?: () => void
+  /** Called with how much more its events take in memory. */
+  readonly onGrown?: (bytes: number) => void
   /** Called when it has had no cache watcher for `idleMs`. */
   readonly onIdle?: () => void
 }
@@ -341,11 +341,11 @@ export class Cacher implements AsyncDisposable {
   }
 
   #publish(log: EventLog, events: readonly WatchEvent[]): void {
-    const { end } = log
+    const { end, bytes } = log
     log.append(events)
     if (log.end === end) return
     for (const watcher of this.#watchers) watcher.wake()
-    this.#parts.onGrown?.()
+    if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
   }
 
   /** Ends all cache watchers, not all at once. */

@@ -64,6 +64,8 @@ interface Served {
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, Served>()
+  /** No fewer than the events take: what logs have let go of since may be among them. */
+  #bytesAtMost = 0
 
   constructor(parts: CachersParts) {
     this.#parts = parts
@@ -239,7 +241,7 @@ export class Cachers implements AsyncDisposable {
         lists: false,
         idleMs,
         hooks,
-        onGrown: () => this.#bound(),
+        onGrown: (bytes) => this.#bound(bytes),
         onIdle: () => {
           if (this.#served.get(id)?.cacher === cacher) this.#served.delete(id)
         },
@@ -264,13 +266,20 @@ export class Cachers implements AsyncDisposable {
     }
   }
 
-  /** Those with the most events give up half of them, until all fit. */
-  #bound(): void {
-    while (this.bytes > this.#parts.mostBytes) {
+  /**
+   * Those with the most events give up half of them, until all fit. They are measured only where
+   * they may not: with hundreds of cachers that would be most of the work of an event.
+   */
+  #bound(grownBy: number): void {
+    const { mostBytes } = this.#parts
+    this.#bytesAtMost += grownBy
+    if (this.#bytesAtMost <= mostBytes) return
+    while (this.bytes > mostBytes) {
       const [most] = [...this.#served.values()].toSorted((a, b) => b.cacher.bytes - a.cacher.bytes)
-      if (!most) return
+      if (!most) break
       most.cacher.shrink(most.cacher.bytes / 2)
     }
+    this.#bytesAtMost = this.bytes
   }
 
   /** Ends all cache watchers and upstream watches. */
