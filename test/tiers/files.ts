@@ -1,11 +1,14 @@
 // Runs test files, several at a time, and prints TAP. Each is a program of its own that Node runs
-// as it is. `tap` would have every Node that a test starts load hooks that note what it imports,
-// for coverage that is not asked for: a third of the processor time of a file.
+// as it is, or one of those that share a process (several.ts). `tap` would have every Node that a
+// test starts load hooks that note what it imports, for coverage that is not asked for: a third of
+// the processor time of a file.
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const [jobs, ...files] = process.argv.slice(2)
+/** Each of the last is a file, or files with commas between them that share a process. */
+const [jobs, ...groups] = process.argv.slice(2)
 
-/** Of a file, so that one that hangs ends the run: no figure of how long a test may take. */
+/** Of a process, so that one that hangs ends the run: no figure of how long a test may take. */
 const seconds = 300
 
 /**
@@ -17,13 +20,18 @@ const options = [
   `--import=${new URL('./without-hooks.ts', import.meta.url).href}`,
 ]
 
+const several = fileURLToPath(new URL('./several.ts', import.meta.url))
+
 t.jobs = Number(jobs)
 t.setTimeout(0)
-for (const file of files)
+for (const group of groups) {
+  const files = group.split(',')
+  const program = files.length > 1 ? [several, ...files] : files
   // env: tap's own spawn adds those hooks to NODE_OPTIONS, whatever environment it is given.
-  void t.spawn('env', ['-u', 'NODE_OPTIONS', process.execPath, ...options, file], {
-    name: file,
+  void t.spawn('env', ['-u', 'NODE_OPTIONS', process.execPath, ...options, ...program], {
+    name: files.length > 1 ? `${files.length} files from ${files[0]} on` : group,
     buffered: true,
     timeout: seconds * 1000,
     env: { ...process.env, TAP_TIMEOUT: `${seconds}` },
   })
+}

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { noControlPlane } from '../kit/control-plane.ts'
+import { groupsOf } from './groups.ts'
 import { readResults, type Results } from './tap-results.ts'
 
 /** Where the tests are that are of a real control plane, and of nothing without it. */
@@ -116,8 +117,9 @@ function folderInMemory(): string | undefined {
  * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is
  * named, tap renders it; otherwise it is printed as it is.
  */
-async function runFiles(files: readonly string[], options: Options): Promise<Run> {
-  const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...files], {
+async function runFiles(groups: readonly string[][], options: Options): Promise<Run> {
+  const named = groups.map((files) => files.join())
+  const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...named], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_COMPILE_CACHE: compileCache, TMPDIR: options.tmpdir },
   })
@@ -165,7 +167,9 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   }
   const { files, left } = chosen.length > 0 ? { files: chosen, left: [] } : whole
   const began = performance.now()
-  const { status, results } = await runFiles(files, {
+  // What is named is run as it runs by itself.
+  const groups = chosen.length > 0 ? files.map((file) => [file]) : groupsOf(files, longest)
+  const { status, results } = await runFiles(groups, {
     reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
     jobs: Number(values.jobs ?? whole.jobs),
     tmpdir: (whole.inMemory ? folderInMemory() : undefined) ?? tmpdir(),

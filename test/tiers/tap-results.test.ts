@@ -72,3 +72,28 @@ ok 2 - test/b.test.ts # SKIP no tests found`)
   t.strictSame(empty, ['test/a.test.ts: inner', 'test/b.test.ts'])
   t.equal(skipped.size, 0)
 })
+
+void t.test(
+  'files that share a process are files, and what has none of its own is empty',
+  async (t) => {
+    const { passed, files, empty } = read(`# Subtest: 2 files from test/a.test.ts on
+    # Subtest: test/a.test.ts
+        # Subtest: a sentence
+            ok 1 - should be equal
+            1..1
+        ok 1 - a sentence # time=1ms
+        1..1
+    ok 1 - test/a.test.ts # time=20ms
+    # Subtest: test/b.test.ts
+        1..0
+    ok 2 - test/b.test.ts # time=10ms
+    1..2
+ok 1 - 2 files from test/a.test.ts on # time=30ms`)
+    t.equal(passed, 1)
+    t.strictSame(files, [
+      { path: 'test/a.test.ts', ms: 20 },
+      { path: 'test/b.test.ts', ms: 10 },
+    ])
+    t.strictSame(empty, ['test/b.test.ts'])
+  },
+)

@@ -13,6 +13,9 @@ export interface Results {
 const point = /^(?<indent> *)(?<not>not )?ok \d+(?: - (?<name>.*))?$/
 const directive = / # (?<kind>SKIP|TODO|time=)(?<rest>.*)$/
 
+/** What a file's point is named, wherever it stands: several files may run in one process. */
+const testFile = /^test\/\S+\.test\.ts$/
+
 /** What tap says of a file that begins no test, as if that had been meant. */
 const foundNothing = 'no tests found'
 
@@ -61,11 +64,11 @@ export function readResults(lines: Iterable<string>): Results {
       skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
     } else if (!closes && found['not'] !== undefined) failed++
     else if (!closes) passed++
-    if (depth > 0) continue
+    if (depth > 0 && !testFile.test(name)) continue
     empty.push(...emptyHere.map((each) => (each === name ? name : `${name}: ${each}`)))
     emptyHere = []
     const time = /^([\d.]+)ms/.exec(directed?.['rest'] ?? '')?.[1]
-    if (time !== undefined) files.push({ path: name, ms: Number(time) })
+    if (time !== undefined && testFile.test(name)) files.push({ path: name, ms: Number(time) })
   }
   return { passed, failed, skipped, empty, files: files.toSorted((a, b) => b.ms - a.ms) }
 }

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** So many files at most share a process: one that ends it takes the others with it. */
+const most = 10
+
+/**
+ * Where a test replaces, breaks or measures what the whole process shares: clocks, signals and
+ * warnings, methods of every instance, the environment, the heap, processor time.
+ */
+const ofItsProcess =
+  /\bprocess\.(?:on|once|off|env|chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|set-clock|\bmock\b|held-bytes|kit\/work|warnings?\(|syncBuiltinESMExports|broken\(|setFlags|globalThis|prototype/
+
+/** Whose files are long, or about what a process takes or how it ends. */
+const folders =
+  /^test\/(?:attacks|bench|control-plane|crash|differential|fuzz|model|mutants|scenarios)\//
+
+/**
+ * The files that a process runs, one after the other: of a folder those together that are short and
+ * do nothing to the process they are in. What is in `alone` is.
+ */
+export function groupsOf(files: readonly string[], alone: readonly string[]): string[][] {
+  const groups: string[][] = []
+  const open = new Map<string, string[]>()
+  for (const file of files) {
+    if (
+      alone.includes(file) ||
+      folders.test(file) ||
+      ofItsProcess.test(readFileSync(file, 'utf8'))
+    ) {
+      groups.push([file])
+      continue
+    }
+    const folder = dirname(file)
+    const group = open.get(folder)
+    if (group && group.length < most) group.push(file)
+    else {
+      const begun = [file]
+      groups.push(begun)
+      open.set(folder, begun)
+    }
+  }
+  return groups
+}
