@@ -16,6 +16,7 @@ export const floors: readonly (readonly string[])[] = [
   ['request', 'codec', 'metrics', 'config'],
   ['exchange', 'reflector'],
   ['client', 'store'],
+  ['answers'],
   ['filter', 'identity', 'boot', 'lint', 'cache', 'local', 'remote', 'server'],
   ['pipeline', 'cluster', 'join'],
   ['hub', 'sandbox'],

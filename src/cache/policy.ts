@@ -7,7 +7,7 @@ import {
   type NonResourceRequest,
   type ResourceRequest,
 } from '../request/request-info.ts'
-import { selectorsOf } from '../store/keys.ts'
+import { selectorsOf } from '../answers/keys.ts'
 
 /**
  * What can be kept of an exchange: an object, a collection by list or watch, a document, or a token

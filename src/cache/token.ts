@@ -6,7 +6,7 @@ import { encodingOf, type Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { nobody } from '../request/identity.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { tokenKey } from '../store/keys.ts'
+import { tokenKey } from '../answers/keys.ts'
 import type { ObjectKey } from '../store/store.ts'
 
 /** An answer with a token, as it is put into the store. */

@@ -11,7 +11,7 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import { copied } from '../store/copied.ts'
-import { storedList, widerSource, type Source } from '../store/source.ts'
+import { storedList, widerSource, type Source } from '../answers/source.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'

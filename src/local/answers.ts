@@ -5,14 +5,18 @@ import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { answerHeaders, listReply, objectReply } from '../store/answers.ts'
-import { refuseNoVersion, refuseOtherVersions, refuseVersionOfGet } from '../store/asked-version.ts'
-import { documentKeys, objectKey } from '../store/keys.ts'
-import { withAge, withStaleness } from '../store/staleness.ts'
+import { answerHeaders, listReply, objectReply } from '../answers/replies.ts'
+import {
+  refuseNoVersion,
+  refuseOtherVersions,
+  refuseVersionOfGet,
+} from '../answers/asked-version.ts'
+import { documentKeys, objectKey } from '../answers/keys.ts'
+import { withAge, withStaleness } from '../answers/staleness.ts'
 import type { KnownDocument, ObjectStore, StoredObject } from '../store/store.ts'
-import { toldOfName } from '../store/told-of-name.ts'
+import { toldOfName } from '../answers/told-of-name.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
-import { sourceOf, storedList } from '../store/source.ts'
+import { sourceOf, storedList } from '../answers/source.ts'
 import { storedTable } from './tables.ts'
 
 /**

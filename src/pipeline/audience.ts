@@ -3,7 +3,7 @@ import { provenIdentity } from '../exchange/proven.ts'
 import type { Audience } from '../filter/shown.ts'
 import { MalformedSelector } from '../kube/selectors.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { selectorsOf } from '../store/keys.ts'
+import { selectorsOf } from '../answers/keys.ts'
 
 /**
  * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody

@@ -8,10 +8,10 @@ import type { BytesReply, Exchange, Handler, Reply } from '../exchange/exchange.
 import { isProven, provenIdentity } from '../exchange/proven.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import { StatusError } from '../kube/status.ts'
-import { objectKey } from '../store/keys.ts'
-import { toldOfName } from '../store/told-of-name.ts'
+import { objectKey } from '../answers/keys.ts'
+import { toldOfName } from '../answers/told-of-name.ts'
 import { answerLocally, type LocalFacts } from '../local/local.ts'
-import { sourceOf } from '../store/source.ts'
+import { sourceOf } from '../answers/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import {
   CredentialsRefused,

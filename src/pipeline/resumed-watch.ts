@@ -15,7 +15,7 @@ import { mediaType } from '../kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Form } from '../request/form.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
-import { answerHeaders } from '../store/answers.ts'
+import { answerHeaders } from '../answers/replies.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { audienceOf } from './audience.ts'
 import {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mock } from 'node:test'
 import { Pages } from '../../src/cache/list.ts'
-import { collectionKey } from '../../src/store/keys.ts'
+import { collectionKey } from '../../src/answers/keys.ts'
 import type { CollectionKey, Replacement } from '../../src/store/store.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 import { page, pods as allPods, recordingIn } from './recording.ts'

@@ -11,7 +11,7 @@ import { isNewer } from '../../kube/resource-version.ts'
 import { expired } from '../../kube/status.ts'
 import { Expired, Reflector, Refused } from '../../reflector/reflector.ts'
 import type { Form } from '../../request/form.ts'
-import { answerHeaders } from '../../store/answers.ts'
+import { answerHeaders } from '../../answers/replies.ts'
 import { copied } from '../../store/copied.ts'
 import {
   StoreFailure,

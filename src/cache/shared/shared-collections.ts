@@ -20,15 +20,15 @@ import { notFound, StatusError, tooLargeResourceVersion } from '../../kube/statu
 import { node, shared } from '../../request/identity.ts'
 import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
 import { watchLifetimeMs } from '../../request/watch-times.ts'
-import { listReply, objectReply } from '../../store/answers.ts'
+import { listReply, objectReply } from '../../answers/replies.ts'
 import {
   refuseNoVersion,
   refuseOtherVersions,
   refuseVersionOfGet,
-} from '../../store/asked-version.ts'
-import { collectionKey, objectKey } from '../../store/keys.ts'
-import { toldOfName } from '../../store/told-of-name.ts'
-import { withStaleness } from '../../store/staleness.ts'
+} from '../../answers/asked-version.ts'
+import { collectionKey, objectKey } from '../../answers/keys.ts'
+import { toldOfName } from '../../answers/told-of-name.ts'
+import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore, StoredList } from '../../store/store.ts'
 import type { Access } from './access.ts'
 import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'

@@ -5,7 +5,7 @@ import { HeaderList } from '../exchange/headers.ts'
 import { mediaType } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { Form } from '../request/form.ts'
-import type { ObjectOfKind, StoredList } from './store.ts'
+import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
 /** Headers that the API server sends with every answer. */
 export const answerHeaders = (contentType: string): HeaderList =>

@@ -8,8 +8,8 @@ import { compareVersions, resourceVersion } from '../kube/resource-version.ts'
 import { namesObjects, type Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
 import { collectionKey } from './keys.ts'
-import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from './store.ts'
-import { wholeOrNothing } from './whole-or-nothing.ts'
+import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
+import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /**
  * What a list or watch is answered from: the collection it asks for, or a wider one and what of it

@@ -2,7 +2,7 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import { covers, selectorOfName } from '../kube/selectors.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import type { ObjectStore } from './store.ts'
+import type { ObjectStore } from '../store/store.ts'
 
 /**
  * The newest version at which a caller was shown a collection that would have the object that it

@@ -5,8 +5,8 @@ import { canonicalFieldSelector, canonicalLabelSelector } from '../kube/selector
 import { documentTypeOf, documentTypesOf } from '../request/document-type.ts'
 import type { Form, FormKey } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { keptTokens, tokenName } from './token-name.ts'
-import type { Audience, CollectionKey, DocumentKey, ObjectKey } from './store.ts'
+import { keptTokens, tokenName } from '../store/token-name.ts'
+import type { Audience, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
 
 /**
  * The selectors of a list or watch, in one spelling for what means the same. Throws
