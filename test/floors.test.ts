@@ -11,7 +11,7 @@ void t.test('the repository keeps to its floors', async (t) => {
 })
 
 void t.test('ARCHITECTURE.md draws the floors that are checked, from the top down', async (t) => {
-  const drawn = [...readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^(\d) {2}(.*)$/gm)].map(
+  const drawn = [...readFileSync('ARCHITECTURE.md', 'utf8').matchAll(/^(\d+) {1,2}(.*)$/gm)].map(
     ([, number, line = '']) => ({
       number: Number(number),
       names: [...line.replaceAll(/\(.*?\)/g, '').matchAll(/[\w-]+(?:\/|\.ts)/g)].map(([name]) =>
