@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** So many files at most share a process: one that ends it takes the others with it. */
-const most = 10
+/**
+ * So many files at most share a process: one that ends it takes the others with it. Those of whole
+ * hubs take seconds each, and what is long must not begin last.
+ */
+const mostOf = (folder: string): number => (folder === 'test/scenarios' ? 4 : 10)
 
 /**
  * Where a test replaces, breaks or measures what the whole process shares: clocks, signals and
@@ -12,8 +15,7 @@ const ofItsProcess =
   /\bprocess\.(?:on|once|off|env|chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|set-clock|\bmock\b|held-bytes|kit\/work|warnings?\(|syncBuiltinESMExports|broken\(|setFlags|globalThis|prototype/
 
 /** Whose files are long, or about what a process takes or how it ends. */
-const folders =
-  /^test\/(?:attacks|bench|control-plane|crash|differential|fuzz|model|mutants|scenarios)\//
+const folders = /^test\/(?:attacks|bench|control-plane|crash|differential|fuzz|model|mutants)\//
 
 /**
  * The files that a process runs, one after the other: of a folder those together that are short and
@@ -33,7 +35,7 @@ export function groupsOf(files: readonly string[], alone: readonly string[]): st
     }
     const folder = dirname(file)
     const group = open.get(folder)
-    if (group && group.length < most) group.push(file)
+    if (group && group.length < mostOf(folder)) group.push(file)
     else {
       const begun = [file]
       groups.push(begun)

@@ -15,7 +15,9 @@ import { readResults, type Results } from './tap-results.ts'
 /** Where the tests are that are of a real control plane, and of nothing without it. */
 const ofControlPlane = 'test/control-plane/'
 
-/** The longest begin first, so that none of them runs alone at the end. */
+/**
+ * The longest begin first, so that none of them runs alone at the end; then those of whole hubs.
+ */
 const longest = [
   ...['handover', 'resumed-watches', 'watches-of-one-kubelet', 'host-network-propagation'].map(
     (name) => `test/scenarios/${name}.test.ts`,
@@ -36,7 +38,10 @@ const longest = [
 
 /** As they stand in `longest`, and then all others. */
 const longestFirst = (files: readonly string[]): string[] =>
-  files.toSorted((a, b) => longest.indexOf(b) - longest.indexOf(a))
+  files.toSorted((a, b) => length(b) - length(a))
+
+const length = (file: string): number =>
+  longest.indexOf(file) + (file.startsWith('test/scenarios/') ? 0.5 : 0)
 
 interface Tier {
   readonly files: readonly string[]
