@@ -32,12 +32,14 @@ export function selectionOf(
   const fieldText = query.get('fieldSelector') ?? ''
   const { labels, fields } = parse(labelText, fieldText)
   for (const { field } of fields) checkField(kind, field)
+  // A watch of hundreds looks at each object that any of them is about.
+  const readers = new Map(fields.map(({ field }) => [field, fieldReader(kind, field)]))
   return {
     selective: labels.length > 0 || fields.length > 0,
     selects: (object) =>
       (namespace === undefined || object.metadata.namespace === namespace) &&
       matchesLabels(labels, labelReader(object)) &&
-      matchesFields(fields, (field) => readField(kind, object, field)),
+      matchesFields(fields, (field) => readers.get(field)?.(object)),
   }
 }
 
@@ -78,13 +80,17 @@ function checkField(kind: Kind, field: string): void {
   throw new StatusError(badRequest(message))
 }
 
-function readField(kind: Kind, object: KubeObject, field: string): string | undefined {
+/** Reads a field of objects of a kind; `undefined` where one has none. */
+function fieldReader(kind: Kind, field: string): (object: KubeObject) => string | undefined {
   const known = selectableKind(kind.gvr)?.fields.get(field)
-  const read = (path: readonly string[]): string | number | boolean | undefined => {
-    const value = at(object, ...path)
-    return value === null || typeof value === 'object' ? undefined : value
+  const path = field.split('.')
+  return (object) => {
+    const read = (steps: readonly string[]): string | number | boolean | undefined => {
+      const value = at(object, ...steps)
+      return value === null || typeof value === 'object' ? undefined : value
+    }
+    if (known) return selectableValue(known, read)
+    const value = read(path)
+    return value === undefined ? undefined : String(value)
   }
-  if (known) return selectableValue(known, read)
-  const value = read(field.split('.'))
-  return value === undefined ? undefined : String(value)
 }
