@@ -56,7 +56,7 @@ export const crowd: Scenario = {
     const { result, cost } = await costOf(peer.processId, async () => {
       const job = { target: admin, paths: podPaths, from, count, perSecond }
       const written = await writer.run('write', job)
-      const seen = await load.run('crowdSeen', { from, to: next, patienceMs: 3000 })
+      const seen = await load.run('crowdSeen', { from, to: next, patienceMs: 30_000 })
       return { ...seen, failures: sumOf([written.failures, seen.failures]) }
     })
     return {

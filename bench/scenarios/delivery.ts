@@ -46,7 +46,7 @@ export class Delivery {
     const from = this.#next
     const { result, cost } = await costOf(processId, async () => {
       const written = await this.#write(setting, seconds * perSecond)
-      const watched = await load.run('watched', { from, to: this.#next, patienceMs: 3000 })
+      const watched = await load.run('watched', { from, to: this.#next, patienceMs: 30_000 })
       return { ...watched, failures: sumOf([written.failures, watched.failures]) }
     })
     return {

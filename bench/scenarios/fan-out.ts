@@ -49,7 +49,7 @@ function fanOut(
       const { result, cost } = await costOf(peer.processId, async () => {
         const job = { target: admin, paths: servicePaths, from, count, perSecond }
         const written = await writer.run('write', job)
-        const seen = await load.run('fanOutSeen', { from, to: from + count, patienceMs: 5000 })
+        const seen = await load.run('fanOutSeen', { from, to: from + count, patienceMs: 30_000 })
         return { ...seen, failures: sumOf([written.failures, seen.failures]) }
       })
       return {

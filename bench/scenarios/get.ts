@@ -4,7 +4,7 @@ import type { Metric } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import { podPaths } from '../upstream/seed.ts'
 import { json, passed, recorded } from './callers.ts'
-import type { Scenario, Setting } from './scenario.ts'
+import { warmSeconds, type Scenario, type Setting } from './scenario.ts'
 
 const connections = 16
 
@@ -38,11 +38,12 @@ function gets(
   return {
     ...row,
     metrics,
-    async prime(peer: RunningPeer, { load, direct }: Setting) {
+    async prime(peer: RunningPeer, setting: Setting) {
+      const { load, direct } = setting
       bytes = await load.run('sizesOf', { target: direct, paths: podPaths, headers })
       // Each pod once, so that all is recorded, however short the warming up.
       await load.run('sizesOf', { target: peer.target, paths: podPaths, headers })
-      await load.run('read', job(peer, 1))
+      await load.run('read', job(peer, warmSeconds(setting)))
     },
     async measure(peer, { load, seconds }) {
       const { result, cost } = await costOf(peer.processId, () =>

@@ -7,7 +7,7 @@ import type { RunningPeer } from '../peers/peer.ts'
 import { podCount, podsOfNode } from '../upstream/seed.ts'
 import { json, protobuf, recorded } from './callers.ts'
 import { listMetrics, listSample } from './list-figures.ts'
-import type { Scenario, Setting } from './scenario.ts'
+import { warmSeconds, type Scenario, type Setting } from './scenario.ts'
 
 const metrics = listMetrics('first byte ms')
 
@@ -63,7 +63,7 @@ function lists(
     ...row,
     metrics: compression ? compressedMetrics : metrics,
     async prime(peer, setting) {
-      await ask(peer, setting, 1)
+      await ask(peer, setting, warmSeconds(setting))
       // Offline it may be written otherwise, and is counted again.
       if (row.needs === 'offline' && peer.whenOffline) bytes.delete(peer.name)
     },

@@ -31,6 +31,9 @@ export interface Setting {
   readonly seconds: number
 }
 
+/** How long a peer is warmed up: no longer than it is measured. */
+export const warmSeconds = ({ seconds }: Pick<Setting, 'seconds'>): number => Math.min(1, seconds)
+
 /** One row of the benchmark. */
 export interface Scenario {
   /** What `--only` names, by the whole or by its beginning up to a dash. */

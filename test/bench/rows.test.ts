@@ -16,7 +16,7 @@ import { podCount, seed } from '../../bench/upstream/seed.ts'
 import { openWorkspace } from '../kit/cluster/workspace.ts'
 
 /** Whether a row measures at all shows in any time. */
-const seconds = 0.5
+const seconds = 0.2
 
 /** Load processes that end with the test. */
 function loads(t: Test): Pick<Setting, 'load' | 'writer'> {
