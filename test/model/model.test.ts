@@ -8,7 +8,7 @@ const lanes = 4
  * As many on every machine, so that what is found on one is found on all; `npm run soak` has no
  * end.
  */
-const sequences = 48
+const sequences = 24
 
 void t.test('no client is shown what it must not be, whatever goes wrong', async (t) => {
   const goes = (round: number): boolean => round < sequences
