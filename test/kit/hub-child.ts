@@ -12,6 +12,7 @@ interface Word {
 }
 
 const main = join(import.meta.dirname, 'hub-main.ts')
+const resolved = new URL('../tiers/resolved.ts', import.meta.url).href
 
 /** A hub in a process of its own, over state that outlives it. */
 export class ChildHub {
@@ -43,7 +44,7 @@ export class ChildHub {
 
   /** Resolves when it serves. Rejects where it ends before. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [main, ...this.#flags], {
+    const child = spawn(process.execPath, [`--import=${resolved}`, main, ...this.#flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.#env },
     })

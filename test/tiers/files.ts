@@ -17,7 +17,9 @@ const seconds = 300
  */
 const options = [
   '--min-semi-space-size=16',
-  `--import=${new URL('./without-hooks.ts', import.meta.url).href}`,
+  ...['without-hooks', 'resolved'].map(
+    (name) => `--import=${new URL(`./${name}.ts`, import.meta.url).href}`,
+  ),
 ]
 
 const several = fileURLToPath(new URL('./several.ts', import.meta.url))
