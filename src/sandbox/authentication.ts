@@ -6,8 +6,16 @@ import { namedBySelector } from '../request/request-info.ts'
 import type { Tokens } from './tokens.ts'
 import { anonymous, authenticated, type User } from './users.ts'
 
+const known = new WeakMap<Socket, User>()
+
 /** The user a client certificate names, where one was shown that the CA vouches for. */
 export function certificateUser(socket: Socket): User | undefined {
+  const user = known.get(socket) ?? shownOn(socket)
+  if (user) known.set(socket, user)
+  return user
+}
+
+function shownOn(socket: Socket): User | undefined {
   const tls = socket as Partial<TLSSocket>
   if (tls.authorized !== true || !tls.getPeerCertificate) return undefined
   const { subject, fingerprint256 } = tls.getPeerCertificate()
