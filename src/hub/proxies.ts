@@ -4,6 +4,7 @@ import type { ListenerName } from '../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import type { HubMetrics } from '../metrics/metrics.ts'
 import { ConnectionMemory } from '../server/connection-memory.ts'
+import { limits } from '../server/limits.ts'
 import { listen, listenSecurely, type Listener, type ProxyListener } from '../server/listener.ts'
 import type { Bound, BoundSocket } from '../server/listening.ts'
 import type { Serving } from '../server/serving.ts'
@@ -84,6 +85,7 @@ export async function openProxies(
   const secure = await listenSecurely({
     ...proxied,
     at: placesOf(config, 'proxy-secure'),
+    mostUnproven: limits.unprovenTls,
     credentials: serving.current,
   })
   open.push(secure)

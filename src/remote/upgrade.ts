@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import type HttpProxy from 'http-proxy'
 import { onAbort } from '../base/abort.ts'
-import { elapsed, unlessClosed } from '../base/clock.ts'
+import { after, elapsed, unlessClosed } from '../base/clock.ts'
 import { Agent as PlainAgent } from '../base/node-http.ts'
 import type { Connections } from '../client/connections.ts'
 import { closingHead } from '../exchange/closing-head.ts'
@@ -16,6 +16,13 @@ import type { Cloud } from './cloud.ts'
 import { Unreachable } from './forward.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
+
+/**
+ * How long an API server may take until it answers whether it changes the protocol: nothing of the
+ * client is read meanwhile, so that its leaving is not noticed. As long as an API server gives any
+ * other request (`--request-timeout`).
+ */
+const upgradeAnswerMs = 60_000
 
 /** How long a client may take to close its end once it was sent everything. */
 const lingerMs = 1_000
@@ -31,10 +38,14 @@ interface WithPasses {
 
 /**
  * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a
- * watch over WebSocket. Each gets an upstream connection of its own. Throws `Unreachable` when
- * there is no upstream to ask.
+ * watch over WebSocket. Each gets an upstream connection of its own, and is cut where that is not
+ * answered within `answerMs`. Throws `Unreachable` when there is no upstream to ask.
  */
-export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
+export function upgrader(
+  cloud: Cloud,
+  connections: Connections,
+  answerMs: number = upgradeAnswerMs,
+): Upgrade {
   // Loaded with the first upgrade: many nodes never see one.
   let loading: Promise<HttpProxy> | undefined
   return async (exchange) => {
@@ -49,6 +60,8 @@ export function upgrader(cloud: Cloud, connections: Connections): Upgrade {
       answered,
       take: (socket, head) => {
         tellers.set(socket, tell)
+        const late = after(answerMs, () => socket.destroy())
+        void answered.then(() => late[Symbol.dispose]())
         upstreamSocket.on('data', () => upstream.heard())
         const links = [upstream.tenure, exchange.signal].map((signal) =>
           onAbort(signal, () => socket.destroy()),

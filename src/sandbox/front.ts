@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto'
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -192,6 +193,8 @@ function webServer(identity: ServingIdentity | undefined): Server {
     ca: identity.clientCa,
     requestCert: true,
     rejectUnauthorized: false,
+    // A certificate that is shown later would not be judged.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNProtocols: ['http/1.1'],
   })
 }

@@ -7,7 +7,7 @@ import { limits } from './limits.ts'
 import { largest, Ranks, type Rank } from './ranks.ts'
 
 /** Why a connection was closed that its client had left open. */
-export type Cut = 'full' | 'memory' | 'stalled' | 'pipelined'
+export type Cut = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records'
 
 export type OnCut = (why: Cut) => void
 
@@ -61,6 +61,13 @@ interface Connection extends Weighed {
   onProven: () => void
 }
 
+/** How many connections a listener keeps open. */
+export interface ConnectionBounds {
+  readonly most: number
+  /** On which no caller is proven; absent: all of them may be. */
+  readonly mostUnproven?: number
+}
+
 /** The part of the connections that is never other callers' than the node's. */
 export const reservedShare = 1 / 8
 
@@ -77,6 +84,7 @@ export class ConnectionLimit {
   readonly #memory: ConnectionMemory
   readonly #onCut: OnCut
   readonly #base: number
+  readonly #mostUnproven: number
   readonly #ranks = new Ranks<Connection>()
   readonly #all = new Map<string, Connection>()
   /** By the socket that requests come from. */
@@ -84,11 +92,17 @@ export class ConnectionLimit {
   #turns = 0
   #onChange: () => void = () => undefined
 
-  constructor(server: Server, most: number, memory: ConnectionMemory, onCut: OnCut) {
+  constructor(
+    server: Server,
+    { most, mostUnproven = Infinity }: ConnectionBounds,
+    memory: ConnectionMemory,
+    onCut: OnCut,
+  ) {
     this.#most = most
     this.#mostCallers = most - Math.floor(most * reservedShare)
     this.#memory = memory
     this.#onCut = onCut
+    this.#mostUnproven = mostUnproven
     this.#base = server instanceof TlsServer ? limits.tlsBytes : limits.connectionBytes
     server.on('connection', (socket: Socket) => this.#enter(socket))
   }
@@ -99,7 +113,8 @@ export class ConnectionLimit {
     // heard of yet.
     const former = this.#all.get(name)
     if (former) this.#close(former)
-    if (this.#all.size >= this.#most) {
+    const { unproven } = this.#ranks
+    if (this.#all.size >= this.#most || unproven.size >= this.#mostUnproven) {
       this.#onCut('full')
       const leaving = this.#leaving()
       if (!leaving) return void socket.destroy()
@@ -213,6 +228,15 @@ export class ConnectionLimit {
     connection.onProven = onProven
     connection.unseen += limits.http2HeadBytes
     this.#weigh(connection, limits.http2HeadBytes)
+  }
+
+  /**
+   * The bytes that have come on a connection, those of TLS itself included; `undefined` once a
+   * caller is proven on it, or it has been closed.
+   */
+  unprovenBytes(socket: Socket): number | undefined {
+    const connection = this.#of(socket)
+    return connection?.rank === 'unproven' ? connection.socket.bytesRead : undefined
   }
 
   #proven(connection: Connection, identity: Identity): void {

@@ -11,6 +11,18 @@ export const limits = {
    */
   headMs: 30_000,
   headBytes: 64 * 1024,
+  /**
+   * TLS connections on which no caller is proven: a turn of the event loop takes what has come on
+   * all of them, which may be 64 KiB of records each that cost much and carry nothing (see
+   * `RecordBudget`).
+   */
+  unprovenTls: 128,
+  /**
+   * What may come around the content of TLS records after the handshake until a caller is proven:
+   * at once, and a second.
+   */
+  recordBytes: 16 * 1024,
+  recordBytesPerSecond: 1024,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,
   /** How much of an answer may wait for a slow client before its source is told to stop. */

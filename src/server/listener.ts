@@ -12,12 +12,15 @@ import { http1Options, serveHttp1, type Closing } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { listening, type Bound, type Place } from './listening.ts'
+import { RecordBudget } from './record-budget.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 
 export interface ListenerOptions extends Service {
   readonly at: readonly Place[]
   /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
   readonly maxConnections: number
+  /** Of these, how many on which no caller is proven; absent: all. */
+  readonly mostUnproven?: number
   /** Bounds what they hold together, with those of other listeners. */
   readonly memory: ConnectionMemory
   /** In the place of those of `limits`. */
@@ -92,7 +95,10 @@ export async function listenSecurely(
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
   const vouchedFor = new Set<TLSSocket>()
+  const records = new RecordBudget(service.connections, service.onCut)
+  server.once('close', () => records[Symbol.dispose]())
   server.on('secureConnection', (socket) => {
+    records.watch(socket)
     if (socket.authorized) {
       vouchedFor.add(socket)
       socket.once('close', () => vouchedFor.delete(socket))
@@ -132,9 +138,15 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
 })
 
 function served(server: Server, options: ListenerOptions): Served {
-  const { handler, onBroken, onCut = () => undefined, maxConnections, memory } = options
+  const { handler, onBroken, onCut = () => undefined, memory } = options
+  const { maxConnections, mostUnproven } = options
   const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
-  const connections = new ConnectionLimit(server, maxConnections, memory, onCut)
+  const connections = new ConnectionLimit(
+    server,
+    { most: maxConnections, ...(mostUnproven !== undefined && { mostUnproven }) },
+    memory,
+    onCut,
+  )
   const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
   server.once('close', () => answers[Symbol.dispose]())
   return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }

@@ -125,7 +125,8 @@ for (const isProven of [false, true]) {
     await until('the second request', () => seen.length >= 2)
     await aborted(seen[1]?.signal ?? AbortSignal.abort())
     t.equal(seen[0]?.signal.aborted, !isProven)
-    t.strictSame(cuts, isProven ? ['stalled'] : ['stalled', 'stalled'])
+    // Taking by small frames may also spend the budget of records.
+    t.equal(cuts.length, isProven ? 1 : 2)
     for (const client of [slow, still]) client.socket.destroy()
   })
 }

@@ -26,6 +26,7 @@ export interface RelayOptions {
   readonly credential?: Credential
   readonly credentials?: Credentials
   readonly forwarding?: Partial<ForwardOptions>
+  readonly upgradeAnswerMs?: number
   /** Clients speak TLS to it. */
   readonly secure?: boolean
 }
@@ -57,6 +58,7 @@ export async function relay(
     credential = 'caller',
     credentials = { files: [] },
     forwarding,
+    upgradeAnswerMs,
     secure = false,
   }: RelayOptions = {},
 ): Promise<Relay> {
@@ -75,7 +77,7 @@ export async function relay(
   })
   for (const upstream of cloud.upstreams) await upstream.probe()
   const forward = forwarder(cloud, connections)
-  const upgrade = upgrader(cloud, connections)
+  const upgrade = upgrader(cloud, connections, upgradeAnswerMs)
   const options: ForwardOptions = {
     onOutcome: (origin, outcome) => outcomes.push(`${outcome} ${origins.indexOf(origin)}`),
     ...forwarding,

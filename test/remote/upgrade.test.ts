@@ -1,6 +1,8 @@
 import { getEventListeners, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { mock } from 'node:test'
 import t from 'tap'
+import { turn } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { upgrader } from '../../src/remote/upgrade.ts'
 import { aborted } from '../kit/listener.ts'
@@ -350,4 +352,41 @@ void t.test('who takes no connections for upgrades is asked last in the end', as
     await upstream.asked()
   }
   t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
+})
+
+void t.test('an upgrade that is not answered in time is cut at both ends', async (t) => {
+  const { upstream, hub } = await oneUpstream(t, { upgradeAnswerMs: 100 })
+  const client = await hub.ask(spdy)
+  const wire = await upstream.next()
+  await wire.head()
+  await Promise.all([client.ended, wire.ended])
+  t.equal(await hub.upgraded[0], 0)
+})
+
+void t.test('one that is answered lasts', async (t) => {
+  const { upstream, hub } = await oneUpstream(t, { upgradeAnswerMs: 100 })
+  const client = await hub.ask(spdy)
+  const wire = await upstream.next()
+  wire.write(switching('SPDY/3.1'))
+  await client.head()
+  // One that came later is over by then.
+  const late = await hub.ask(spdy)
+  await late.ended
+  wire.write('still here')
+  t.equal(await client.take(10), 'still here')
+})
+
+void t.test('that is 60 seconds', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { upstream, hub } = await oneUpstream(t)
+  const client = await hub.ask(spdy)
+  const wire = await upstream.next()
+  await wire.head()
+  const answered = hub.upgraded[0]
+  mock.timers.tick(59_999)
+  t.equal(await Promise.race([answered, turn()]), undefined)
+  mock.timers.tick(1)
+  await client.ended
+  t.equal(await answered, 0)
 })

@@ -1,7 +1,8 @@
 /**
- * A peer that floods an HTTP/2 connection with SETTINGS and acknowledges none made Node keep the
- * session for ever, with the socket and all frames that waited on it: 200 KB with many a
- * connection, until the kernel ended the hub.
+ * What connections over HTTP/2 left behind. A peer that floods one with SETTINGS and acknowledges
+ * none made Node keep the session for ever, with the socket and all frames that waited on it: 200
+ * KB with many a connection, until the kernel ended the hub. And malformed requests that do not end
+ * kept the connections of clients that had left.
  */
 import { once } from 'node:events'
 import { connect, TLSSocket } from 'node:tls'
@@ -43,7 +44,10 @@ void t.test('clients that flood the listener leave nothing behind', async (t) =>
     limitBytes: 2 ** 26,
   })
   const before = sockets()
-  await once(flooder(t, { as: 'client', port: listener.port, connections }), 'exit')
+  await once(
+    flooder(t, { as: 'client', by: 'settings', port: listener.port, connections, atOnce: 4 }),
+    'exit',
+  )
   await fewSince(t, before)
 })
 
@@ -62,5 +66,18 @@ void t.test('an API server that floods the hub leaves nothing behind', async (t)
     )
     if (!socket.closed) await new Promise((resolve) => void socket.once('close', resolve))
   }
+  await fewSince(t, before)
+})
+
+void t.test('clients that leave malformed requests unfinished leave no connection', async (t) => {
+  const { listener, memory } = await startFlooded(t, () => new Promise(() => undefined), {
+    limitBytes: 2 ** 28,
+  })
+  const before = sockets()
+  const { port } = listener
+  await once(flooder(t, { as: 'client', by: 'connect', port, connections, atOnce: 16 }), 'exit')
+  await until('all to be let go of', () => memory.held('unproven') === 0, {
+    describe: () => memory.held('unproven'),
+  })
   await fewSince(t, before)
 })
