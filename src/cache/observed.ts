@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lastUsed } from '../base/last-used.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { isNewer, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Identity } from '../request/identity.ts'
@@ -20,7 +20,7 @@ interface Observed {
  */
 export class ObservedVersions {
   readonly #store: Pick<ObjectStore, 'observedVersion'>
-  readonly #known = new LRUCache<string, ResourceVersion>({ max: mostKnown })
+  readonly #known = lastUsed<string, ResourceVersion>(mostKnown)
 
   constructor(store: Pick<ObjectStore, 'observedVersion'>) {
     this.#store = store

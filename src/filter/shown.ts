@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lastUsed } from '../base/last-used.ts'
 import { KeptFile, keptEntries } from '../base/kept-file.ts'
 import type { GVR } from '../kube/gvk.ts'
 import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
@@ -54,7 +54,7 @@ export const mostEras = 4
 export class Shown implements AsyncDisposable {
   readonly #file: KeptFile | undefined
   readonly #onFailure: (cause: unknown) => void
-  readonly #known = new LRUCache<string, Known>({ max: mostAudiences })
+  readonly #known = lastUsed<string, Known>(mostAudiences)
 
   /** `onFailure` is called when the file could not be written. */
   constructor(file?: string, onFailure: (cause: unknown) => void = () => undefined) {

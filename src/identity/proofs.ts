@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lastUsed } from '../base/last-used.ts'
 import { after } from '../base/clock.ts'
 import { KeptFile, keptEntries } from '../base/kept-file.ts'
 
@@ -29,9 +29,9 @@ export class Proofs implements AsyncDisposable {
   readonly #file: KeptFile
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = {
-    accepted: new LRUCache<string, true>({ max: mostTokens }),
-    confirmed: new LRUCache<string, true>({ max: mostTokens }),
-    refused: new LRUCache<string, true>({ max: mostTokens }),
+    accepted: lastUsed<string, true>(mostTokens),
+    confirmed: lastUsed<string, true>(mostTokens),
+    refused: lastUsed<string, true>(mostTokens),
   }
   #writing: Disposable | undefined
 

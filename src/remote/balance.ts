@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lastUsed } from '../base/last-used.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 
 export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
@@ -79,7 +79,7 @@ const mostHomes = 1_024
  * others follow in an order of its own.
  */
 function homes(): Preference['prefer'] {
-  const known = new LRUCache<string, string>({ max: mostHomes })
+  const known = lastUsed<string, string>(mostHomes)
   const settle = (all: readonly Candidate[]): string | undefined => {
     const settled = new Map(all.map(({ origin }) => [origin, 0]))
     for (const origin of known.values()) {

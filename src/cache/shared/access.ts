@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lastUsed } from '../../base/last-used.ts'
 import { elapsed, now } from '../../base/clock.ts'
 import { KeptFile, keptEntries } from '../../base/kept-file.ts'
 import type { GVR } from '../../kube/gvk.ts'
@@ -38,12 +38,12 @@ export interface AccessHooks {
 export class Access implements AsyncDisposable {
   readonly #file: KeptFile
   readonly #hooks: AccessHooks
-  readonly #verdicts = new LRUCache<string, Verdict>({ max: mostVerdicts })
+  readonly #verdicts = lastUsed<string, Verdict>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and do not count until they are. */
   readonly #unwritten = new Map<string, Verdict>()
   readonly #asking = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
-  readonly #silent = new LRUCache<string, number>({ max: mostVerdicts })
+  readonly #silent = lastUsed<string, number>(mostVerdicts)
 
   constructor(file: string, hooks: AccessHooks) {
     // Least used first, which is the order in which they are to be set again.
