@@ -9,7 +9,7 @@ if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
   void t.test('a hub killed at any step shows nothing older than what it has shown', async (t) => {
-    const deaths = 12
+    const deaths = 8
     await kill(t, {
       folder: rootFolder(t),
       library,

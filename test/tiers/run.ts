@@ -16,7 +16,8 @@ import { readResults, type Results } from './tap-results.ts'
 const ofControlPlane = 'test/control-plane/'
 
 /**
- * The longest begin first, so that none of them runs alone at the end; then those of whole hubs.
+ * The longest begin first, so that none of them runs alone at the end; then those of whole hubs
+ * and of stores.
  */
 const longest = [
   ...['handover', 'resumed-watches', 'watches-of-one-kubelet', 'host-network-propagation'].map(
@@ -41,7 +42,7 @@ const longestFirst = (files: readonly string[]): string[] =>
   files.toSorted((a, b) => length(b) - length(a))
 
 const length = (file: string): number =>
-  longest.indexOf(file) + (file.startsWith('test/scenarios/') ? 0.5 : 0)
+  longest.indexOf(file) + (/^test\/(?:scenarios|store)\//.test(file) ? 0.5 : 0)
 
 interface Tier {
   readonly files: readonly string[]
