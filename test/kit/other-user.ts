@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
 /** A request as plain data. */
@@ -18,8 +20,8 @@ export interface AnsweredAs {
 }
 
 /**
- * Asks each on a connection of its own, in turn, and prints the answers; without types, for it is
- * handed over as text.
+ * For each line of input, asks its requests on connections of their own, in turn, and prints the
+ * answers on a line; without types, for it is handed over as text.
  */
 const script = `
 const { text } = require('node:stream/consumers')
@@ -30,21 +32,64 @@ const ask = ({ url, ...options }) =>
       resolve({ status: answer.statusCode, body: await text(answer) })
     ).on('error', reject)
   })
-text(process.stdin).then(async (input) => {
+require('node:readline').createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { id, asked } = JSON.parse(line)
   const answers = []
-  for (const asked of JSON.parse(input)) answers.push(await ask(asked))
-  process.stdout.write(JSON.stringify(answers))
+  for (const each of asked) answers.push(await ask(each))
+  process.stdout.write(JSON.stringify({ id, answers }) + '\\n')
 })
 `
 
 /**
  * The answers to requests of a process that belongs to `uid`; only root can start one for somebody
- * else.
+ * else. A user has one process for all that it asks.
  */
 export async function askAs(uid: number, asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
-  const { process: child, output, failed } = startAs(uid, script)
-  child.stdin?.end(JSON.stringify(asked))
-  return JSON.parse(await Promise.race([output, failed])) as AnsweredAs[]
+  const known = askers.get(uid)
+  const asker = known ?? new Asker(uid)
+  askers.set(uid, asker)
+  return asker.ask(asked)
+}
+
+const askers = new Map<number, Asker>()
+
+/** Ends with this process, which it does not keep alive unless it is being asked. */
+class Asker {
+  readonly #uid: number
+  readonly #child: ChildProcess
+  readonly #failed: Promise<never>
+  readonly #waiting = new Map<number, (answers: AnsweredAs[]) => void>()
+  #count = 0
+
+  constructor(uid: number) {
+    this.#uid = uid
+    this.#child = spawnAs(uid, script)
+    const { stdin, stdout, stderr } = this.#child
+    this.#failed = failureOf(uid, this.#child)
+    void this.#failed.catch(() => askers.delete(this.#uid))
+    if (stdout) createInterface({ input: stdout }).on('line', (line) => this.#hear(line))
+    for (const pipe of [stdin, stderr, this.#child]) (pipe as { unref(): void }).unref()
+  }
+
+  async ask(asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
+    const id = this.#count++
+    const { promise, resolve } = Promise.withResolvers<AnsweredAs[]>()
+    this.#waiting.set(id, resolve)
+    const stdout = this.#child.stdout as Socket
+    stdout.ref()
+    this.#child.stdin?.write(`${JSON.stringify({ id, asked })}\n`)
+    try {
+      return await Promise.race([promise, this.#failed])
+    } finally {
+      this.#waiting.delete(id)
+      if (this.#waiting.size === 0) stdout.unref()
+    }
+  }
+
+  #hear(line: string): void {
+    const { id, answers } = JSON.parse(line) as { id: number; answers: AnsweredAs[] }
+    this.#waiting.get(id)?.(answers)
+  }
 }
 
 export interface StartedAs {
@@ -61,6 +106,12 @@ export interface StartedAs {
  * Node preload is taken out of its environment.
  */
 export function startAs(uid: number, source: string): StartedAs {
+  const child = spawnAs(uid, source)
+  const output = child.stdout ? text(child.stdout) : Promise.resolve('')
+  return { process: child, output, failed: failureOf(uid, child) }
+}
+
+function spawnAs(uid: number, source: string): ChildProcess {
   const node = openSync(process.execPath, 'r')
   const child = spawn('env', ['-u', 'NODE_OPTIONS', '/proc/self/fd/3', '-e', source], {
     uid,
@@ -69,12 +120,15 @@ export function startAs(uid: number, source: string): StartedAs {
     stdio: ['pipe', 'pipe', 'pipe', node],
   })
   closeSync(node)
-  const output = child.stdout ? text(child.stdout) : Promise.resolve('')
+  return child
+}
+
+function failureOf(uid: number, child: ChildProcess): Promise<never> {
   const complaint = child.stderr ? text(child.stderr) : Promise.resolve('')
   const failed = once(child, 'close').then(async ([code, signal]) => {
     if (code === 0 || signal !== null) return new Promise<never>(() => undefined)
     throw new Error(`the process of uid ${uid} ended with ${code}: ${await complaint}`)
   })
   failed.catch(() => undefined)
-  return { process: child, output, failed }
+  return failed
 }
