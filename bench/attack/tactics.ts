@@ -197,7 +197,7 @@ const tinyChunks = '1\r\na\r\n'.repeat(10_000)
 const tinyBodies: Tactic = {
   name: 'bodies in chunks of a byte',
   attack: ({ plainPort }, count, signal) =>
-    atRate({ perSecond: 10, atOnce: 32 }, signal, async () => {
+    atRate({ perSecond: 2, atOnce: 32 }, signal, async () => {
       const token = `Authorization: Bearer ${randomBytes(24).toString('base64url')}\r\n`
       const post = `POST /api/v1/namespaces/seed/configmaps HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${token}\r\n`
       await exchange(plain(plainPort), post + tinyChunks, 10_000, count)

@@ -22,7 +22,7 @@ import type { Upstream } from './upstream.ts'
  * client is read meanwhile, so that its leaving is not noticed. As long as an API server gives any
  * other request (`--request-timeout`).
  */
-const upgradeAnswerMs = 60_000
+export const upgradeAnswerMs = 60_000
 
 /** How long a client may take to close its end once it was sent everything. */
 const lingerMs = 1_000

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 const smallBytes = 1024
 
 /** How many bytes at most. */
-const blockBytes = 4096
+export const blockBytes = 4096
 
 /**
  * Puts together what comes in small parts, before any of it has come. Node pushes each chunk of

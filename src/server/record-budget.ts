@@ -7,7 +7,7 @@ import { limits } from './limits.ts'
 const lookMs = 100
 
 /** Of what records carry so large a part may be around it: more than a head of a request needs. */
-const aroundContent = 1 / 4
+export const aroundContent = 1 / 4
 
 const refill = (limits.recordBytesPerSecond * lookMs) / 1_000
 

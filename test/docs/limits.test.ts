@@ -41,7 +41,10 @@ import { bodyMs } from '../../src/pipeline/in-flight.ts'
 import { alwaysServed, requestsShare } from '../../src/pipeline/memory.ts'
 import { PriorityShares, type PriorityLevel } from '../../src/pipeline/priority-levels.ts'
 import { watchesShare } from '../../src/pipeline/slow-watches.ts'
+import { upgradeAnswerMs } from '../../src/remote/upgrade.ts'
 import { unattachedBytes } from '../../src/remote/upstream-body.ts'
+import { blockBytes } from '../../src/server/merged-parts.ts'
+import { aroundContent } from '../../src/server/record-budget.ts'
 import { reservedShare } from '../../src/server/connection-limit.ts'
 import { unprovenShare } from '../../src/server/connection-memory.ts'
 import { limits } from '../../src/server/limits.ts'
@@ -109,6 +112,13 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(limits.beginningBytes),
     ],
     'A TLS handshake': [time(limits.handshakeMs)],
+    'TLS connections on which no caller is proven': [counted(limits.unprovenTls)],
+    'Bytes around the content of TLS records until a caller is proven': [
+      bytes(limits.recordBytes),
+      bytes(limits.recordBytesPerSecond),
+      part(aroundContent),
+    ],
+    'The answer to an upgrade': [time(upgradeAnswerMs)],
     'A connection without a request': [time(limits.idleMs)],
     'A head': [bytes(limits.headBytes), time(limits.headMs)],
     'Requests ahead of their answers on a connection': [
@@ -124,6 +134,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Bodies on their way, of short requests': [time(bodyMs)],
     // Measured, and no limit.
     "Looking up whose socket a caller's is": ['20,000', '30 ms', '2 to 9 ms'],
+    'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(bodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],

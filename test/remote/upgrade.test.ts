@@ -376,7 +376,7 @@ void t.test('one that is answered lasts', async (t) => {
   t.equal(await client.take(10), 'still here')
 })
 
-void t.test('that is 60 seconds', async (t) => {
+void t.test('that is a minute', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { upstream, hub } = await oneUpstream(t)
