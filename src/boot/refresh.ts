@@ -1,13 +1,15 @@
 import { after, jitter, now } from '../base/clock.ts'
 import { Slices } from '../base/slices.ts'
+import { MalformedBody } from '../codec/malformed-body.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import { mediaType } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
 import * as resources from '../kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import { podsOf, type AskedDocument, type Knowledge } from './knowledge.ts'
 import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
 import { PodReferencesByVersion } from './pod-references.ts'
-import type { ObjectReference } from './references.ts'
+import type { ObjectReference, PodReferences } from './references.ts'
 import type { Asked } from './verdict.ts'
 
 /** A question to the cloud, as the kubelet puts it. */
@@ -392,7 +394,7 @@ async function wantedOf(
   try {
     for (const object of listed.objects) {
       const referred = references.of(object, listed)
-      if (referred) needsOf(referred, object, knowledge, nodeName).objects.forEach(add)
+      if (referred) neededBy(referred, object, knowledge, nodeName).forEach(add)
       await slices.pause()
       if (isOver()) break
     }
@@ -401,6 +403,21 @@ async function wantedOf(
     if (!(cause instanceof StoreFailure)) throw cause
   }
   return { wanted, tookMs: slices.tookMs }
+}
+
+/** Nothing where an object that the pod leads to cannot be understood: the verdict says so. */
+function neededBy(
+  referred: PodReferences,
+  pod: ApiObject,
+  knowledge: Knowledge,
+  nodeName: string,
+): readonly NeededObject[] {
+  try {
+    return needsOf(referred, pod, knowledge, nodeName).objects
+  } catch (cause) {
+    if (!(cause instanceof MalformedBody)) throw cause
+    return []
+  }
 }
 
 const csiNodeOf = (nodeName: string): ObjectReference => ({

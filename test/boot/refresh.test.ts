@@ -261,6 +261,27 @@ void t.test('a round that fails is not the last one', async (t) => {
   t.ok(world.urls().includes(claimPath))
 })
 
+void t.test(
+  'a claim that cannot be understood keeps no other pod from being looked at',
+  async (t) => {
+    const other = { name: 'saw', namespace: 'plant', uid: 'other', resourceVersion: '6' }
+    using world = new World(pod(claimSource), { ...pod(secretSource), metadata: other })
+    const claims = core('persistentvolumeclaims')
+    world.known.put(claims, 'plant', 'data', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'data', namespace: 'plant' },
+      spec: { volumeName: 'v' },
+    })
+    const claim = world.known.object(claims, 'plant', 'data')
+    if (typeof claim === 'object') claim.object.bytes.fill(0xff)
+    world.refresher.cameOnline()
+    await world.pass(5_000)
+    t.ok(world.urls().includes(secretUrl))
+    t.strictSame(world.failures, [])
+  },
+)
+
 void t.test('what the kubelet has asked for just now is left to it', async (t) => {
   using world = new World(pod(claimSource))
   world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
