@@ -1,26 +1,37 @@
-import { turn } from './clock.ts'
+import { after, elapsed, turn } from './clock.ts'
+
+/** After a long read two thirds of the time are left to others. */
+const restShare = 2
 
 /**
  * Reads something costly for many at once: each is given a read that began no earlier than it
  * asked, and those who ask while one is under way share the one after it. That begins in the next
  * turn: so do those share it who ask because of what the one before has found, and wait for no
  * third one while others keep asking.
+ *
+ * A read that took `longMs` or longer is followed by a rest of `restShare` times as long, so that a
+ * flood of callers who make it long does not keep a processor busy with it.
  */
 export class FreshRead<T> {
   readonly #read: () => Promise<T>
+  readonly #longMs: number
+  /** On the clock of `elapsed`. */
+  #restsUntil = 0
   #running: Promise<T> | undefined
   #next: Promise<T> | undefined
 
-  constructor(read: () => Promise<T>) {
+  constructor(read: () => Promise<T>, longMs = Infinity) {
     this.#read = read
+    this.#longMs = longMs
   }
 
   get(): Promise<T> {
     if (this.#next) return this.#next
-    if (this.#running === undefined) return this.#start()
-    this.#next = this.#running
+    const isAtRest = this.#restsUntil > elapsed()
+    if (this.#running === undefined && !isAtRest) return this.#start()
+    this.#next = (this.#running ?? Promise.resolve())
       .catch(() => undefined)
-      .then(turn)
+      .then(() => this.#rest())
       .then(() => {
         this.#next = undefined
         return this.#start()
@@ -28,9 +39,18 @@ export class FreshRead<T> {
     return this.#next
   }
 
+  #rest(): Promise<void> {
+    const ms = this.#restsUntil - elapsed()
+    return ms > 0 ? new Promise((resolve) => void after(ms, resolve)) : turn()
+  }
+
   #start(): Promise<T> {
+    const began = elapsed()
     const running = this.#read().finally(() => {
       if (this.#running === running) this.#running = undefined
+      const ended = elapsed()
+      const took = ended - began
+      if (took >= this.#longMs) this.#restsUntil = ended + restShare * took
     })
     this.#running = running
     return running

@@ -111,6 +111,12 @@ export class SocketOwners implements AsyncDisposable {
 }
 
 /**
+ * Beyond this a reading is one of thousands of sockets, which a local user may have opened. Then
+ * the table is read for a third of the time at most.
+ */
+const longMs = 5
+
+/**
  * The kernel's table of one family. Who looks for a socket while it is being read shares the
  * reading after that.
  */
@@ -124,7 +130,7 @@ class Table {
       const ends = [...this.#wanted]
       this.#wanted.clear()
       return lines(ends).then(establishedIn, noneIfAbsent)
-    })
+    }, longMs)
   }
 
   /** For each of these ends the established socket with them that a process holds. */

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { turn } from '../../src/base/clock.ts'
 import { FreshRead } from '../../src/base/fresh-read.ts'
+import { setClock } from '../kit/set-clock.ts'
 import { until } from '../kit/until.ts'
 
 /** Reads that end when they are told to; `begun` counts them. */
@@ -74,3 +75,30 @@ void t.test('who asks because of what a read has found shares the next one', asy
   source.end()
   t.equal(await asksOn, 2)
 })
+
+void t.test(
+  'a long read is followed by a rest of twice its time, a short one by none',
+  async (t) => {
+    const clock = setClock(t, { once: true })
+    const source = reads()
+    const shared = new FreshRead(source.read, 10)
+    const read = async (ms: number): Promise<void> => {
+      const reading = shared.get()
+      clock.forward(ms)
+      source.end()
+      await reading
+    }
+    await read(9)
+    await read(40)
+    t.equal(source.begun, 2, 'after a short read the next begins at once')
+    const rested = shared.get()
+    await turn()
+    clock.forward(79)
+    await turn()
+    t.equal(source.begun, 2)
+    clock.forward(1)
+    await until('the third read', () => source.begun >= 3)
+    source.end()
+    t.equal(await rested, 3)
+  },
+)
