@@ -114,7 +114,7 @@ export class SocketOwners implements AsyncDisposable {
  * Beyond this a reading is one of thousands of sockets, which a local user may have opened. Then
  * the table is read for a third of the time at most.
  */
-const longMs = 5
+export const longMs = 5
 
 /**
  * The kernel's table of one family. Who looks for a socket while it is being read shares the

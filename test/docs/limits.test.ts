@@ -32,6 +32,7 @@ import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/cachers.ts
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/shared.ts'
 import { retryMs } from '../../src/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/identity/proofs.ts'
+import { longMs } from '../../src/identity/socket-owner.ts'
 import { maxDepth } from '../../src/kube/patch/limits.ts'
 import { bodyBytes } from '../../src/local/sent.ts'
 import * as shadows from '../../src/local/shadows.ts'
@@ -132,8 +133,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Streams that are opened and reset': [counted(limits.resets), counted(limits.resetsPerSecond)],
     'Short requests': [],
     'Bodies on their way, of short requests': [time(bodyMs)],
-    // Measured, and no limit.
-    "Looking up whose socket a caller's is": ['20,000', '30 ms', '2 to 9 ms'],
+    // The others are measured, and no limits.
+    "Looking up whose socket a caller's is": [time(longMs), '20,000', '30 ms', '2 to 9 ms'],
     'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(bodyBytes)],
