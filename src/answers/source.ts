@@ -76,7 +76,7 @@ function newestFirst(a: KnownCollection, b: KnownCollection): number {
  * shown (`wholeOrNothing`).
  */
 export function storedList(
-  { form, key, selection }: Source,
+  { form, key, selection }: Omit<Source, 'resourceVersion'>,
   store: ObjectStore,
 ): StoredList | undefined {
   const stored = wholeOrNothing(key.gvr, store.list(key))

@@ -228,7 +228,7 @@ export interface WatchReply extends ReplyHead {
  * The objects of a collection as they were stored at a version, in the form of the watch's events
  * (see `StoredList`).
  */
-export interface HeldCollection {
+export interface HeldCollection extends Disposable {
   readonly gvk: GVK
   readonly resourceVersion: string
   readonly batches: Iterable<readonly ApiObject[]>

@@ -1,22 +1,17 @@
-import { objectKind } from '../codec/list.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../exchange/exchange.ts'
 import { qualifiedResource } from '../kube/gvk.ts'
 import { notFound, serviceUnavailable, StatusError } from '../kube/status.ts'
 import type { Form } from '../request/form.ts'
-import { listOptionsOf, refuseVersionOfPage } from '../request/list-options.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { answerHeaders, listReply, objectReply } from '../answers/replies.ts'
-import {
-  refuseNoVersion,
-  refuseOtherVersions,
-  refuseVersionOfGet,
-} from '../answers/asked-version.ts'
+import { answerHeaders, objectReply } from '../answers/replies.ts'
+import { refuseVersionOfGet } from '../answers/asked-version.ts'
 import { documentKeys, objectKey } from '../answers/keys.ts'
+import { offlineList } from '../answers/lists.ts'
 import { withAge, withStaleness } from '../answers/staleness.ts'
 import type { KnownDocument, ObjectStore, StoredObject } from '../store/store.ts'
 import { toldOfName } from '../answers/told-of-name.ts'
 import type { Shadowed, Shadows } from './shadows.ts'
-import { sourceOf, storedList } from '../answers/source.ts'
+import { sourceOf } from '../answers/source.ts'
 import { storedTable } from './tables.ts'
 
 /**
@@ -88,33 +83,21 @@ export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowe
   name: info.name ?? '',
 })
 
-/**
- * Answers a list at the newest version that the cloud gave for it, whole whatever its limit, with
- * what the caller has written of its objects' status meanwhile; 504 where a newer version is asked
- * for, 410 for exactly another or a further page; what an API server refuses is refused in its
- * words.
- */
+/** Answers a list, with what the caller has written of its objects' status meanwhile. */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
   shadows: Shadows,
 ): ListReply {
-  const options = listOptionsOf(info.query, false, true)
-  refuseVersionOfPage(options)
   const source = sourceOf(exchange, info, store)
   if (!source) throw neverCached()
-  refuseNoVersion(options.resourceVersion, source.resourceVersion, 'list')
-  // A version that is not there is refused before the store is read.
-  refuseOtherVersions(options, source.resourceVersion)
-  const stored = storedList(source, store)
-  if (!stored) throw neverCached()
-  // It is the version of objects that are still being written, too.
-  refuseOtherVersions(options, stored.resourceVersion)
   const of = { identity: exchange.identity, gvr: info.gvr }
-  const shown = shadows.showAll(of, source.form, objectKind(stored.gvk), stored)
-  const reply = listReply(source.form, shown)
-  return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
+  const reply = offlineList(exchange, info, source, store, (stored, objects) =>
+    shadows.showAll(of, source.form, objects, stored),
+  )
+  if (!reply) throw neverCached()
+  return reply
 }
 
 /**

@@ -40,9 +40,8 @@ export function storedTable(
 /** The columns of any of these lists. */
 function columnsOf(lists: readonly KnownCollection[], store: ObjectStore): string | undefined {
   for (const { key } of lists) {
-    const list = store.list(key)
     // Only what it says of itself is wanted.
-    list?.batches[Symbol.iterator]().return?.()
+    using list = store.list(key)
     if (list?.extra) return list.extra
   }
   return undefined

@@ -1,6 +1,6 @@
 import { after } from '../base/clock.ts'
 import { versionOf, type ErrorEvent, type WatchEvent } from '../codec/watch.ts'
-import type { HeldCollection, WatchReply } from '../exchange/exchange.ts'
+import type { WatchReply } from '../exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import { owed, unfiltered, type ChainState } from '../filter/chain-state.ts'
 import { differences } from '../filter/differences.ts'
@@ -186,12 +186,9 @@ export class FilteredWatch {
     const form = reply.form()
     // Gone through at once: what it holds is what was stored at its version only until something
     // else is awaited.
-    const held = reply.held?.()
+    using held = reply.held?.()
     const version = resourceVersion(held?.resourceVersion)
-    if (!held || !version || compareVersions(version, position) < 0) {
-      if (held) letGo(held)
-      throw new Expired(unknownLook)
-    }
+    if (!held || !version || compareVersions(version, position) < 0) throw new Expired(unknownLook)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = form
@@ -214,9 +211,8 @@ export class FilteredWatch {
 
   /** How far the collection has come; not less than `position`. */
   #furthest(position: ResourceVersion): ResourceVersion {
-    const held = this.#parts.reply.held?.()
+    using held = this.#parts.reply.held?.()
     if (!held) return position
-    letGo(held)
     const version = resourceVersion(held.resourceVersion)
     return version && compareVersions(version, position) > 0 ? version : position
   }
@@ -290,10 +286,6 @@ class Expired extends Error {
 }
 
 export const stateOf = (chain: Chain | undefined): ChainState => chain?.state ?? unfiltered
-
-const letGo = ({ batches }: HeldCollection): void => {
-  batches[Symbol.iterator]().return?.()
-}
 
 function withoutPrevious(event: WatchEvent): WatchEvent {
   if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event

@@ -81,6 +81,7 @@ class Collection {
       resourceVersion: String(this.#version),
       batches: [...this.#objects.values()].map((object) => [object]),
       isWhole: () => true,
+      [Symbol.dispose]: () => undefined,
     }
   }
 

@@ -1,17 +1,17 @@
 import { onAbort, type Signal } from '../../base/abort.ts'
-import { mapBatches } from '../../base/batches.ts'
 import { after, elapsed, sleep } from '../../base/clock.ts'
 import { objectKind } from '../../codec/list.ts'
+import type { Selection } from '../../codec/selection.ts'
 import { versionOf, type ObjectEvent, type WatchEvent } from '../../codec/watch.ts'
 import type { WatchReply } from '../../exchange/exchange.ts'
 import type { GVK, GVR } from '../../kube/gvk.ts'
 import { mediaType } from '../../kube/media-type.ts'
-import type { ApiObject } from '../../kube/object.ts'
 import { isNewer } from '../../kube/resource-version.ts'
 import { expired } from '../../kube/status.ts'
 import { Expired, Reflector, Refused } from '../../reflector/reflector.ts'
 import type { Form } from '../../request/form.ts'
 import { answerHeaders } from '../../answers/replies.ts'
+import { storedList } from '../../answers/source.ts'
 import { copied } from '../../store/copied.ts'
 import {
   StoreFailure,
@@ -19,7 +19,6 @@ import {
   type ObjectStore,
   type StoredList,
 } from '../../store/store.ts'
-import { wholeOrNothing } from '../../store/whole-or-nothing.ts'
 import { CacheWatcher, type Opening, type Selected, type WatcherEnd } from './cache-watcher.ts'
 import { EventLog, type LogBounds } from './event-log.ts'
 import { storedListerWatcher, type Reading, type Ways } from './reflecting.ts'
@@ -160,8 +159,10 @@ export class Cacher implements AsyncDisposable {
     this.#reading = reading
   }
 
-  stored(): StoredList | undefined {
-    return wholeOrNothing(this.key.gvr, this.#parts.store.list(this.key))
+  /** To be read or disposed of. */
+  stored(selection?: Selection): StoredList | undefined {
+    const { key, form, store } = this.#parts
+    return storedList({ key, form, ...(selection && { selection }) }, store)
   }
 
   /** When an API server last confirmed what is stored, in ms since the epoch; 0: nothing is. */
@@ -290,9 +291,8 @@ export class Cacher implements AsyncDisposable {
 
   /** Takes up what is stored. Whether anything is. */
   #begin(): boolean {
-    const stored = this.stored()
+    using stored = this.stored()
     if (stored === undefined) return false
-    leaveUnread(stored)
     this.#gvk = objectKind(stored.gvk)
     this.#extra = stored.extra
     this.#log = new EventLog(stored.resourceVersion, this.#parts.bounds)
@@ -364,12 +364,8 @@ export class Cacher implements AsyncDisposable {
 
   /** What of the collection a client is shown that watches so. */
   held({ selected }: Pick<CacheWatch, 'selected'>): StoredList | undefined {
-    const stored = this.stored()
     const { selection } = selected
-    if (!stored || selection.everything) return stored
-    const { encoding } = this.#parts.form
-    const selects = (object: ApiObject): boolean => selection.selects(this.#gvk, encoding, object)
-    return { ...stored, batches: mapBatches(stored.batches, (all) => all.filter(selects)) }
+    return this.stored(selection.everything ? undefined : selection)
   }
 
   #reply(events: AsyncIterable<readonly WatchEvent[]>): WatchReply {
@@ -496,11 +492,6 @@ export class Cacher implements AsyncDisposable {
     this.#idle?.[Symbol.dispose]()
     await this.#stop()
   }
-}
-
-/** Lets go of the objects of a list that are not going to be read. */
-export function leaveUnread({ batches }: StoredList): void {
-  batches[Symbol.iterator]().return?.()
 }
 
 const tooOld = (from: string, version: string): string =>

@@ -14,7 +14,7 @@ import { withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { watchBegins } from './begins.ts'
-import { Cacher, leaveUnread, type CacherHooks, type CacheWatch, type Link } from './cacher.ts'
+import { Cacher, type CacherHooks, type CacheWatch, type Link } from './cacher.ts'
 import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
 import { inWhoseName } from './in-whose-name.ts'
@@ -100,9 +100,8 @@ export class Cachers implements AsyncDisposable {
     const served = this.#of({ exchange, info }, source.key, source.form)
     const { cacher } = served
     cacher.readFor(this.#reading(exchange, served.clients))
-    const stored = cacher.stored()
+    using stored = cacher.stored()
     if (!stored) return undefined
-    leaveUnread(stored)
     const { resourceVersion: version } = stored
     refuseNoVersion(asked, version, 'watch')
     const isAny = asked === '' || asked === '0'

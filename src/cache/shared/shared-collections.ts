@@ -1,16 +1,12 @@
 import { onAbort } from '../../base/abort.ts'
-import { mapBatches } from '../../base/batches.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import type {
   Exchange,
-  ListReply,
   ObjectReply,
   Reply,
   WatchReply,
 } from '../../exchange/exchange.ts'
 import type { GVR } from '../../kube/gvk.ts'
-import { objectKind } from '../../codec/list.ts'
-import type { ApiObject } from '../../kube/object.ts'
 import {
   compareVersions,
   resourceVersion,
@@ -18,24 +14,20 @@ import {
 } from '../../kube/resource-version.ts'
 import { notFound, StatusError, tooLargeResourceVersion } from '../../kube/status.ts'
 import { node, shared } from '../../request/identity.ts'
-import { listOptionsOf, refuseVersionOfPage } from '../../request/list-options.ts'
 import { watchLifetimeMs } from '../../request/watch-times.ts'
 import { listReply, objectReply } from '../../answers/replies.ts'
-import {
-  refuseNoVersion,
-  refuseOtherVersions,
-  refuseVersionOfGet,
-} from '../../answers/asked-version.ts'
+import { refuseVersionOfGet } from '../../answers/asked-version.ts'
 import { collectionKey, objectKey } from '../../answers/keys.ts'
+import { offlineList } from '../../answers/lists.ts'
+import { storedList, type Source } from '../../answers/source.ts'
 import { toldOfName } from '../../answers/told-of-name.ts'
 import { withStaleness } from '../../answers/staleness.ts'
-import type { ObjectStore, StoredList } from '../../store/store.ts'
+import type { ObjectStore } from '../../store/store.ts'
 import type { Access } from './access.ts'
 import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'
 import { ownVersion, sharedAsk, takesBookmarks, type SharedAsk } from './asked.ts'
 import {
   Cacher,
-  leaveUnread,
   type CacherHooks,
   type CacheWatch,
   type Link,
@@ -141,10 +133,10 @@ export class SharedCollections implements AsyncDisposable {
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Of two that are as new, the shared one is where a watch outlasts the outage.
     if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
-    const reply =
-      asked.verb === 'list'
-        ? listOffline(asked, cacher, version)
-        : this.#watchOffline(asked, { cacher, demand }, version)
+    if (asked.verb === 'list') {
+      return offlineList(exchange, asked.info, sourceIn(cacher, asked, version), this.#parts.store)
+    }
+    const reply = this.#watchOffline(asked, { cacher, demand }, version)
     return reply && aged(reply, exchange, cacher.confirmedAt)
   }
 
@@ -258,15 +250,13 @@ export class SharedCollections implements AsyncDisposable {
     const begins = listBegins(asked.info)
     if (!cacher?.isLive || begins.kind !== 'state') return undefined
     if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
-    const stored = cacher.stored()
-    const version = resourceVersion(stored?.resourceVersion)
-    const least = newest(begins.least, ownVersion(asked, this.#parts.store))
+    const { store } = this.#parts
+    const version = resourceVersion(cacher.version)
+    const least = newest(begins.least, ownVersion(asked, store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
-    if (!isOld && !this.#parts.store.isContradicted(cacher.key)) {
-      return selectedList(asked, stored)
-    }
-    if (stored) leaveUnread(stored)
-    return undefined
+    if (isOld || store.isContradicted(cacher.key)) return undefined
+    const stored = storedList(sourceIn(cacher, asked, version), store)
+    return stored && listReply(asked.form, stored)
   }
 
   /** A watch of the collection, which is opened for it if need be. */
@@ -392,37 +382,20 @@ const isNewer = (version: ResourceVersion, than: ResourceVersion | undefined): b
   than === undefined || compareVersions(version, than) > 0
 
 /** The same answer, with what it says of its age. */
-const aged = <R extends ListReply | ObjectReply | WatchReply>(
+const aged = <R extends ObjectReply | WatchReply>(
   reply: R,
   exchange: Exchange,
   confirmedAt: number,
 ): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
-/**
- * As any list is answered offline: whole, whatever its limit. Throws what another version is
- * answered with.
- */
-function listOffline(
-  asked: SharedAsk,
-  cacher: Cacher,
-  version: ResourceVersion,
-): ListReply | undefined {
-  const options = listOptionsOf(asked.info.query, false, true)
-  refuseVersionOfPage(options)
-  refuseNoVersion(options.resourceVersion, version, 'list')
-  refuseOtherVersions(options, version)
-  return selectedList(asked, cacher.stored())
-}
-
-function selectedList(
+/** What of the shared collection is asked for. */
+const sourceIn = (
+  { key }: Cacher,
   { form, selected }: SharedAsk,
-  stored: StoredList | undefined,
-): ListReply | undefined {
-  if (stored === undefined) return undefined
-  const { selection } = selected
-  if (selection.everything) return listReply(form, stored)
-  const gvk = objectKind(stored.gvk)
-  const selects = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
-  const batches = mapBatches(stored.batches, (objects) => objects.filter(selects))
-  return listReply(form, { ...stored, batches })
-}
+  version: ResourceVersion,
+): Source => ({
+  form,
+  key,
+  resourceVersion: version,
+  ...(!selected.selection.everything && { selection: selected.selection }),
+})
