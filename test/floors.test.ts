@@ -51,7 +51,7 @@ void t.test('a folder may import from below and from itself', async (t) => {
 void t.test('from above, from a neighbour, from tests it may not', async (t) => {
   const cases: [string, string, RegExp][] = [
     ['src/kube/a.ts', "import type { A } from '../codec/list.ts'", /src\/codec is above src\/kube/],
-    ['src/cache/a.ts', "import { a } from '../local/b.ts'", /src\/local is a neighbour/],
+    ['src/cache/a.ts', "import { a } from '../remote/b.ts'", /src\/remote is a neighbour/],
     ['src/store/a.ts', "const a = await import( '../cache/b.ts')", /is above/],
     ['src/store/a.ts', "export * from '../pipeline/b.ts'", /is above/],
     ['src/store/a.ts', "new Worker(new URL('../hub.ts', import.meta.url))", /is above/],

@@ -17,7 +17,7 @@ export const floors: readonly (readonly string[])[] = [
   ['exchange', 'reflector'],
   ['client', 'store'],
   ['answers'],
-  ['filter', 'identity', 'boot', 'lint', 'cache', 'local', 'remote', 'server'],
+  ['filter', 'identity', 'boot', 'lint', 'cache', 'remote', 'server'],
   ['pipeline', 'cluster', 'join'],
   ['hub', 'sandbox'],
   ['cli'],

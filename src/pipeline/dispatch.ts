@@ -10,7 +10,7 @@ import { compareVersions, resourceVersion, type ResourceVersion } from '../kube/
 import { StatusError } from '../kube/status.ts'
 import { objectKey } from '../answers/keys.ts'
 import { toldOfName } from '../answers/told-of-name.ts'
-import { answerLocally, type LocalFacts } from '../local/local.ts'
+import { answerLocally, type LocalFacts } from '../answers/offline.ts'
 import { sourceOf } from '../answers/source.ts'
 import type { Cloud } from '../remote/cloud.ts'
 import {

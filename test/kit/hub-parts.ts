@@ -1,4 +1,4 @@
-import { Shadows } from '../../src/local/shadows.ts'
+import { Shadows } from '../../src/answers/shadows.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,11 +1,6 @@
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
-import type {
-  Exchange,
-  ObjectReply,
-  Reply,
-  WatchReply,
-} from '../../exchange/exchange.ts'
+import type { Exchange, ObjectReply, Reply, WatchReply } from '../../exchange/exchange.ts'
 import type { GVR } from '../../kube/gvk.ts'
 import {
   compareVersions,
@@ -26,12 +21,7 @@ import type { ObjectStore } from '../../store/store.ts'
 import type { Access } from './access.ts'
 import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'
 import { ownVersion, sharedAsk, takesBookmarks, type SharedAsk } from './asked.ts'
-import {
-  Cacher,
-  type CacherHooks,
-  type CacheWatch,
-  type Link,
-} from '../cacher/cacher.ts'
+import { Cacher, type CacherHooks, type CacheWatch, type Link } from '../cacher/cacher.ts'
 import type { LogBounds } from '../cacher/event-log.ts'
 import { continued, ownUpstream, type PassThrough } from '../cacher/continued.ts'
 import { rankOf } from '../cacher/return-order.ts'

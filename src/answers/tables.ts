@@ -3,8 +3,8 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { covers, selectorOfName } from '../kube/selectors.ts'
 import type { Form } from '../request/form.ts'
 import type { ResourceRequest } from '../request/request-info.ts'
-import { newerThan } from '../answers/asked-version.ts'
-import { memberKey } from '../answers/keys.ts'
+import { newerThan } from './asked-version.ts'
+import { memberKey } from './keys.ts'
 import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.ts'
 
 /**

@@ -4,9 +4,15 @@ import { isProven } from '../exchange/proven.ts'
 import { StatusError, unauthorized } from '../kube/status.ts'
 import { isTrue, type ResourceRequest } from '../request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { localDocument, localList, localObject, needsTheCloud, neverCached } from './answers.ts'
+import {
+  localDocument,
+  localList,
+  localObject,
+  needsTheCloud,
+  neverCached,
+} from './offline-reads.ts'
 import type { Shadows } from './shadows.ts'
-import { localWrite } from './writes.ts'
+import { localWrite } from './offline-writes.ts'
 
 export interface LocalFacts {
   readonly store: ObjectStore

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../src/kube/object.ts'
-import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../src/local/shadows.ts'
+import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../src/answers/shadows.ts'
 import { objectForm } from '../../src/request/form.ts'
 import { node, serviceAccount } from '../../src/request/identity.ts'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Exchange } from '../../src/exchange/exchange.ts'
 import { StatusError } from '../../src/kube/status.ts'
-import { answerLocally } from '../../src/local/local.ts'
-import { Shadows } from '../../src/local/shadows.ts'
+import { answerLocally } from '../../src/answers/offline.ts'
+import { Shadows } from '../../src/answers/shadows.ts'
 import type { ObjectStore } from '../../src/store/store.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 
