@@ -1,4 +1,4 @@
-import { showing, type FilterDefinition } from '../src/filter/filter.ts'
+import { showing, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
  * Services of the cloud's side by name, whatever their type: the tunnel's, of which nodes at the

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
-import type { HubAddress } from '../src/filter/inputs.ts'
+import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
+import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
  * Leads to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy is shown the

@@ -1,12 +1,18 @@
-import type { Cursor, Edit, Filter, FilterDefinition, ShownObject } from '../src/filter/filter.ts'
-import { mayBePropagated, shownAnew, shownByStatus } from '../src/filter/host-network/rule.ts'
+import type {
+  Cursor,
+  Edit,
+  Filter,
+  FilterDefinition,
+  ShownObject,
+} from '../src/hub/filter/filter.ts'
+import { mayBePropagated, shownAnew, shownByStatus } from '../src/hub/filter/host-network/rule.ts'
 import type {
   Judged,
   NetworkVerdict,
   NetworkVerdicts,
-} from '../src/filter/host-network/verdicts.ts'
-import type { Inputs } from '../src/filter/inputs.ts'
-import { serviceUnavailable, StatusError } from '../src/kube/status.ts'
+} from '../src/hub/filter/host-network/verdicts.ts'
+import type { Inputs } from '../src/hub/filter/inputs.ts'
+import { serviceUnavailable, StatusError } from '../src/api/kube/status.ts'
 
 /**
  * Shows the kubelet the pods of a host-network pool on the host's network, whatever the API says of

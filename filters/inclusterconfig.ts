@@ -1,4 +1,4 @@
-import { showing, type FilterDefinition } from '../src/filter/filter.ts'
+import { showing, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 const path = ['data', 'config.conf']
 

@@ -1,4 +1,4 @@
-import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
+import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
  * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each

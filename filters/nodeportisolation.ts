@@ -1,4 +1,4 @@
-import { showing, type Filter, type FilterDefinition } from '../src/filter/filter.ts'
+import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
  * Keeps node ports open only in the pools that a service names: kube-proxy does not see a service

@@ -4,8 +4,8 @@ import {
   type Element,
   type Filter,
   type FilterDefinition,
-} from '../src/filter/filter.ts'
-import type { HubAddress } from '../src/filter/inputs.ts'
+} from '../src/hub/filter/filter.ts'
+import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
  * Leads pods to the hub that name the API server themselves: where a container sets

@@ -5,7 +5,7 @@ import {
   type Element,
   type Filter,
   type FilterDefinition,
-} from '../src/filter/filter.ts'
+} from '../src/hub/filter/filter.ts'
 
 const components = ['kube-proxy', 'coredns', 'nginx-ingress-controller']
 

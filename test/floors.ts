@@ -7,19 +7,28 @@ import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 
 /**
- * The folders of src/, and its single files, from the ground up. A file beside a folder of its name
- * is that folder's front.
+ * The folders of src/, in their groups, and its single files, from the ground up. A group has no
+ * floor of its own: what it holds stands on several.
  */
 export const floors: readonly (readonly string[])[] = [
   ['base'],
-  ['kube', 'certificates'],
-  ['request', 'codec', 'metrics', 'config'],
-  ['exchange', 'reflector'],
-  ['client', 'store'],
-  ['answers'],
-  ['filter', 'identity', 'boot', 'lint', 'cache', 'remote', 'server'],
-  ['pipeline', 'cluster', 'join'],
-  ['hub', 'sandbox'],
+  ['api/kube', 'certificates'],
+  ['api/request', 'api/codec', 'metrics', 'config'],
+  ['http/exchange', 'api/reflector'],
+  ['http/client', 'hub/store'],
+  ['hub/answers'],
+  [
+    'hub/filter',
+    'hub/identity',
+    'hub/boot',
+    'hub/cache',
+    'hub/upstream',
+    'http/server',
+    'node/lint',
+  ],
+  ['hub/pipeline', 'cluster', 'node/join'],
+  ['hub/wiring', 'sandbox'],
+  ['hub/hub.ts'],
   ['cli'],
   ['main.ts'],
 ]
@@ -29,13 +38,13 @@ const floorOf = new Map(
 )
 
 /** What the filters see, so that a filter can be written knowing only these. */
-const seenByFilters = new Set(['src/filter', 'src/codec', 'src/kube'])
+const seenByFilters = new Set(['src/hub/filter', 'src/api/codec', 'src/api/kube'])
 
 /** Who sees the filters: the composition root, which chains them. */
-const seesFilters = new Set(['src/hub'])
+const seesFilters = new Set(['src/hub/wiring'])
 
 /** What may import a file that only shows when it runs: filters of the operator's own. */
-const importsAnything = new Set(['src/filter/own/module.ts'])
+const importsAnything = new Set(['src/hub/filter/own/module.ts'])
 
 const namelessName = /(?:^|[-.])(?:utils?|helpers?|common|managers?|misc)(?:[-.]|$)/
 
@@ -96,14 +105,14 @@ const specifiersIn = (source: string): string[] =>
   )
 
 /**
- * What stands on a floor: `src/kube`, `src/main.ts`, `src/hub` for `src/hub.ts` too, `filters`;
- * `undefined` for tests and benches, which see everything.
+ * What stands on a floor: `src/base`, `src/main.ts`, `src/hub/store`, `filters`; `undefined` for
+ * tests and benches, which see everything.
  */
 function unitOf(path: string): string | undefined {
-  const [top, second = ''] = path.split('/')
+  const [top, second = '', third = ''] = path.split('/')
   if (top !== 'src') return top === 'filters' ? 'filters' : undefined
-  const front = second.replace(/\.ts$/, '')
-  return `src/${floorOf.has(front) ? front : second}`
+  const inGroup = `${second}/${third}`
+  return `src/${floorOf.has(inGroup) ? inGroup : second}`
 }
 
 function complaintAbout(from: string, target: string): string | undefined {

@@ -1,13 +1,13 @@
 /**
- * `node test/write-schema.ts` writes src/codec/schema/messages.ts from kubernetes.proto and
+ * `node test/write-schema.ts` writes src/api/codec/schema/messages.ts from kubernetes.proto and
  * go-types.txt beside it. `node test/write-schema.ts VERSION API APIMACHINERY` brings those two up
  * to date first, from folders that hold k8s.io/api and k8s.io/apimachinery of that version.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { goTypesText } from './codec/schema/go-types.ts'
-import { files, messagesSource, neededNames } from './codec/schema/messages.ts'
-import { onlyNeeded, readProto, splitName } from './codec/schema/proto.ts'
+import { goTypesText } from './api/codec/schema/go-types.ts'
+import { files, messagesSource, neededNames } from './api/codec/schema/messages.ts'
+import { onlyNeeded, readProto, splitName } from './api/codec/schema/proto.ts'
 
 function bringUpToDate(version: string, api: string, apimachinery: string): void {
   const scopes = [...new Set(neededNames.map((name) => splitName(name).scope))]

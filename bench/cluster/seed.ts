@@ -1,6 +1,6 @@
 import { poolDefinition } from '../../src/cluster/crd/definition.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { nodePoolLabel } from '../../src/kube/node-pool.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import { until } from '../../test/kit/until.ts'
 import type { ControlPlane } from '../../test/kit/control-plane.ts'
 

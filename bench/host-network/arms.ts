@@ -1,7 +1,7 @@
 import { keptOffHostNetwork } from '../../src/cluster/admission/pod.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { listAt, withAt } from '../../src/kube/json-at.ts'
-import { excludeAnnotation, nodePoolLabel } from '../../src/kube/node-pool.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, withAt } from '../../src/api/kube/json-at.ts'
+import { excludeAnnotation, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 
 /** One way to treat pods that do not ask for the host network, or that do. */
 export interface Arm {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { textAt } from '../../src/kube/json-at.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { textAt } from '../../src/api/kube/json-at.ts'
 import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import { administrator } from '../../test/kit/control-plane.ts'
 import { countsOf } from './outcome.ts'

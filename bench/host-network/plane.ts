@@ -1,7 +1,7 @@
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
-import { listAt, textAt } from '../../src/kube/json-at.ts'
-import { hostNetworkLabel, nodePoolLabel } from '../../src/kube/node-pool.ts'
+import { listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import {
   actors,
   bodyOf,

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../src/kube/json.ts'
-import { objectAt, withAt } from '../../src/kube/json-at.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { objectAt, withAt } from '../../src/api/kube/json-at.ts'
 import { busyboxImage } from '../../test/kit/cluster/oci-image.ts'
 
 /** A program in a pod: it answers with the name of its pod. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { filteringNode, type FilteredKind } from '../upstream/filtered.ts'
 

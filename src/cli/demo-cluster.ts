@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
-import type { GVR } from '../kube/gvk.ts'
-import type { JsonObject } from '../kube/json.ts'
+import type { GVR } from '../api/kube/gvk.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 import type { KubeObject } from '../sandbox/object.ts'
 import { ClientInformer } from '../sandbox/client-informer.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'

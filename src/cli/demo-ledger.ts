@@ -1,4 +1,4 @@
-import type { AnswerLine } from '../pipeline/trace.ts'
+import type { AnswerLine } from '../hub/pipeline/trace.ts'
 
 /** Counts who was answered what from where, so that it can be shown what the cache is worth. */
 export class Ledger {

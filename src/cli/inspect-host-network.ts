@@ -1,4 +1,4 @@
-import type { HostNetworkReport, PodOnNode } from '../filter/host-network/report.ts'
+import type { HostNetworkReport, PodOnNode } from '../hub/filter/host-network/report.ts'
 import { aligned } from './aligned.ts'
 import type { ExitCode } from './command.ts'
 

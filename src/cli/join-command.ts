@@ -11,21 +11,27 @@ import {
   text,
   type ValueType,
 } from '../config/value.ts'
-import { ApiServer } from '../join/api-server.ts'
-import { kindOfPool, labelNode, membershipOf } from '../join/cluster.ts'
-import { flagsPath, type RunBy } from '../join/hub-files.ts'
-import { startHub, startingHub } from '../join/hub-service.ts'
-import { CannotJoin, carryOut, changingKind, planJoin, type JoinSettings } from '../join/join.ts'
-import { arePortsKept, keepingPorts, keepPorts, keptPortsFile } from '../join/kept-ports.ts'
-import { UnreadableFlags } from '../join/kubelet-flags.ts'
-import { hubIsReady, restartKubelet } from '../join/kubelet-service.ts'
-import { NodeFiles } from '../join/node-files.ts'
-import { Joined } from '../join/record.ts'
-import { program, runtime, whyNotRunnable } from '../join/runnable.ts'
-import { runtimeNetwork } from '../join/runtime-network.ts'
-import { isHubOfNode, yurthubOf, type Yurthub } from '../join/yurthub.ts'
-import { usualPorts, type HubPorts } from '../join/static-pod.ts'
-import { takenPorts } from '../join/taken-ports.ts'
+import { ApiServer } from '../node/join/api-server.ts'
+import { kindOfPool, labelNode, membershipOf } from '../node/join/cluster.ts'
+import { flagsPath, type RunBy } from '../node/join/hub-files.ts'
+import { startHub, startingHub } from '../node/join/hub-service.ts'
+import {
+  CannotJoin,
+  carryOut,
+  changingKind,
+  planJoin,
+  type JoinSettings,
+} from '../node/join/join.ts'
+import { arePortsKept, keepingPorts, keepPorts, keptPortsFile } from '../node/join/kept-ports.ts'
+import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
+import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
+import { NodeFiles } from '../node/join/node-files.ts'
+import { Joined } from '../node/join/record.ts'
+import { program, runtime, whyNotRunnable } from '../node/join/runnable.ts'
+import { runtimeNetwork } from '../node/join/runtime-network.ts'
+import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
+import { usualPorts, type HubPorts } from '../node/join/static-pod.ts'
+import { takenPorts } from '../node/join/taken-ports.ts'
 import {
   commandFlag,
   helpOfFlags,

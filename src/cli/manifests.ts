@@ -14,11 +14,14 @@ import {
   resource,
   serverAddress,
 } from '../config/value.ts'
-import { kubeletKubeconfig, type KubeletKubeconfigOptions } from '../join/kubelet-kubeconfig.ts'
-import { hubArgs, staticPod, usualPorts, type HubStart } from '../join/static-pod.ts'
-import { systemdUnits, unitNames } from '../join/systemd-units.ts'
-import type { GVR } from '../kube/gvk.ts'
-import { alwaysShared, nodeBuckets, nodePools } from '../kube/node-pool.ts'
+import {
+  kubeletKubeconfig,
+  type KubeletKubeconfigOptions,
+} from '../node/join/kubelet-kubeconfig.ts'
+import { hubArgs, staticPod, usualPorts, type HubStart } from '../node/join/static-pod.ts'
+import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
+import type { GVR } from '../api/kube/gvk.ts'
+import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
 
 const parts = ['static-pod', 'systemd', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const

@@ -1,6 +1,6 @@
 import type { SendHandle } from 'node:child_process'
 import { once } from 'node:events'
-import type { SocketHandle } from '../server/listening.ts'
+import type { SocketHandle } from '../http/server/listening.ts'
 import type { HandoverWord } from './successor.ts'
 
 /** The process that this one takes over from. */

@@ -1,6 +1,6 @@
-import { difference } from '../join/difference.ts'
-import type { Change } from '../join/join.ts'
-import type { Rights } from '../join/node-files.ts'
+import { difference } from '../node/join/difference.ts'
+import type { Change } from '../node/join/join.ts'
+import type { Rights } from '../node/join/node-files.ts'
 import type { Terminal } from './command.ts'
 
 /** Prints each change of a file: its rights where they change, lines that go, lines that come. */

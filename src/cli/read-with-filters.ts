@@ -7,7 +7,7 @@ import {
 } from '../config/config.ts'
 import { filterNames } from '../config/filter-names.ts'
 import { didYouMean } from '../config/suggestion.ts'
-import type { FilterDefinition } from '../filter/filter.ts'
+import type { FilterDefinition } from '../hub/filter/filter.ts'
 
 /** A configuration that can be used, with the filters that its modules hold. */
 export interface ConfigWithFilters extends UsableConfig {
@@ -25,7 +25,7 @@ export async function readWithFilters(
   const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
   if (files.length === 0) return 'mistakes' in result ? result : { ...result, filters: [] }
   // What filters are made of is not needed without any.
-  const { loadModules } = await import('../hub/filter-modules.ts')
+  const { loadModules } = await import('../hub/wiring/filter-modules.ts')
   const loaded = await loadModules(files)
   if ('mistakes' in loaded) {
     const wrong = loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)

@@ -49,7 +49,8 @@ ${elsewhere}`,
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))
-    const { startHub } = await import('../hub.ts') // not needed to say what is wrong with a flag
+    // Not needed to say what is wrong with a flag.
+    const { startHub } = await import('../hub/hub.ts')
     // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still
     // holds open.
     return exit(

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type SendHandle } from 'node:child_process'
 import { after } from '../base/clock.ts'
 import type { ListenerName, ListenerSocket, SocketsByListener } from '../config/passed-sockets.ts'
 import { environmentOfNext } from '../config/process.ts'
-import type { SocketHandle } from '../server/listening.ts'
+import type { SocketHandle } from '../http/server/listening.ts'
 
 /** A listening socket of this process. */
 export interface OpenSocket extends ListenerSocket {

@@ -10,7 +10,7 @@ import {
   type ConfigNews,
 } from '../config/config-follower.ts'
 import type { ExitCode } from './command.ts'
-import type { ReadAnew } from '../hub.ts'
+import type { ReadAnew } from '../hub/hub.ts'
 import type { Predecessor } from './predecessor.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
 import type { OpenSocket, Successor } from './successor.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { acceptMore } from '../server/descriptors.ts'
-import type { BoundSocket } from '../server/listening.ts'
+import { acceptMore } from '../http/server/descriptors.ts'
+import type { BoundSocket } from '../http/server/listening.ts'
 
 /** Has `sockets` accept several connections a turn, in the background; logs where that fails. */
 export function widenAccepting(sockets: readonly BoundSocket[], log: Logger): void {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { now } from '../base/clock.ts'
-import type { JsonObject } from '../kube/json.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 import { isConflict } from './api/failure.ts'
 import type { ApiServer } from './api/api-server.ts'
 

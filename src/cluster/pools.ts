@@ -1,4 +1,4 @@
-import type { NodePool } from '../kube/node-pool.ts'
+import type { NodePool } from '../api/kube/node-pool.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { Informer, type InformerOptions } from './api/informer.ts'
 

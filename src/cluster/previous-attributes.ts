@@ -1,5 +1,5 @@
-import { isList, isObject, type Json } from '../kube/json.ts'
-import type { PoolTaint } from '../kube/node-pool.ts'
+import { isList, isObject, type Json } from '../api/kube/json.ts'
+import type { PoolTaint } from '../api/kube/node-pool.ts'
 
 /** On a Node: what its pool has put on it. */
 export const previousAttributesAnnotation = 'nodepool.openyurt.io/previous-attributes'

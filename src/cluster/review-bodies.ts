@@ -1,8 +1,8 @@
 import { LightAbort, onAbort } from '../base/abort.ts'
 import { every } from '../base/clock.ts'
-import type { Incoming } from '../exchange/exchange.ts'
-import { wholeRequestBody } from '../exchange/request-body.ts'
-import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../kube/status.ts'
+import type { Incoming } from '../http/exchange/exchange.ts'
+import { wholeRequestBody } from '../http/exchange/request-body.ts'
+import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../api/kube/status.ts'
 
 /**
  * An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API

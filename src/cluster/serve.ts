@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { after, every } from '../base/clock.ts'
-import type { BodyReply, Incoming } from '../exchange/exchange.ts'
-import { HeaderList } from '../exchange/headers.ts'
-import { isValid } from '../identity/certificate.ts'
-import type { Json, JsonObject } from '../kube/json.ts'
+import type { BodyReply, Incoming } from '../http/exchange/exchange.ts'
+import { HeaderList } from '../http/exchange/headers.ts'
+import { isValid } from '../hub/identity/certificate.ts'
+import type { Json, JsonObject } from '../api/kube/json.ts'
 import {
   badRequest,
   internalError,
@@ -13,10 +13,10 @@ import {
   timeout,
   unauthorized,
   type Status,
-} from '../kube/status.ts'
-import { certificateHolder } from '../request/identity.ts'
-import { ConnectionMemory } from '../server/connection-memory.ts'
-import { listenSecurely, type Listener, type ServingCredentials } from '../server/listener.ts'
+} from '../api/kube/status.ts'
+import { certificateHolder } from '../api/request/identity.ts'
+import { ConnectionMemory } from '../http/server/connection-memory.ts'
+import { listenSecurely, type Listener, type ServingCredentials } from '../http/server/listener.ts'
 import { isAdmissionPath, reviewed, type AdmissionRules } from './admission/review.ts'
 import { convertedReview } from './crd/conversion-review.ts'
 import { conversionPath } from './crd/definition.ts'

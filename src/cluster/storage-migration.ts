@@ -1,4 +1,4 @@
-import { at, listAt, textAt } from '../kube/json-at.ts'
+import { at, listAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
 import { storageVersion } from './crd/schema.ts'

@@ -1,5 +1,5 @@
-import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../kube/json-at.ts'
+import { isList, isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict } from './api/failure.ts'
 import { nodesFinalizer } from './controller/reconcile.ts'

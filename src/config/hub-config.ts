@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { GVR } from '../kube/gvk.ts'
-import { alwaysShared } from '../kube/node-pool.ts'
+import type { GVR } from '../api/kube/gvk.ts'
+import { alwaysShared } from '../api/kube/node-pool.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { leftOutInCloud } from './filter-names.ts'
 import type { LiveValues, StartValues, Values } from './options.ts'

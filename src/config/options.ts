@@ -1,4 +1,4 @@
-import type { GVR } from '../kube/gvk.ts'
+import type { GVR } from '../api/kube/gvk.ts'
 import { configFile, logLevel } from './operation-options.ts'
 import { later, laterUnless, option, type Option } from './option.ts'
 import { credentialName, program } from './store-key.ts'

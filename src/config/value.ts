@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from 'node:net'
-import type { GVR } from '../kube/gvk.ts'
+import type { GVR } from '../api/kube/gvk.ts'
 
 /** A parsed value, or what is wrong with the text, worded to follow it: `"abc" is not a port`. */
 export type Parsed<T> = { readonly value: T } | { readonly wrong: string }

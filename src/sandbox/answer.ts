@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { now } from '../base/clock.ts'
-import type { Status } from '../kube/status.ts'
+import type { Status } from '../api/kube/status.ts'
 import { contentTypeOf, type Representation } from './negotiation.ts'
 import type { Outlet } from './outlet.ts'
 import { renderStatus } from './render.ts'

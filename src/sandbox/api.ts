@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { badRequest, internalError, StatusError, type Status } from '../kube/status.ts'
-import { MalformedPath, parseRequestInfo, type RequestInfo } from '../request/request-info.ts'
+import { badRequest, internalError, StatusError, type Status } from '../api/kube/status.ts'
+import { MalformedPath, parseRequestInfo, type RequestInfo } from '../api/request/request-info.ts'
 import { sendStatus } from './answer.ts'
 import { attributesOf, authenticate, authorize } from './authentication.ts'
 import { askingOf, type Api, type Call } from './call.ts'

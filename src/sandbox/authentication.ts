@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { forbidden, StatusError, unauthorized, type StatusDetails } from '../kube/status.ts'
-import type { RequestInfo } from '../request/request-info.ts'
-import { namedBySelector } from '../request/request-info.ts'
+import { forbidden, StatusError, unauthorized, type StatusDetails } from '../api/kube/status.ts'
+import type { RequestInfo } from '../api/request/request-info.ts'
+import { namedBySelector } from '../api/request/request-info.ts'
 import type { Tokens } from './tokens.ts'
 import { anonymous, authenticated, type User } from './users.ts'
 

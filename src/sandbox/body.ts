@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseYaml } from 'yaml'
-import { parseApiVersion } from '../kube/gvk.ts'
-import { isObject, type Json, type JsonObject } from '../kube/json.ts'
-import { givenText } from '../kube/json-at.ts'
+import { parseApiVersion } from '../api/kube/gvk.ts'
+import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { givenText } from '../api/kube/json-at.ts'
 import {
   badRequest,
   requestEntityTooLarge,
   StatusError,
   unsupportedMediaType,
-} from '../kube/status.ts'
+} from '../api/kube/status.ts'
 import { fromProtobuf, ProtobufError } from './protobuf.ts'
 
 /** What kube-apiserver takes in one body. */

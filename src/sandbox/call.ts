@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { RequestInfo } from '../request/request-info.ts'
+import type { RequestInfo } from '../api/request/request-info.ts'
 import type { Authorizer } from './authentication.ts'
 import type { Freshness } from './listing.ts'
 import type { Asking } from './negotiation.ts'

@@ -1,5 +1,5 @@
-import type { GVR } from '../kube/gvk.ts'
-import { at, givenText, listAt } from '../kube/json-at.ts'
+import type { GVR } from '../api/kube/gvk.ts'
+import { at, givenText, listAt } from '../api/kube/json-at.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 

@@ -1,10 +1,10 @@
 import { Agent, request } from 'undici'
-import { listCutter, type Cut } from '../codec/list-cutter.ts'
-import { watchEvents } from '../codec/watch-cutter.ts'
-import type { WatchEvent } from '../codec/watch.ts'
-import { mediaType, type Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
-import { Expired, Reflector, watchQuery, type WatchOptions } from '../reflector/reflector.ts'
+import { listCutter, type Cut } from '../api/codec/list-cutter.ts'
+import { watchEvents } from '../api/codec/watch-cutter.ts'
+import type { WatchEvent } from '../api/codec/watch.ts'
+import { mediaType, type Encoding } from '../api/kube/media-type.ts'
+import type { ApiObject } from '../api/kube/object.ts'
+import { Expired, Reflector, watchQuery, type WatchOptions } from '../api/reflector/reflector.ts'
 
 export interface ClientInformerOptions {
   /** Where its API server is; a hub is one. */

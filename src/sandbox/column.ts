@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
-import type { Json } from '../kube/json.ts'
-import { givenText } from '../kube/json-at.ts'
+import type { Json } from '../api/kube/json.ts'
+import { givenText } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 
 /** One column of a Table, and how a row gets its cell. */

@@ -1,5 +1,5 @@
-import type { Json } from '../kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import type { Json } from '../api/kube/json.ts'
+import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
 import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
 import type { Kind } from './kinds.ts'
 import { printed, type KubeObject } from './object.ts'

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import type { Json, JsonObject } from '../api/kube/json.ts'
+import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
 import type { Kind } from './kinds.ts'
 import { printed, withAt } from './object.ts'
 

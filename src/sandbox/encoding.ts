@@ -1,6 +1,6 @@
-import type { GVK } from '../kube/gvk.ts'
-import { apiVersionOf } from '../kube/gvk.ts'
-import type { Json, JsonObject } from '../kube/json.ts'
+import type { GVK } from '../api/kube/gvk.ts'
+import { apiVersionOf } from '../api/kube/gvk.ts'
+import type { Json, JsonObject } from '../api/kube/json.ts'
 import { apiVersionOfKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 

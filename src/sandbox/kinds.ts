@@ -1,5 +1,5 @@
-import { apiVersionOf, type GVK, type GVR } from '../kube/gvk.ts'
-import { selectableKind } from '../kube/selectable-fields.ts'
+import { apiVersionOf, type GVK, type GVR } from '../api/kube/gvk.ts'
+import { selectableKind } from '../api/kube/selectable-fields.ts'
 
 export interface Subresource {
   readonly name: string

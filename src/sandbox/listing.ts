@@ -5,13 +5,13 @@ import {
   StatusError,
   timeout,
   tooLargeResourceVersion,
-} from '../kube/status.ts'
+} from '../api/kube/status.ts'
 import {
   refuseVersionOfPage,
   versionNumber,
   wantsExactly,
   type ListOptions,
-} from '../request/list-options.ts'
+} from '../api/request/list-options.ts'
 import type { Kind } from './kinds.ts'
 import { keyOf, type KubeObject } from './object.ts'
 import type { Selection } from './selection.ts'

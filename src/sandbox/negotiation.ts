@@ -1,7 +1,7 @@
-import type { Shape } from '../kube/media-type.ts'
-import { notAcceptable, onlyAcceptable, StatusError } from '../kube/status.ts'
-import { parseAccept, type AcceptClause } from '../request/form.ts'
-import { isTrue } from '../request/request-info.ts'
+import type { Shape } from '../api/kube/media-type.ts'
+import { notAcceptable, onlyAcceptable, StatusError } from '../api/kube/status.ts'
+import { parseAccept, type AcceptClause } from '../api/request/form.ts'
+import { isTrue } from '../api/request/request-info.ts'
 
 export interface Representation {
   readonly encoding: 'json' | 'yaml' | 'protobuf'

@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../kube/json.ts'
-import { objectAt } from '../kube/json-at.ts'
+import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { objectAt } from '../api/kube/json-at.ts'
 
 /** Any API object, as JSON. Never written to: an edited object is a new one. */
 export interface KubeObject extends JsonObject {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kube/json.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 import type { Catalog } from './catalog.ts'
 import type { Kind } from './kinds.ts'
 

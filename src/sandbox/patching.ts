@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
-import { isObject, type Json, type JsonObject } from '../kube/json.ts'
-import { givenText, listAt, objectAt } from '../kube/json-at.ts'
-import { jsonPatch, mergePatch, mergeSchemaOf, strategicMergePatch } from '../kube/patch/patch.ts'
-import { badRequest, StatusError, unsupportedMediaType } from '../kube/status.ts'
+import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import {
+  jsonPatch,
+  mergePatch,
+  mergeSchemaOf,
+  strategicMergePatch,
+} from '../api/kube/patch/patch.ts'
+import { badRequest, StatusError, unsupportedMediaType } from '../api/kube/status.ts'
 import { bareType, decodePatch } from './body.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
 import { timestamp, withAt, type KubeObject } from './object.ts'

@@ -1,5 +1,5 @@
-import type { Json } from '../kube/json.ts'
-import { at, givenText, listAt } from '../kube/json-at.ts'
+import type { Json } from '../api/kube/json.ts'
+import { at, givenText, listAt } from '../api/kube/json-at.ts'
 import { ageColumn, column, nameColumn, none } from './column.ts'
 import { printed, type KubeObject } from './object.ts'
 

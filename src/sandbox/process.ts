@@ -1,4 +1,4 @@
-import { isTrue } from '../request/request-info.ts'
+import { isTrue } from '../api/request/request-info.ts'
 import type { SeenRequest } from './requests.ts'
 import type { ChannelStream } from './websocket.ts'
 

@@ -1,14 +1,14 @@
 import { asBuffer } from '../base/bytes.ts'
-import { MessageReader } from '../codec/protobuf/message/decode.ts'
-import { writeMessage } from '../codec/protobuf/message/encode.ts'
-import { ProtobufError } from '../codec/protobuf/message/error.ts'
-import { readFields } from '../codec/protobuf/message/reader.ts'
-import { BackwardWriter } from '../codec/protobuf/message/writer.ts'
-import { schemaOf, type MessageSchema } from '../codec/schema/schema.ts'
-import { apiVersionOf, parseApiVersion, type GVK } from '../kube/gvk.ts'
-import type { JsonObject } from '../kube/json.ts'
+import { MessageReader } from '../api/codec/protobuf/message/decode.ts'
+import { writeMessage } from '../api/codec/protobuf/message/encode.ts'
+import { ProtobufError } from '../api/codec/protobuf/message/error.ts'
+import { readFields } from '../api/codec/protobuf/message/reader.ts'
+import { BackwardWriter } from '../api/codec/protobuf/message/writer.ts'
+import { schemaOf, type MessageSchema } from '../api/codec/schema/schema.ts'
+import { apiVersionOf, parseApiVersion, type GVK } from '../api/kube/gvk.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 
-export { ProtobufError } from '../codec/protobuf/message/error.ts'
+export { ProtobufError } from '../api/codec/protobuf/message/error.ts'
 
 /**
  * What every object begins with; an envelope follows (apimachinery

@@ -1,4 +1,4 @@
-import type { ResourceRequest } from '../request/request-info.ts'
+import type { ResourceRequest } from '../api/request/request-info.ts'
 import type { User } from './users.ts'
 
 /** A request as the sandbox saw it. */

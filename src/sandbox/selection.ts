@@ -1,13 +1,13 @@
-import { at } from '../kube/json-at.ts'
-import { selectableKind, selectableValue } from '../kube/selectable-fields.ts'
+import { at } from '../api/kube/json-at.ts'
+import { selectableKind, selectableValue } from '../api/kube/selectable-fields.ts'
 import {
   MalformedSelector,
   matchesFields,
   matchesLabels,
   parseFieldSelector,
   parseLabelSelector,
-} from '../kube/selectors.ts'
-import { badRequest, StatusError } from '../kube/status.ts'
+} from '../api/kube/selectors.ts'
+import { badRequest, StatusError } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'

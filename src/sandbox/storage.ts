@@ -1,4 +1,4 @@
-import type { Json } from '../kube/json.ts'
+import type { Json } from '../api/kube/json.ts'
 import type { Kind } from './kinds.ts'
 import { keyOf, type KubeObject } from './object.ts'
 

@@ -8,8 +8,8 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { now } from '../base/clock.ts'
-import type { JsonObject } from '../kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../kube/json-at.ts'
+import type { JsonObject } from '../api/kube/json.ts'
+import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 import type { User } from './users.ts'
 

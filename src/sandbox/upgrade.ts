@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { JsonObject } from '../kube/json.ts'
-import { badRequest, methodNotAllowed, notFound, StatusError, type Status } from '../kube/status.ts'
+import type { JsonObject } from '../api/kube/json.ts'
+import {
+  badRequest,
+  methodNotAllowed,
+  notFound,
+  StatusError,
+  type Status,
+} from '../api/kube/status.ts'
 import { admit, statusOf } from './api.ts'
 import type { Api } from './call.ts'
 import { jsonText } from './encoding.ts'

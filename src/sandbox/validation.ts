@@ -1,7 +1,7 @@
-import { qualifiedResource } from '../kube/gvk.ts'
-import type { JsonObject } from '../kube/json.ts'
-import { givenText, listAt } from '../kube/json-at.ts'
-import { invalid, StatusError, type Status, type StatusCause } from '../kube/status.ts'
+import { qualifiedResource } from '../api/kube/gvk.ts'
+import type { JsonObject } from '../api/kube/json.ts'
+import { givenText, listAt } from '../api/kube/json-at.ts'
+import { invalid, StatusError, type Status, type StatusCause } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 
 /** 422 for one object, worded as apimachinery pkg/api/errors words it. */

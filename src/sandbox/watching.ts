@@ -1,6 +1,6 @@
 import { after, every, jitter } from '../base/clock.ts'
-import { expired } from '../kube/status.ts'
-import { versionNumber, type ListOptions } from '../request/list-options.ts'
+import { expired } from '../api/kube/status.ts'
+import { versionNumber, type ListOptions } from '../api/request/list-options.ts'
 import { gvkOf, type Kind } from './kinds.ts'
 import type { Freshness } from './listing.ts'
 import type { Representation } from './negotiation.ts'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
-import type { Json, JsonObject } from '../kube/json.ts'
-import { at, givenText, objectAt } from '../kube/json-at.ts'
-import { conflict, StatusError } from '../kube/status.ts'
+import type { Json, JsonObject } from '../api/kube/json.ts'
+import { at, givenText, objectAt } from '../api/kube/json-at.ts'
+import { conflict, StatusError } from '../api/kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
 import { withAt, type KubeObject } from './object.ts'
 

@@ -4,7 +4,7 @@
  * another: what was recorded for that account is not for its holder.
  */
 import t, { type Test } from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, secrets, serviceAccounts, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'

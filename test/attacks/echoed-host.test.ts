@@ -3,10 +3,10 @@
  * taken is memory held. Refusals of callers that are not proven have words of the hub's own.
  */
 import t from 'tap'
-import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
-import { MalformedSelector } from '../../src/kube/selectors.ts'
-import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/kube/status.ts'
-import { withRescue } from '../../src/pipeline/failures.ts'
+import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'
+import { MalformedSelector } from '../../src/api/kube/selectors.ts'
+import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/api/kube/status.ts'
+import { withRescue } from '../../src/hub/pipeline/failures.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { dial, type Answer } from '../kit/wire/wire.ts'

@@ -5,9 +5,9 @@
  */
 import { connect } from 'node:http2'
 import t from 'tap'
-import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
-import { limits } from '../../src/server/limits.ts'
-import { node } from '../../src/request/identity.ts'
+import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
+import { limits } from '../../src/http/server/limits.ts'
+import { node } from '../../src/api/request/identity.ts'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { startTestHub } from '../kit/hub.ts'

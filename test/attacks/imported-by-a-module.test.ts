@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { loadFilters } from '../../src/filter/own/load.ts'
+import { loadFilters } from '../../src/hub/filter/own/load.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
 const ran = globalThis as { planted?: string[] }

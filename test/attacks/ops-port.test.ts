@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { listenOps, type OpsOptions } from '../../src/server/ops.ts'
+import { listenOps, type OpsOptions } from '../../src/http/server/ops.ts'
 import { Condition } from '../kit/condition.ts'
 import { dial, type Teardown, type Wire } from '../kit/wire/wire.ts'
 

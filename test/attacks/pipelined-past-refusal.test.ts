@@ -5,7 +5,7 @@
  */
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { limits } from '../../src/server/limits.ts'
+import { limits } from '../../src/http/server/limits.ts'
 import { get, said, startListener } from '../kit/listener.ts'
 
 const malformed = 'GET / HTTP/1.1\r\n\r\n'

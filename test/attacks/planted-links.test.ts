@@ -16,8 +16,8 @@ import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
 import type { Command } from '../../src/cli/command.ts'
-import { NodeFiles } from '../../src/join/node-files.ts'
-import { nodeRoot, treeOf } from '../join/node-root.ts'
+import { NodeFiles } from '../../src/node/join/node-files.ts'
+import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 
 async function run(command: Command, argv: readonly string[]): Promise<string> {
   const said: string[] = []

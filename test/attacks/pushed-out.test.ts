@@ -5,9 +5,9 @@
  */
 import { connect as connectSecurely } from 'node:http2'
 import t, { type Test } from 'tap'
-import type { Incoming } from '../../src/exchange/exchange.ts'
-import { node } from '../../src/request/identity.ts'
-import { ConnectionMemory } from '../../src/server/connection-memory.ts'
+import type { Incoming } from '../../src/http/exchange/exchange.ts'
+import { node } from '../../src/api/request/identity.ts'
+import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { get, said, startListener } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'

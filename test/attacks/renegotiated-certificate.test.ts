@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { connect } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { listenSecurely } from '../../src/server/listener.ts'
+import { listenSecurely } from '../../src/http/server/listener.ts'
 import { get, said, unbounded } from '../kit/listener.ts'
 
 void t.test('no client changes its certificate on a connection', async (t) => {

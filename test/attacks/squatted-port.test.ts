@@ -22,7 +22,7 @@ import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess } from '../kit/hub-process.ts'
 import { startAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
-import { nodeRoot } from '../join/node-root.ts'
+import { nodeRoot } from '../node/join/node-root.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 

@@ -4,8 +4,8 @@
  * certificate held hundreds of MiB.
  */
 import t, { type Test } from 'tap'
-import type { Incoming } from '../../src/exchange/exchange.ts'
-import { wholeRequestBody } from '../../src/exchange/request-body.ts'
+import type { Incoming } from '../../src/http/exchange/exchange.ts'
+import { wholeRequestBody } from '../../src/http/exchange/request-body.ts'
 import { heldBytes } from '../kit/held-bytes.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, postFields } from '../kit/http2-frames.ts'

@@ -4,9 +4,9 @@
  * requests, as time tells of the machine.
  */
 import t from 'tap'
-import type { Incoming, WireReply } from '../../src/exchange/exchange.ts'
-import { node } from '../../src/request/identity.ts'
-import { limits } from '../../src/server/limits.ts'
+import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
+import { node } from '../../src/api/request/identity.ts'
+import { limits } from '../../src/http/server/limits.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
 import { get, said, startListener } from '../kit/listener.ts'

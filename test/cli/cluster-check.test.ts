@@ -1,15 +1,15 @@
 import t from 'tap'
 import { checkCluster } from '../../src/cli/cluster-check.ts'
 import type { CheckConfig } from '../../src/config/cluster-config.ts'
-import type { GVR } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { at } from '../../src/kube/json-at.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { at } from '../../src/api/kube/json-at.ts'
 import {
   excludeAnnotation,
   hostNetworkLabel,
   nodePoolLabel,
   nodePools,
-} from '../../src/kube/node-pool.ts'
+} from '../../src/api/kube/node-pool.ts'
 import { nodes, pods } from '../kit/cloud.ts'
 import {
   defineAdmissionKinds,

@@ -11,7 +11,7 @@ import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
 import { manifests } from '../../src/cli/manifests.ts'
-import { nodeRoot, treeOf } from '../join/node-root.ts'
+import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 
 interface Said {
   readonly code: number

@@ -2,7 +2,7 @@ import t from 'tap'
 import { staying } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { createLog } from '../../src/cli/log.ts'
-import { StoreFailure } from '../../src/store/store.ts'
+import { StoreFailure } from '../../src/hub/store/store.ts'
 import { Condition } from '../kit/condition.ts'
 import type { LogLevel } from '../../src/config/config.ts'
 

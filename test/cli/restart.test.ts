@@ -7,7 +7,7 @@ import type { AddressInfo, Server } from 'node:net'
 import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { keptAuthority } from '../../src/certificates/kept-authority.ts'
-import { nodeRoot } from '../join/node-root.ts'
+import { nodeRoot } from '../node/join/node-root.ts'
 import { freePort } from '../kit/free-port.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')

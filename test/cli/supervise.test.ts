@@ -7,7 +7,7 @@ import { createLog } from '../../src/cli/log.ts'
 import type { Successor } from '../../src/cli/successor.ts'
 import { superviseHub, type RunningHub, type Supervision } from '../../src/cli/supervise.ts'
 import { readConfig, type HubConfig } from '../../src/config/config.ts'
-import { CannotListen } from '../../src/server/listening.ts'
+import { CannotListen } from '../../src/http/server/listening.ts'
 
 function configured(argv: readonly string[] = []): HubConfig {
   const result = readConfig({

@@ -10,12 +10,12 @@ import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
 import { giveBack } from '../../src/cluster/take-over.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { at, listAt, textAt } from '../../src/kube/json-at.ts'
-import { nodePoolLabel, nodePools } from '../../src/kube/node-pool.ts'
-import type { GVR } from '../../src/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { at, listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { nodePoolLabel, nodePools } from '../../src/api/kube/node-pool.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
-import { mostPipelined } from '../../src/server/ops.ts'
+import { mostPipelined } from '../../src/http/server/ops.ts'
 import {
   customResources,
   defineAdmissionKinds,

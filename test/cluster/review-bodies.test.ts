@@ -7,9 +7,9 @@ import {
   mostWaiting,
   ReviewBodies,
 } from '../../src/cluster/review-bodies.ts'
-import type { Incoming } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
-import { StatusError } from '../../src/kube/status.ts'
+import type { Incoming } from '../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../src/http/exchange/headers.ts'
+import { StatusError } from '../../src/api/kube/status.ts'
 
 /** A review whose body has been announced, and does not come. */
 const announced = (from: string, bytes = largestBody, body = new PassThrough()): Incoming => ({

@@ -10,7 +10,7 @@ import {
   type ServingPair,
   type WebhookOptions,
 } from '../../src/cluster/serve.ts'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/known-pools.ts'
 import { until } from '../kit/until.ts'
 

@@ -5,8 +5,8 @@ import {
   type BalanceMode,
   type Balancer,
   type Candidate,
-} from '../../src/remote/balance.ts'
-import { asker } from '../remote/askers.ts'
+} from '../../src/hub/upstream/balance.ts'
+import { asker } from '../hub/upstream/askers.ts'
 
 export const candidate = (origin: string, state: Partial<Candidate> = {}): Candidate => ({
   origin,

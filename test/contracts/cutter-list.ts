@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import type { Encoding, Shape } from '../../src/kube/media-type.ts'
-import { listCutter, type CutEnd, type ListHead } from '../../src/codec/list-cutter.ts'
-import type { ApiObject } from '../../src/kube/object.ts'
+import type { Encoding, Shape } from '../../src/api/kube/media-type.ts'
+import { listCutter, type CutEnd, type ListHead } from '../../src/api/codec/list-cutter.ts'
+import type { ApiObject } from '../../src/api/kube/object.ts'
 import { everySplit } from '../kit/fixture.ts'
 
 /** What a cutter made of a body, whichever way it was split. */

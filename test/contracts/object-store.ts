@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
-import type { ObjectEvent, WatchEvent } from '../../src/codec/watch.ts'
-import type { GVK } from '../../src/kube/gvk.ts'
-import type { ApiObject } from '../../src/kube/object.ts'
-import type { FormKey } from '../../src/request/form.ts'
-import { node, tokenHolder } from '../../src/request/identity.ts'
+import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
+import type { GVK } from '../../src/api/kube/gvk.ts'
+import type { ApiObject } from '../../src/api/kube/object.ts'
+import type { FormKey } from '../../src/api/request/form.ts'
+import { node, tokenHolder } from '../../src/api/request/identity.ts'
 import type {
   Audience,
   CollectionHead,
@@ -11,7 +11,7 @@ import type {
   ObjectKey,
   ObjectStore,
   StoredChanges,
-} from '../../src/store/store.ts'
+} from '../../src/hub/store/store.ts'
 
 export const json = 'json' as FormKey
 const protobuf = 'protobuf' as FormKey

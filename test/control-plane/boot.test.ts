@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { BootVerdict } from '../../src/boot/verdict.ts'
+import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'

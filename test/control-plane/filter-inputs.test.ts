@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { manifests } from '../../src/cli/manifests.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
 import { until } from '../kit/until.ts'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import type { ApiClient, KubeObject } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { at, Client, objectOf, type Answer } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { Secret } from '../../src/base/secret.ts'
-import { Connections } from '../../src/client/connections.ts'
-import { usualPace } from '../../src/client/pace.ts'
+import { Connections } from '../../src/http/client/connections.ts'
+import { usualPace } from '../../src/http/client/pace.ts'
 import { nameOf, type Watching } from '../kit/client.ts'
 import {
   administrator,

@@ -1,4 +1,4 @@
-import type { Encoding } from '../../src/kube/media-type.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
 import type { Random } from '../fuzz/random.ts'
 import { objectOf } from '../kit/client.ts'
 import { pod, pods, podsOfNode, secrets, type CloudServer } from '../kit/cloud.ts'

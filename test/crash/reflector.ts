@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { Condition } from '../kit/condition.ts'
 import { stateOf, type Truth } from './truth.ts'

@@ -1,5 +1,5 @@
-import type { GVR } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { CloudServer } from '../kit/cloud.ts'
 
 /** One thing that happened in the cloud. */

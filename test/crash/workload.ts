@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { settledFolder } from '../../src/base/folder.ts'
 import { keptKey } from '../../src/base/kept-key.ts'
-import type { ApiObject } from '../../src/kube/object.ts'
-import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/store/store.ts'
+import type { ApiObject } from '../../src/api/kube/object.ts'
+import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/hub/store/store.ts'
 import { collection, keyOf, object } from '../contracts/object-store.ts'
 
 /** What stands in the secrets that are stored, and in no file. */

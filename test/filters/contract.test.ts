@@ -1,7 +1,7 @@
 import t from 'tap'
 import { allFilters } from '../../filters/index.ts'
-import type { NetworkVerdicts } from '../../src/filter/host-network/verdicts.ts'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { NetworkVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { filterContract, type Expectation, type Sample } from '../contracts/filters.ts'
 
 const hubAddress = { host: '169.254.2.1', port: 10268 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { forwardkubesvctraffic } from '../../filters/forwardkubesvctraffic.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import { lookOf, made } from '../kit/look.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { inclusterconfig } from '../../filters/inclusterconfig.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { lookOf, made } from '../kit/look.ts'
 
 const filter = made(inclusterconfig, {})

@@ -2,7 +2,7 @@ import t from 'tap'
 import { execFile, type ExecFileException } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { loadFilters } from '../../src/filter/own/load.ts'
+import { loadFilters } from '../../src/hub/filter/own/load.ts'
 import { FilterFolder } from '../kit/own-filter.ts'
 
 t.setTimeout(300_000) // processes that start take their time on a busy machine

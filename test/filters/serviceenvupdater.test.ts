@@ -1,7 +1,7 @@
 import t from 'tap'
 import { serviceenvupdater } from '../../filters/serviceenvupdater.ts'
-import { readObject } from '../../src/codec/object.ts'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { readObject } from '../../src/api/codec/object.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { judged, lookOf, made } from '../kit/look.ts'
 
 const filter = made(serviceenvupdater, { hubAddress: { host: '169.254.2.1', port: 10268 } })

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { servicetopology } from '../../filters/servicetopology.ts'
-import { cursorOf } from '../../src/codec/cursor.ts'
-import { bytesField } from '../../src/codec/protobuf/wire.ts'
-import type { Inputs } from '../../src/filter/inputs.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import { cursorOf } from '../../src/api/codec/cursor.ts'
+import { bytesField } from '../../src/api/codec/protobuf/wire.ts'
+import type { Inputs } from '../../src/hub/filter/inputs.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { inBoth, judged, lookOf, made } from '../kit/look.ts'
 
 const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: undefined, labels: {}, annotations: {} }

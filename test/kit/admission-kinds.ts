@@ -1,6 +1,6 @@
 import { policyKinds } from '../../src/cluster/admission/served.ts'
-import type { GVR } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 
 export const customResources: GVR = {

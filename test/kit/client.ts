@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as requestSecurely } from 'node:https'
-import { parseApiVersion } from '../../src/kube/gvk.ts'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
-import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
+import { parseApiVersion } from '../../src/api/kube/gvk.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
+import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { Watching } from './client-watch.ts'
 

@@ -1,5 +1,5 @@
-import type { GVR } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { freePort } from './free-port.ts'

@@ -1,8 +1,8 @@
-import { readFields } from '../../src/codec/protobuf/message/reader.ts'
-import type { GVK } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import type { Encoding } from '../../src/kube/media-type.ts'
-import type { ApiObject } from '../../src/kube/object.ts'
+import { readFields } from '../../src/api/codec/protobuf/message/reader.ts'
+import type { GVK } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
+import type { ApiObject } from '../../src/api/kube/object.ts'
 import { toProtobuf } from '../../src/sandbox/protobuf.ts'
 
 /** An object as it stands in a list in this encoding. */

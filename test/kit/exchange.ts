@@ -1,10 +1,10 @@
 import type { Signal } from '../../src/base/abort.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
-import type { BodyReply, Claim, Exchange } from '../../src/exchange/exchange.ts'
-import { componentOf } from '../../src/request/component.ts'
-import { formsOf } from '../../src/request/form.ts'
-import { node, nobody } from '../../src/request/identity.ts'
-import { parseRequestInfo } from '../../src/request/request-info.ts'
+import { HeaderList } from '../../src/http/exchange/headers.ts'
+import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'
+import { componentOf } from '../../src/api/request/component.ts'
+import { formsOf } from '../../src/api/request/form.ts'
+import { node, nobody } from '../../src/api/request/identity.ts'
+import { parseRequestInfo } from '../../src/api/request/request-info.ts'
 
 export interface Described {
   readonly method?: string

@@ -1,4 +1,4 @@
-import type { ByteSource } from '../../src/exchange/exchange.ts'
+import type { ByteSource } from '../../src/http/exchange/exchange.ts'
 
 /** A body that says `text` and then fails with `cause`. */
 export const failingSource =

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { ConnectionMemory } from '../../src/server/connection-memory.ts'
+import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import {
   listenSecurely,
   type ListenerOptions,
   type SecureListener,
-} from '../../src/server/listener.ts'
+} from '../../src/http/server/listener.ts'
 import { frame, preface } from './http2-frames.ts'
 import { Wire, type Teardown } from './wire/wire.ts'
 

@@ -1,4 +1,4 @@
-import { nothingKnown, type Inputs } from '../../src/filter/inputs.ts'
+import { nothingKnown, type Inputs } from '../../src/hub/filter/inputs.ts'
 
 /** What filters know of a node of which nothing is known yet, but for what is given. */
 export const inputsOf = (known: Partial<Inputs> = {}): Inputs => ({

@@ -3,8 +3,8 @@
  * port and authority as a line of JSON. It ends with its standard input.
  */
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { ConnectionMemory } from '../../src/server/connection-memory.ts'
-import { listenSecurely } from '../../src/server/listener.ts'
+import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
+import { listenSecurely } from '../../src/http/server/listener.ts'
 import { said } from './listener.ts'
 
 const hubs = new CertificateAuthority('hub')

@@ -1,9 +1,9 @@
 import type { Signal } from '../../src/base/abort.ts'
-import type { Incoming, Sink, WireReply } from '../../src/exchange/exchange.ts'
-import { HeaderList } from '../../src/exchange/headers.ts'
-import { ConnectionMemory } from '../../src/server/connection-memory.ts'
-import { listen, type ListenerOptions, type ProxyListener } from '../../src/server/listener.ts'
-import { node, type Identity } from '../../src/request/identity.ts'
+import type { Incoming, Sink, WireReply } from '../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../src/http/exchange/headers.ts'
+import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
+import { listen, type ListenerOptions, type ProxyListener } from '../../src/http/server/listener.ts'
+import { node, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
 /** A whole answer. */

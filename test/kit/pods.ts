@@ -1,8 +1,8 @@
-import { cursorOf, type Cursor } from '../../src/codec/cursor.ts'
-import { readObject } from '../../src/codec/object.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
-import type { Encoding } from '../../src/kube/media-type.ts'
-import type { ApiObject } from '../../src/kube/object.ts'
+import { cursorOf, type Cursor } from '../../src/api/codec/cursor.ts'
+import { readObject } from '../../src/api/codec/object.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
+import type { ApiObject } from '../../src/api/kube/object.ts'
 import { toProtobuf } from '../../src/sandbox/protobuf.ts'
 
 export const podKind = { group: '', version: 'v1', kind: 'Pod' }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
+import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import type { Teardown } from './wire/wire.ts'
 
 /** An API server that answers whatever it is asked as it is told to. */

@@ -3,9 +3,9 @@
  * what was never so. Nothing stands between the hub and its clients.
  */
 import t from 'tap'
-import type { WatchEvent } from '../../src/codec/watch.ts'
-import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import type { StoredList } from '../../src/store/store.ts'
+import type { WatchEvent } from '../../src/api/codec/watch.ts'
+import { SqliteStore } from '../../src/hub/store/sqlite/sqlite-store.ts'
+import type { StoredList } from '../../src/hub/store/store.ts'
 import { broken, isFound } from './broken.ts'
 
 /** The store gives lists that were changed like this. */

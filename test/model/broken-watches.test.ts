@@ -3,11 +3,11 @@
  * to be shown what was never so. Nothing stands between the hub and its clients.
  */
 import t from 'tap'
-import { ObservedVersions } from '../../src/cache/observed.ts'
-import { Recorder } from '../../src/cache/recorder.ts'
-import { EventLog } from '../../src/cache/cacher/event-log.ts'
-import type { WatchEvent } from '../../src/codec/watch.ts'
-import type { Reply } from '../../src/exchange/exchange.ts'
+import { ObservedVersions } from '../../src/hub/cache/observed.ts'
+import { Recorder } from '../../src/hub/cache/recorder.ts'
+import { EventLog } from '../../src/hub/cache/cacher/event-log.ts'
+import type { WatchEvent } from '../../src/api/codec/watch.ts'
+import type { Reply } from '../../src/http/exchange/exchange.ts'
 import { broken, isFound } from './broken.ts'
 
 /** The recorder passes on watches whose events were changed like this. */

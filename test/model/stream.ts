@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at } from '../kit/client.ts'
 import type { Seen } from '../kit/client-watch.ts'
 import { modelObject, shown, type Collection } from './collection.ts'

@@ -1,6 +1,6 @@
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { startSandbox, type SecondFront } from '../../src/sandbox/sandbox.ts'
 import { Audience, checkState } from './audience.ts'
 import {

@@ -10,35 +10,35 @@ interface Equivalent extends Pick<Mutant, 'path' | 'kind' | 'on' | 'was'> {
 
 const equivalents: readonly Equivalent[] = [
   {
-    path: 'src/codec/protobuf/message/encode.ts',
+    path: 'src/api/codec/protobuf/message/encode.ts',
     kind: 'no-call',
     on: 'descending.set(schema, sorted)',
     was: 'descending.set(schema, sorted)',
     reason: 'it is only remembered, and otherwise sorted again',
   },
   {
-    path: 'src/codec/protobuf/message/writer.ts',
+    path: 'src/api/codec/protobuf/message/writer.ts',
     kind: 'number',
     on: 'if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))',
     was: '0',
     reason: '0 is the same byte by way of a bigint',
   },
   {
-    path: 'src/store/sqlite/disk-work.ts',
+    path: 'src/hub/store/sqlite/disk-work.ts',
     kind: 'boundary',
     on: 'if (amount > 0) Atomics.add(this.#shared, fields[field], BigInt(amount))',
     was: 'amount > 0',
     reason: '0 added changes nothing',
   },
   {
-    path: 'src/store/sqlite/runs.ts',
+    path: 'src/hub/store/sqlite/runs.ts',
     kind: 'boundary',
     on: 'if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break',
     was: 'bytes > runBytes',
     reason: 'where exactly a run is cut shows nowhere: the bodies are the same',
   },
   {
-    path: 'src/store/sqlite/sqlite-store.ts',
+    path: 'src/hub/store/sqlite/sqlite-store.ts',
     kind: 'arithmetic',
     on: 'this.#replacements += 1',
     was: 'this.#replacements += 1',

@@ -86,8 +86,8 @@ async function covered(
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1).padStart(6)
 
-/** src/codec of src/codec/json/edit.ts, src of src/hub.ts. */
-const folderOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 2).join('/')
+/** src/api/codec of src/api/codec/json/edit.ts, src of src/main.ts. */
+const folderOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
 
 function sayBranches(tests: readonly TestCoverage[], workspace: Workspace): void {
   const folders = new Map<string, { branches: number; taken: number }>()

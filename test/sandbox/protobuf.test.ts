@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { parseApiVersion, type GVK } from '../../src/kube/gvk.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import { parseApiVersion, type GVK } from '../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import {
   fromProtobuf,
   ProtobufError,

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { attachmentName } from '../../src/boot/needs.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import { attachmentName } from '../../src/hub/boot/needs.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import {
   addCsiNode,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
-import { mediaType, type Encoding } from '../../src/kube/media-type.ts'
+import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fixture } from '../kit/fixture.ts'
 import { Teller } from '../kit/teller.ts'
 

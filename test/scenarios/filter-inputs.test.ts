@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import {

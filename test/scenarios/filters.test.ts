@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Encoding } from '../../src/kube/media-type.ts'
-import type { Json, JsonObject } from '../../src/kube/json.ts'
-import type { GVR } from '../../src/kube/gvk.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
+import type { Json, JsonObject } from '../../src/api/kube/json.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
 import { at, objectOf, type Client, type Watching } from '../kit/client.ts'
 import {
   configMaps,

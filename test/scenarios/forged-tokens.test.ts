@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Json } from '../../src/kube/json.ts'
+import type { Json } from '../../src/api/kube/json.ts'
 import { configMaps, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { startTestHub } from '../kit/hub.ts'

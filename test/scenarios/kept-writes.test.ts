@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'

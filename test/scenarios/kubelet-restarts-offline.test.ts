@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import {
   nodeName,
   pods,

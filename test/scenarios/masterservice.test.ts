@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'

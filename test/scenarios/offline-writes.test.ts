@@ -2,7 +2,7 @@ import t from 'tap'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { csiNodes, nodeName, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const csiPath = '/apis/storage.k8s.io/v1/csinodes'

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import type { TestHub } from '../kit/hub.ts'
 

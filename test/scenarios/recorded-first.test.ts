@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ObjectStore, Replacement } from '../../src/store/store.ts'
+import type { ObjectStore, Replacement } from '../../src/hub/store/store.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud } from '../kit/hub.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'

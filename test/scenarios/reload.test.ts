@@ -2,7 +2,7 @@ import t from 'tap'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BootVerdict } from '../../src/boot/verdict.ts'
+import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
 import {
   allServices,
   nodeName,

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { FilterDefinition } from '../../src/filter/filter.ts'
-import type { JsonObject } from '../../src/kube/json.ts'
+import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, type Client, type ClientOptions } from '../kit/client.ts'
 import type { Seen } from '../kit/client-watch.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'

@@ -30,7 +30,7 @@ const longest = [
   'test/crash/power-cut.test.ts',
   'test/crash/kills.test.ts',
   'test/differential/sandbox.test.ts',
-  'test/store/sqlite.test.ts',
+  'test/hub/store/sqlite.test.ts',
   'test/cli/cli.test.ts',
   ...['kubectl', 'offline-reboot', 'propagation', 'versions', 'failover', 'reflectors'].map(
     (name) => `${ofControlPlane}${name}.test.ts`,

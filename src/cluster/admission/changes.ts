@@ -1,4 +1,4 @@
-import { isList, isObject, type Json } from '../../kube/json.ts'
+import { isList, isObject, type Json } from '../../api/kube/json.ts'
 
 /** One operation of a JSON Patch (RFC 6902). */
 export type Change =

@@ -4,7 +4,7 @@ import {
   hostNetworkLabel,
   isEdgeWorkerLabel,
   nodePoolLabel,
-} from '../../kube/node-pool.ts'
+} from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
 import type { Actors } from './node.ts'

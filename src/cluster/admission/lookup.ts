@@ -1,5 +1,5 @@
-import type { NodePool } from '../../kube/node-pool.ts'
-import type { Context } from '../../lint/context.ts'
+import type { NodePool } from '../../api/kube/node-pool.ts'
+import type { Context } from '../../node/lint/context.ts'
 
 /**
  * What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse

@@ -4,7 +4,7 @@ import {
   hostNetworkLabel,
   nodePoolLabel,
   poolTypeLabel,
-} from '../../kube/node-pool.ts'
+} from '../../api/kube/node-pool.ts'
 import type { Installation } from '../install/installation.ts'
 import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'

@@ -1,13 +1,13 @@
-import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { at, listAt, objectAt, textAt, withAt } from '../../kube/json-at.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import {
   alwaysShared,
   hostNetworkLabel,
   nodePoolLabel,
   poolTypeLabel,
   type SharedResource,
-} from '../../kube/node-pool.ts'
-import { forbidden, invalid, type Status, type StatusCause } from '../../kube/status.ts'
+} from '../../api/kube/node-pool.ts'
+import { forbidden, invalid, type Status, type StatusCause } from '../../api/kube/status.ts'
 import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
 
 /**

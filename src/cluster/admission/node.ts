@@ -1,12 +1,12 @@
-import type { JsonObject } from '../../kube/json.ts'
-import { textAt, withAt } from '../../kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { textAt, withAt } from '../../api/kube/json-at.ts'
 import {
   desiredNodePoolLabel,
   hostNetworkLabel,
   isEdgeWorkerLabel,
   nodePoolLabel,
-} from '../../kube/node-pool.ts'
-import { invalid, type Status, type StatusCause } from '../../kube/status.ts'
+} from '../../api/kube/node-pool.ts'
+import { invalid, type Status, type StatusCause } from '../../api/kube/status.ts'
 import {
   previousAttributesAnnotation,
   readPrevious,

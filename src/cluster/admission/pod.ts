@@ -1,7 +1,7 @@
-import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
-import { isEmptyTerm, requiredNodeAffinity } from '../../kube/node-affinity.ts'
-import { excludeAnnotation, hostNetworkLabel } from '../../kube/node-pool.ts'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
+import { excludeAnnotation, hostNetworkLabel } from '../../api/kube/node-pool.ts'
 
 /**
  * The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod

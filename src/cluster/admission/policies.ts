@@ -1,4 +1,4 @@
-import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
 import { nodeConditions } from './conditions.ts'

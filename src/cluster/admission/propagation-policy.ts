@@ -1,4 +1,4 @@
-import { desiredNodePoolLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { all, any, labelOf, quoted } from './cel.ts'
 import { propagatedPodConditions } from './conditions.ts'
 import { isHostNetwork } from './policies.ts'

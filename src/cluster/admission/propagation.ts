@@ -1,7 +1,7 @@
-import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { at, listAt, textAt, withAt } from '../../kube/json-at.ts'
-import { alternativesOf } from '../../kube/node-affinity.ts'
-import { desiredNodePoolLabel, nodePoolLabel } from '../../kube/node-pool.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { alternativesOf } from '../../api/kube/node-affinity.ts'
+import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { notFoundWarning, type FoundPool, type Lookup } from './lookup.ts'
 import type { Admitted } from './node.ts'
 

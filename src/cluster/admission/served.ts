@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../kube/json.ts'
-import { listAt, textAt } from '../../kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { listAt, textAt } from '../../api/kube/json-at.ts'
 
 /**
  * A kind of policies in the one version that is installed, and the first Kubernetes that serves it.

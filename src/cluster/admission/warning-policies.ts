@@ -1,5 +1,5 @@
-import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../kube/node-pool.ts'
-import { oldLabels } from '../../lint/rules/old-names.ts'
+import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { all, any, isOneOf, quoted } from './cel.ts'
 import { podGuidanceConditions } from './conditions.ts'
 import { isHostNetwork } from './policies.ts'

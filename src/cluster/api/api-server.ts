@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { follow } from '../../base/abort.ts'
 import { after, sleep } from '../../base/clock.ts'
-import type { Json, JsonObject } from '../../kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import type { Access } from './access.ts'
 import { ApiFailure, isNotFound } from './failure.ts'
 import type { RateLimit } from './rate-limit.ts'

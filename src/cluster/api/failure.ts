@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../kube/json.ts'
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
 
 /** An API server refused a request, or answered what is no answer to it. */
 export class ApiFailure extends Error {

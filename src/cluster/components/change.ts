@@ -1,6 +1,6 @@
 import { elapsed, sleep } from '../../base/clock.ts'
-import type { Json, JsonObject } from '../../kube/json.ts'
-import { at, objectAt, textAt } from '../../kube/json-at.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { at, objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'

@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '../../kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../kube/json-at.ts'
-import { alternativesOf } from '../../kube/node-affinity.ts'
-import { hostNetworkLabel } from '../../kube/node-pool.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { alternativesOf } from '../../api/kube/node-affinity.ts'
+import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
 /**

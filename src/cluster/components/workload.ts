@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { placementOf, type Placement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'

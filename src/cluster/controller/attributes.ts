@@ -1,4 +1,4 @@
-import type { PoolTaint } from '../../kube/node-pool.ts'
+import type { PoolTaint } from '../../api/kube/node-pool.ts'
 
 type Texts = Readonly<Record<string, string>>
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { isObject, type JsonObject } from '../../kube/json.ts'
-import { listAt, objectAt, textAt } from '../../kube/json-at.ts'
-import type { PoolTaint } from '../../kube/node-pool.ts'
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import type { PoolTaint } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 
 /**

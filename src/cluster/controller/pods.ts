@@ -1,5 +1,5 @@
-import type { Json } from '../../kube/json.ts'
-import { at, listAt, textAt } from '../../kube/json-at.ts'
+import type { Json } from '../../api/kube/json.ts'
+import { at, listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 
 /** Enough to say that there are some. */

@@ -4,7 +4,7 @@ import {
   type NodePool,
   type NodePoolStatus,
   type PoolTaint,
-} from '../../kube/node-pool.ts'
+} from '../../api/kube/node-pool.ts'
 import {
   previousAttributesAnnotation,
   readPrevious,

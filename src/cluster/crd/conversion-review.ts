@@ -1,7 +1,7 @@
-import { isList, isObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { at, textAt } from '../../kube/json-at.ts'
-import { checkDepth } from '../../kube/patch/limits.ts'
-import { badRequest, StatusError } from '../../kube/status.ts'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { at, textAt } from '../../api/kube/json-at.ts'
+import { checkDepth } from '../../api/kube/patch/limits.ts'
+import { badRequest, StatusError } from '../../api/kube/status.ts'
 import { convertedPool } from './conversion.ts'
 import { poolVersions, type PoolVersion } from './schema.ts'
 

@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { at, objectAt, textAt, withAt } from '../../kube/json-at.ts'
-import { hostNetworkLabel } from '../../kube/node-pool.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { at, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { fits } from './fits.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
 

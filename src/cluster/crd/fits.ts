@@ -1,4 +1,4 @@
-import { isList, isObject, type Json } from '../../kube/json.ts'
+import { isList, isObject, type Json } from '../../api/kube/json.ts'
 import type { Schema } from './schema.ts'
 
 /** Whether `value` is what `schema` asks for. */

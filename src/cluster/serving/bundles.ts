@@ -1,6 +1,6 @@
 import { every } from '../../base/clock.ts'
-import type { Json, JsonObject } from '../../kube/json.ts'
-import { at, listAt, textAt } from '../../kube/json-at.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { at, listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 import { Informer } from '../api/informer.ts'

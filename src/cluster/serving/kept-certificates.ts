@@ -1,6 +1,6 @@
 import { every, now, sleep } from '../../base/clock.ts'
-import type { JsonObject } from '../../kube/json.ts'
-import { objectAt, textAt } from '../../kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { Informer } from '../api/informer.ts'

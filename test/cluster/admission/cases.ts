@@ -1,6 +1,6 @@
 import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { at } from '../../../src/kube/json-at.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { at } from '../../../src/api/kube/json-at.ts'
 
 /**
  * How admission is carried: by webhooks, by those while none answers, or by policies in their

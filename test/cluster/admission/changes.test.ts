@@ -1,7 +1,7 @@
 import t from 'tap'
 import { changesBetween } from '../../../src/cluster/admission/changes.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { jsonPatch } from '../../../src/kube/patch/patch.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 
 void t.test('only what changes is said', async (t) => {

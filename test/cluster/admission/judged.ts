@@ -1,8 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
-import { jsonPatch } from '../../../src/kube/patch/json-patch.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
 
 /** What a field that may be missing is in CEL. */
 interface Optional {

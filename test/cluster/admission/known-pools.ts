@@ -1,5 +1,5 @@
 import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
-import type { NodePool, NodePoolSpec } from '../../../src/kube/node-pool.ts'
+import type { NodePool, NodePoolSpec } from '../../../src/api/kube/node-pool.ts'
 
 export const poolNamed = (name: string, spec: NodePoolSpec = {}): NodePool => ({
   apiVersion: 'apps.openyurt.io/v1beta2',

@@ -5,8 +5,8 @@ import {
   refusedPoolChange,
   refusedPoolDeletion,
 } from '../../../src/cluster/admission/node-pool.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
-import type { NodePool, NodePoolSpec, SharedResource } from '../../../src/kube/node-pool.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import type { NodePool, NodePoolSpec, SharedResource } from '../../../src/api/kube/node-pool.ts'
 
 const pool = (spec: NodePoolSpec | JsonObject, metadata: JsonObject = {}): JsonObject => ({
   apiVersion: 'apps.openyurt.io/v1beta2',

@@ -1,5 +1,5 @@
-import type { Json } from '../../../src/kube/json.ts'
-import { listAt, textAt } from '../../../src/kube/json-at.ts'
+import type { Json } from '../../../src/api/kube/json.ts'
+import { listAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 /** A node as far as node selectors look at it. */
 export interface SelectableNode {

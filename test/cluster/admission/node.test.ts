@@ -8,8 +8,8 @@ import {
   refusedNodeChange,
 } from '../../../src/cluster/admission/node.ts'
 import { previousAttributesAnnotation } from '../../../src/cluster/previous-attributes.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
-import { at, objectAt, textAt } from '../../../src/kube/json-at.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import { at, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const nodepool = 'apps.openyurt.io/nodepool'
 const desired = 'apps.openyurt.io/desired-nodepool'

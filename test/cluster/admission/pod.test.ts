@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isExcluded, isMirror, keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { at } from '../../../src/kube/json-at.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { at } from '../../../src/api/kube/json-at.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 import { selects, type SelectableNode } from './node-selector.ts'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
 import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { at, withAt } from '../../../src/kube/json-at.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { at, withAt } from '../../../src/api/kube/json-at.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
 const lookup: Lookup = {

@@ -3,9 +3,9 @@ import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
 import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
 import { reviewed, type AdmissionRules } from '../../../src/cluster/admission/review.ts'
 import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
-import { isObject, type Json, type JsonObject } from '../../../src/kube/json.ts'
-import { at, objectAt, textAt, withAt } from '../../../src/kube/json-at.ts'
-import { jsonPatch } from '../../../src/kube/patch/patch.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
+import { at, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
+import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
 const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults, workloadWarnings } =

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { lackingPolicies, missedPolicies } from '../../../src/cluster/admission/served.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 
 const group = '/apis/admissionregistration.k8s.io'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Informer } from '../../../src/cluster/api/informer.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { configMaps } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { Condition } from '../../kit/condition.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { affinityKeptOff, placementOf } from '../../../src/cluster/components/placement.ts'
 import { componentIn } from '../../../src/cluster/components/workload.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 
 const label = 'nodepool.openyurt.io/hostnetwork'
 

@@ -4,9 +4,9 @@ import {
   type PoolControllerOptions,
 } from '../../../src/cluster/controller/pool-controller.ts'
 import { previousAttributesAnnotation as memory } from '../../../src/cluster/previous-attributes.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
-import { textAt } from '../../../src/kube/json-at.ts'
-import { hostNetworkLabel, nodePoolLabel, nodePools } from '../../../src/kube/node-pool.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import { textAt } from '../../../src/api/kube/json-at.ts'
+import { hostNetworkLabel, nodePoolLabel, nodePools } from '../../../src/api/kube/node-pool.ts'
 import type { SeenRequest } from '../../../src/sandbox/requests.ts'
 import { nodes, pods } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'

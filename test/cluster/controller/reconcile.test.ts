@@ -15,7 +15,7 @@ import {
   nodePoolLabel,
   type NodePool,
   type PoolTaint,
-} from '../../../src/kube/node-pool.ts'
+} from '../../../src/api/kube/node-pool.ts'
 import { nodeFacts, type NodeFacts } from '../../../src/cluster/controller/node-facts.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { carriedAnnotation, convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from '../../../src/cluster/crd/schema.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { at, objectAt, withAt } from '../../../src/kube/json-at.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { at, objectAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { Random, roundOf } from '../../fuzz/random.ts'
 import { randomPool, randomValue } from './random-pool.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
-import type { Json } from '../../../src/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
+import type { Json } from '../../../src/api/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const definition = JSON.parse(
   JSON.stringify(

@@ -1,5 +1,5 @@
 import { fieldsOf, type PoolVersion, type Schema } from '../../../src/cluster/crd/schema.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import type { Random } from '../../fuzz/random.ts'
 
 /** Any value that fits the schema. */

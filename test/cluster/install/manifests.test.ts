@@ -1,8 +1,8 @@
 import t from 'tap'
 import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
 import type { Installation } from '../../../src/cluster/install/installation.ts'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../../src/kube/json-at.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { at, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const installation: Installation = {
   name: 'nodehub-cluster',

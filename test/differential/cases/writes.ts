@@ -1,5 +1,5 @@
 import { toProtobuf } from '../../../src/sandbox/protobuf.ts'
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { get, own, protobuf, write, type Asking } from '../asking.ts'
 
 const core = `/api/v1/namespaces/${own}`

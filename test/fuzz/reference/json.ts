@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 
 /**
  * What JSON.parse makes of the bytes, and which bytes each value was: slow and simple, for

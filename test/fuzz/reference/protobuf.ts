@@ -1,4 +1,4 @@
-import { readFields } from '../../../src/codec/protobuf/message/reader.ts'
+import { readFields } from '../../../src/api/codec/protobuf/message/reader.ts'
 
 /** A list in protobuf read at once, by the sandbox's own reader of fields. */
 export interface ProtobufList {

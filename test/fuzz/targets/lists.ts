@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { MalformedBody } from '../../../src/codec/malformed-body.ts'
-import type { Encoding, Shape } from '../../../src/kube/media-type.ts'
+import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
+import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
 import { cutList, type WholeList } from '../../contracts/cutter-list.ts'
 import { corpus } from '../corpus.ts'
 import { chunked, mutated } from '../mutate.ts'

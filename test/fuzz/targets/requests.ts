@@ -2,15 +2,15 @@ import {
   canonicalFieldSelector,
   canonicalLabelSelector,
   MalformedSelector,
-} from '../../../src/kube/selectors.ts'
-import { formsOf } from '../../../src/request/form.ts'
-import { componentOf } from '../../../src/request/component.ts'
+} from '../../../src/api/kube/selectors.ts'
+import { formsOf } from '../../../src/api/request/form.ts'
+import { componentOf } from '../../../src/api/request/component.ts'
 import {
   isLongRunning,
   MalformedPath,
   namedBySelector,
   parseRequestInfo,
-} from '../../../src/request/request-info.ts'
+} from '../../../src/api/request/request-info.ts'
 import { mutated } from '../mutate.ts'
 import { Finding, pure, type Opening, type Outcome } from '../target.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { objectOf, type Client } from '../client.ts'
 
 /** What a kubelet was answered that it cannot go on with. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, nameOf, objectOf, type Client, type Watching } from '../client.ts'
 import { Stuck } from './asking.ts'
 import type { Release } from './release.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
 import { ask } from './asking.ts'
 import { initialiseCsiNode, registerDriver } from './csi-node.ts'

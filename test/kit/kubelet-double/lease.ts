@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
 import { ask, get } from './asking.ts'
 

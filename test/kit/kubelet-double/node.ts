@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
 import { ask, get, patch, Stuck } from './asking.ts'
 import { getsNodeForStatus, type Release } from './release.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/kube/json.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
 import { ask, get, patch, Stuck } from './asking.ts'
 import { Informer } from './informer.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JsonObject } from '../../../src/kube/json.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
 import { get, Stuck } from './asking.ts'
 

@@ -1,0 +1,116 @@
+import { asBuffer } from '../../base/bytes.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { Encoding, Shape } from '../kube/media-type.ts'
+import { initialEventsEndAnnotation, type ApiObject } from '../kube/object.ts'
+import type { Status } from '../kube/status.ts'
+import { tableOf, withKind } from './json/single.ts'
+import { goJson } from './json/write.ts'
+import { enveloped } from './protobuf/envelope.ts'
+import { bytesField, stringField, varintField } from './protobuf/wire.ts'
+import { statusBody } from './render.ts'
+import type { ObjectEvent, WatchEvent } from './watch.ts'
+
+/**
+ * The frame of an event, written anew: its own, where it has one, is left aside. `gvk` is that of
+ * the objects (Table's for a Table). `extra` are the columns of a Table, which its first event has
+ * and no other.
+ */
+export function eventFrame(
+  encoding: Encoding,
+  shape: Shape,
+  gvk: GVK,
+  event: WatchEvent,
+  extra?: string,
+): Buffer {
+  switch (event.type) {
+    case 'BOOKMARK':
+      return bookmarkFrame(encoding, shape, gvk, event.resourceVersion, event.initialEventsEnd)
+    case 'ERROR':
+      return errorFrame(encoding, event.status)
+    default:
+      return watchFrame(encoding, shape, gvk, event.type, event.object, extra)
+  }
+}
+
+/** ADDED, MODIFIED or DELETED. */
+export function watchFrame(
+  encoding: Encoding,
+  shape: Shape,
+  gvk: GVK,
+  type: ObjectEvent['type'],
+  object: ApiObject,
+  extra?: string,
+): Buffer {
+  const bytes = asBuffer(object.bytes)
+  if (encoding === 'protobuf') return protobufFrame(type, enveloped(gvk, bytes))
+  if (shape === 'table') return jsonFrame(type, tableOf(gvk, object, extra || undefined))
+  return jsonFrame(type, withKind(gvk, bytes))
+}
+
+/**
+ * An object of the watched kind that has a resource version and, closing the initial events, their
+ * annotation.
+ */
+export function bookmarkFrame(
+  encoding: Encoding,
+  shape: Shape,
+  gvk: GVK,
+  resourceVersion: string,
+  initialEventsEnd: boolean,
+): Buffer {
+  if (encoding === 'protobuf') {
+    const metadata = protobufMetadata(resourceVersion, initialEventsEnd)
+    return protobufFrame('BOOKMARK', enveloped(gvk, bytesField(1, metadata)))
+  }
+  const metadata = {
+    resourceVersion,
+    ...(initialEventsEnd && { annotations: { [initialEventsEndAnnotation]: 'true' } }),
+  }
+  const bytes = Buffer.from(goJson({ metadata }))
+  if (shape !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
+  const shown = { ...rowKind, metadata }
+  const row = Buffer.from(goJson({ cells: [], object: shown }))
+  return jsonFrame('BOOKMARK', tableOf(gvk, { ...anonymous, resourceVersion, bytes: row }))
+}
+
+/** The last event of a watch that cannot go on. */
+export function errorFrame(encoding: Encoding, status: Status): Buffer {
+  const body = statusBody(encoding, status)
+  if (encoding === 'protobuf') return protobufFrame('ERROR', body)
+  return jsonFrame('ERROR', [body.subarray(0, -1)])
+}
+
+/**
+ * What a row shows unless the client asks for whole objects (apiserver
+ * pkg/endpoints/handlers/response.go).
+ */
+const rowKind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
+
+const anonymous = { namespace: '', name: '', uid: '' }
+
+const jsonFrame = (type: string, object: readonly Uint8Array[]): Buffer =>
+  Buffer.concat([Buffer.from(`{"type":"${type}","object":`), ...object, Buffer.from('}\n')])
+
+function protobufFrame(type: string, envelope: Uint8Array): Buffer {
+  const event = Buffer.concat([stringField(1, type), bytesField(2, bytesField(1, envelope))])
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(event.length)
+  return Buffer.concat([length, event])
+}
+
+/** An ObjectMeta with the empty fields Go writes too. */
+const protobufMetadata = (resourceVersion: string, initialEventsEnd: boolean): Buffer =>
+  Buffer.concat([
+    ...[1, 2, 3, 4, 5].map((number) => stringField(number, '')),
+    stringField(6, resourceVersion),
+    varintField(7, 0),
+    stringField(8, ''),
+    ...(initialEventsEnd
+      ? [
+          bytesField(
+            12,
+            Buffer.concat([stringField(1, initialEventsEndAnnotation), stringField(2, 'true')]),
+          ),
+        ]
+      : []),
+  ])

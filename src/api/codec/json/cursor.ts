@@ -1,0 +1,143 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
+import type { Json } from '../../kube/json.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { Cursor, Element, Path, Scalar } from '../element.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import { PathError } from '../path-error.ts'
+import { checkDecodable } from '../whole-value.ts'
+import { elementsOf, locate, shownObject } from './locate.ts'
+import { Members, skipSpace, textOf, valueEnd } from './members.ts'
+
+/** See `Cursor`. The top of the object is gone through once, when it is first asked for. */
+export class JsonCursor implements Cursor {
+  readonly namespace: string
+  readonly name: string
+  readonly #bytes: Buffer
+  readonly #gvk: GVK
+  #top: Map<string, number> | undefined
+
+  constructor(gvk: GVK, { namespace, name, bytes }: ApiObject) {
+    this.namespace = namespace
+    this.name = name
+    this.#gvk = gvk
+    this.#bytes = asBuffer(bytes)
+  }
+
+  get kind(): string {
+    if (this.#gvk.kind !== 'Table') return this.#gvk.kind
+    return text(this.value(['kind'])) ?? ''
+  }
+
+  get apiVersion(): string {
+    if (this.#gvk.kind !== 'Table') return apiVersionOf(this.#gvk)
+    return text(this.value(['apiVersion'])) ?? ''
+  }
+
+  mentions(text: string): boolean {
+    return this.#bytes.includes(text) || this.#bytes.includes(escapeOf(text))
+  }
+
+  label(key: string): string | undefined {
+    return text(this.value(['metadata', 'labels', key]))
+  }
+
+  annotation(key: string): string | undefined {
+    return text(this.value(['metadata', 'annotations', key]))
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarAt(this.#bytes, this.#locate(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#bytes, this.#locate(path))
+  }
+
+  count(path: Path): number {
+    return countAt(this.#bytes, this.#locate(path))
+  }
+
+  json(path: Path): Json | undefined {
+    const at = this.#locate(path)
+    if (at < 0) return undefined
+    const end = valueEnd(this.#bytes, at)
+    checkDecodable(end - at)
+    try {
+      return (JSON.parse(this.#bytes.toString('utf8', at, end)) as Json) ?? undefined
+    } catch (cause) {
+      throw new MalformedBody('a value that is no JSON', { cause })
+    }
+  }
+
+  #locate([first, ...rest]: Path): number {
+    if (typeof first !== 'string' || first === '*') {
+      throw new PathError('a path begins with a field of the object')
+    }
+    this.#top ??= topOf(this.#bytes, this.#gvk.kind === 'Table' ? shownObject(this.#bytes) : 0)
+    return locate(this.#bytes, this.#top.get(first) ?? -1, rest)
+  }
+}
+
+/** See `Element`. */
+export class JsonElement implements Element {
+  readonly #bytes: Buffer
+  readonly #at: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    this.#at = at
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarAt(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+
+  count(path: Path): number {
+    return countAt(this.#bytes, locate(this.#bytes, this.#at, path))
+  }
+}
+
+/**
+ * What stands in JSON wherever a text is written otherwise than it is: some characters have escapes
+ * besides the one that all have.
+ */
+const escapeOf = (text: string): string => (hasShortEscape.test(text) ? '\\' : '\\u')
+
+// oxlint-disable-next-line no-control-regex
+const hasShortEscape = /["\\/\u0000-\u001f]/
+
+function scalarAt(bytes: Buffer, at: number): Scalar | undefined {
+  const first = at < 0 ? undefined : bytes[at]
+  // Neither null nor a list nor an object.
+  if (first === undefined || first === 0x6e || first === 0x5b || first === 0x7b) return undefined
+  const end = valueEnd(bytes, at)
+  if (first === 0x22) return textOf(bytes, at, end)
+  if (first === 0x74) return true
+  if (first === 0x66) return false
+  return Number(bytes.toString('latin1', at, end))
+}
+
+function isThere(bytes: Buffer, at: number): boolean {
+  if (at < 0 || bytes[at] === 0x6e) return false
+  return bytes[at] !== 0x5b || bytes[skipSpace(bytes, at + 1)] !== 0x5d
+}
+
+const countAt = (bytes: Buffer, at: number): number =>
+  at < 0 || bytes[at] !== 0x5b ? 0 : elementsOf(bytes, at).length
+
+function topOf(bytes: Buffer, at: number): Map<string, number> {
+  const top = new Map<string, number>()
+  if (at < 0) return top
+  for (const members = new Members(bytes, at); members.next();) {
+    top.set(members.key, members.valueStart)
+  }
+  return top
+}
+
+const text = (value: Scalar | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

@@ -1,0 +1,183 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { Shape } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import { Carry } from '../carry.ts'
+import type { Cut, CutEnd, ListCutter, ListHead } from '../cut.ts'
+import { largestObject, MalformedBody } from '../malformed-body.ts'
+import { listKind } from '../list.ts'
+import { WaitingList } from '../waiting-list.ts'
+import { apiObject, gvkIn } from './identity.ts'
+import { Envelope } from './envelope.ts'
+import { isSpace } from './members.ts'
+import { Scanner } from './scanner.ts'
+
+const comma = Buffer.from(',')
+
+/** Where in the array of objects the next byte stands. */
+type Place = 'first' | 'object' | 'after' | 'next'
+
+/** See `ListCutter`. */
+export class JsonListCutter implements ListCutter {
+  readonly #shape: Shape
+  readonly #envelope: Envelope
+  readonly #scanner = new Scanner()
+  readonly #carry = new Carry()
+  readonly #waiting = new WaitingList(comma)
+  readonly #head: Uint8Array[] = []
+  readonly #tail: Uint8Array[] = []
+  /**
+   * White space after the last object, without the comma: it goes before the next one, or with the
+   * tail if none follows.
+   */
+  #gap: Uint8Array[] = []
+  /** How much white space has been kept from chunk to chunk. */
+  #blank = 0
+  #place: Place = 'first'
+  #inside = false
+  /** All before the first object has come. */
+  #headWhole = false
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+    this.#envelope = new Envelope(shape === 'table' ? 'rows' : 'items')
+  }
+
+  push(chunk: Uint8Array): Cut {
+    const bytes = asBuffer(chunk)
+    const objects: ApiObject[] = []
+    const pieces: Uint8Array[] = []
+    let at = 0
+    while (at < bytes.length) {
+      at = this.#inside ? this.#objects(bytes, at, objects, pieces) : this.#outside(bytes, at)
+    }
+    return this.#waiting.cut(objects, pieces, this.#headIfKnown(objects[0]))
+  }
+
+  end(): CutEnd {
+    this.#envelope.end()
+    const gvk = this.#envelope.gvk
+    if (!gvk) throw new MalformedBody('a list that does not say its kind')
+    const { meta, extra } = this.#envelope
+    return { gvk, meta, extra, tail: [...this.#gap, ...this.#tail] }
+  }
+
+  #headIfKnown(first: ApiObject | undefined): ListHead | undefined {
+    if (this.#waiting.sent || !this.#headWhole) return undefined
+    const gvk = this.#envelope.gvk ?? this.#guess(this.#waiting.first ?? first)
+    return gvk && { gvk, bytes: this.#head }
+  }
+
+  #guess(first: ApiObject | undefined): GVK | undefined {
+    const gvk = first && this.#shape === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
+    return gvk && listKind(gvk)
+  }
+
+  /** The members around the objects, up to and with the bracket that opens the array. */
+  #outside(bytes: Buffer, from: number): number {
+    const at = this.#envelope.scan(bytes, from)
+    const part = bytes.subarray(from, at)
+    if (this.#headWhole) this.#tail.push(part)
+    else this.#head.push(part)
+    if (this.#envelope.opened) this.#inside = true
+    else if (this.#envelope.nullItems) this.#headWhole = true
+    return at
+  }
+
+  /** The array, up to but without the bracket that closes it. */
+  #objects(bytes: Buffer, from: number, objects: ApiObject[], pieces: Uint8Array[]): number {
+    const end = bytes.length
+    // In this chunk: where the objects that became whole begin and end, and the one that goes on.
+    let runStart = -1
+    let runEnd = from
+    let start = this.#place === 'object' ? from : -1
+    let at = from
+    while (at < end) {
+      if (this.#place === 'object') {
+        const after = this.#scanner.scan(bytes, at, end)
+        if (after < 0) break
+        const carried = this.#carry.length > 0
+        const object = carried
+          ? this.#carry.take(bytes.subarray(start, after))
+          : bytes.subarray(start, after)
+        objects.push(apiObject(this.#shape, object))
+        if (carried || runStart < 0) {
+          pieces.push(...this.#gap)
+          this.#gap = []
+          if (carried) pieces.push(object)
+          runStart = carried ? after : start
+        }
+        runEnd = at = after
+        this.#place = 'after'
+        continue
+      }
+      const byte = bytes[at]
+      if (isSpace(byte)) at++
+      else if (byte === 0x5d && this.#place !== 'next') {
+        this.#close(bytes.subarray(runEnd, at))
+        break
+      } else if (byte === 0x2c && this.#place === 'after') {
+        this.#place = 'next'
+        at++
+      } else if (byte === 0x7b && this.#place !== 'after') {
+        if (this.#place === 'first') this.#head.push(bytes.subarray(from, at))
+        // Within a run it is in the run.
+        else if (runStart < 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, at)))
+        this.#place = 'object'
+        this.#headWhole = true
+        start = at
+      } else throw new MalformedBody('no object where one is expected in a list')
+    }
+    if (runStart >= 0 && runEnd > runStart) pieces.push(bytes.subarray(runStart, runEnd))
+    if (!this.#inside) return at
+    this.#leave(bytes, { runStart, runEnd, start })
+    return end
+  }
+
+  /** Keeps what the chunk ends with. */
+  #leave(
+    bytes: Buffer,
+    { runStart, runEnd, start }: Readonly<Record<'runStart' | 'runEnd' | 'start', number>>,
+  ): void {
+    if (this.#place === 'object') {
+      if (runStart >= 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, start)))
+      this.#carry.add(bytes.subarray(start))
+      return
+    }
+    if (this.#place === 'first') this.#head.push(bytes.subarray(runEnd))
+    else this.#gap.push(...withoutComma(bytes.subarray(runEnd)))
+    this.#blank += bytes.length - runEnd
+    if (this.#blank > largestObject) throw new MalformedBody('white space without an end in a list')
+  }
+
+  #close(space: Uint8Array): void {
+    if (this.#place === 'first') this.#head.push(space)
+    else this.#gap.push(space)
+    this.#headWhole = true
+    this.#inside = false
+    this.#envelope.close()
+  }
+}
+
+/**
+ * Only asked where the list has not said its kind yet: a bad object must not be refused or not by
+ * how the body was split.
+ */
+function kindOf(object: Buffer): GVK | undefined {
+  try {
+    return gvkIn(object)
+  } catch (error) {
+    if (error instanceof MalformedBody) return undefined
+    throw error
+  }
+}
+
+/**
+ * The white space between two objects, as far as it is here: whoever joins the objects writes the
+ * comma.
+ */
+function withoutComma(space: Buffer): Uint8Array[] {
+  const at = space.indexOf(comma)
+  const parts = at < 0 ? [space] : [space.subarray(0, at), space.subarray(at + 1)]
+  return parts.filter(({ length }) => length > 0)
+}

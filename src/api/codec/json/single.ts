@@ -1,0 +1,132 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
+import type { Shape } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import { gvkIn } from './identity.ts'
+import { isSpace, Members, skipSpace, textOf, valueEnd, word } from './members.ts'
+import { Scanner } from './scanner.ts'
+import { goJson } from './write.ts'
+
+const rows = word('rows')
+const kindStart = Buffer.from('{"kind":"')
+const versionStart = Buffer.from(',"apiVersion":"')
+
+/**
+ * Takes kind and apiVersion off an object that stands alone, where they stand as the API server's
+ * own types have them, because its list holds it without. Custom resources have them in the order
+ * of the alphabet, in lists too, and the other shapes keep theirs.
+ */
+export function separateKind(bytes: Buffer, shape: Shape): { gvk: GVK; bytes: Buffer } {
+  const led = leadingKind(bytes)
+  if (led) return { gvk: led.gvk, bytes: shape === 'object' ? without(bytes, led.end) : bytes }
+  const gvk = gvkIn(bytes)
+  if (!gvk) throw new MalformedBody('an object that does not say its kind')
+  return { gvk, bytes }
+}
+
+/**
+ * Kind and apiVersion, where the object begins with them and nothing else; `end` is behind the
+ * apiVersion.
+ */
+function leadingKind(bytes: Buffer): { gvk: GVK; end: number } | undefined {
+  if (!startsWith(bytes, 0, kindStart)) return undefined
+  const kindEnd = valueEnd(bytes, kindStart.length - 1)
+  if (!startsWith(bytes, kindEnd, versionStart)) return undefined
+  const versionAt = kindEnd + versionStart.length - 1
+  const end = valueEnd(bytes, versionAt)
+  const kind = textOf(bytes, kindStart.length - 1, kindEnd)
+  if (bytes[end] !== 0x2c && bytes[end] !== 0x7d) return undefined
+  return { gvk: { ...parseApiVersion(textOf(bytes, versionAt, end)), kind }, end }
+}
+
+function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
+  return (
+    at + expected.length <= bytes.length &&
+    bytes.compare(expected, 0, expected.length, at, at + expected.length) === 0
+  )
+}
+
+function without(bytes: Buffer, end: number): Buffer {
+  const from = bytes[end] === 0x2c ? end + 1 : end
+  const rest = Buffer.allocUnsafe(bytes.length - from + 1)
+  rest[0] = 0x7b
+  bytes.copy(rest, 1, from)
+  return rest
+}
+
+/** The object with kind and apiVersion in front, unless it has them. */
+export function withKind(gvk: GVK, bytes: Buffer): Buffer[] {
+  if (saysItsKind(bytes)) return [bytes]
+  const rest = bytes.subarray(skipSpace(bytes, 1))
+  return [rest[0] === 0x7d ? saidOf(gvk, '') : saidOf(gvk, ','), rest]
+}
+
+/** The same few kinds are said over and over. */
+const said = new Map<string, Buffer>()
+const mostSaid = 256
+
+/** The beginning of an object of this kind, up to `end`. */
+function saidOf(gvk: GVK, end: '' | ','): Buffer {
+  const apiVersion = apiVersionOf(gvk)
+  const key = `${gvk.kind}\0${apiVersion}${end}`
+  const known = said.get(key)
+  if (known) return known
+  const bytes = Buffer.from(`{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersion)}${end}`)
+  if (said.size >= mostSaid) said.clear()
+  said.set(key, bytes)
+  return bytes
+}
+
+const metadataFirst = Buffer.from('{"metadata":')
+
+/**
+ * The API server writes either metadata or the kind first. Where metadata comes first and the kind
+ * later, it is said twice.
+ */
+function saysItsKind(bytes: Buffer): boolean {
+  return !startsWith(bytes, 0, metadataFirst) && gvkIn(bytes) !== undefined
+}
+
+/** The one row of a Table; `undefined` where there is not exactly one. */
+export function onlyRow(table: Buffer): Buffer | undefined {
+  for (const members = new Members(table, 0); members.next();) {
+    if (!members.is(rows) || table[members.valueStart] !== 0x5b) continue
+    const start = skipSpace(table, members.valueStart + 1)
+    if (table[start] !== 0x7b) return undefined
+    const end = valueEnd(table, start)
+    return table[skipSpace(table, end)] === 0x5d ? table.subarray(start, end) : undefined
+  }
+  return undefined
+}
+
+/** Whether `bytes` are a whole Table and not a row of one. */
+export function isTable(bytes: Buffer): boolean {
+  for (const members = new Members(bytes, 0); members.next();) {
+    if (members.is(rows)) return true
+  }
+  return false
+}
+
+/**
+ * A Table of one row. `extra` are the members only the first Table of a watch has, its columns;
+ * without, they are null.
+ */
+export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":null'): Buffer[] {
+  const head =
+    `{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersionOf(gvk))},` +
+    `"metadata":${goJson({ resourceVersion: row.resourceVersion })},${extra},"rows":[`
+  return [Buffer.from(head), asBuffer(row.bytes), Buffer.from(']}')]
+}
+
+/** The one object `body` holds, without the white space around it. */
+export function onlyObject(body: Buffer): Buffer {
+  const start = skipSpace(body, 0)
+  if (body[start] !== 0x7b) throw new MalformedBody('no object')
+  const end = new Scanner().scan(body, start, body.length)
+  if (end < 0) throw new MalformedBody('the object ends too early')
+  for (let at = end; at < body.length; at++) {
+    if (!isSpace(body[at])) throw new MalformedBody('something follows the object')
+  }
+  return body.subarray(start, end)
+}

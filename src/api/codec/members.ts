@@ -1,0 +1,56 @@
+import { asBuffer } from '../../base/bytes.ts'
+import type { GVK } from '../kube/gvk.ts'
+import type { Json, JsonObject } from '../kube/json.ts'
+import type { Encoding } from '../kube/media-type.ts'
+import type { ApiObject } from '../kube/object.ts'
+import type { EditValue } from './change.ts'
+import { editJson } from './json/edit.ts'
+import { readMembers, withMember } from './protobuf/members.ts'
+
+/**
+ * A member of a member of an object, as `status.conditions`, and what it is to be; `undefined`: not
+ * there.
+ */
+export interface MemberChange {
+  readonly path: readonly [string, string]
+  readonly value: Json | undefined
+}
+
+/**
+ * The whole object as JSON has it; in protobuf without fields that are not known here. Throws for
+ * bytes that are no such object.
+ */
+export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject): JsonObject =>
+  encoding === 'json'
+    ? (JSON.parse(asBuffer(bytes).toString()) as JsonObject)
+    : readMembers(gvk, asBuffer(bytes))
+
+/**
+ * The object with these members written anew and everything else in the bytes it was in. In
+ * protobuf, members that are not known here stay as they were, and a value that does not fit throws
+ * a `ProtobufError`.
+ */
+export function withMembers(
+  encoding: Encoding,
+  gvk: GVK,
+  object: ApiObject,
+  changes: readonly MemberChange[],
+): ApiObject {
+  let bytes = asBuffer(object.bytes)
+  for (const { path, value } of changes) {
+    bytes =
+      encoding === 'json'
+        ? editJson(
+            gvk,
+            bytes,
+            value === undefined
+              ? { op: 'remove', path }
+              : { op: 'set', path, value: asEdit(value) },
+          )
+        : withMember(gvk, bytes, path, value)
+  }
+  return { ...object, bytes }
+}
+
+/** An edit of JSON may write null, which no path leads to. */
+const asEdit = (value: Json): EditValue => value as EditValue

@@ -1,0 +1,162 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
+import type { Json } from '../../kube/json.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import type { Cursor, Element, Path, Scalar } from '../element.ts'
+import type { Field, MessageSchema } from '../schema/schema.ts'
+import { decodedAt } from './decoded.ts'
+import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
+import { readScalar } from './scalar.ts'
+import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
+import { lengthType } from './wire.ts'
+
+/**
+ * A place a path has led to: what stands there, in pieces where a message was written in several,
+ * and what it is by the schema.
+ */
+interface Found {
+  readonly field: Field
+  readonly pieces: readonly Occurrence[]
+  /** Whether the pieces are all of a list, and not one value. */
+  readonly list: boolean
+  /** The pieces are all entries of a map. */
+  readonly map?: true
+}
+
+/** See `Cursor`. */
+export class ProtobufCursor implements Cursor {
+  readonly namespace: string
+  readonly name: string
+  readonly #gvk: GVK
+  readonly #top: readonly Occurrence[]
+
+  constructor(gvk: GVK, object: ApiObject) {
+    this.namespace = object.namespace
+    this.name = object.name
+    this.#gvk = gvk
+    const bytes = asBuffer(object.bytes)
+    this.#top = [{ bytes, type: lengthType, start: 0, end: bytes.length }]
+  }
+
+  get kind(): string {
+    return this.#gvk.kind
+  }
+
+  get apiVersion(): string {
+    return apiVersionOf(this.#gvk)
+  }
+
+  mentions(text: string): boolean {
+    return this.#top.some(({ bytes }) => bytes.includes(text))
+  }
+
+  label(key: string): string | undefined {
+    return text(this.value(['metadata', 'labels', key]))
+  }
+
+  annotation(key: string): string | undefined {
+    return text(this.value(['metadata', 'annotations', key]))
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarOf(this.#find(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#find(path))
+  }
+
+  count(path: Path): number {
+    return countOf(this.#find(path))
+  }
+
+  json(path: Path): Json | undefined {
+    if (isLeftOut(this.#gvk, path[0])) return undefined
+    return decodedAt(knownSchema(this.#gvk), this.#top, path)
+  }
+
+  #find(path: Path): Found | undefined {
+    if (isLeftOut(this.#gvk, path[0])) return undefined
+    return find(knownSchema(this.#gvk), this.#top, path)
+  }
+}
+
+/** See `Element`. */
+export class ProtobufElement implements Element {
+  readonly #field: Field
+  readonly #pieces: readonly Occurrence[]
+
+  /** `field` is that of the list. */
+  constructor(field: Field, element: Occurrence) {
+    this.#field = { ...field, shown: true }
+    this.#pieces = [element]
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarOf(this.#find(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.#find(path))
+  }
+
+  count(path: Path): number {
+    return countOf(this.#find(path))
+  }
+
+  #find(path: Path): Found | undefined {
+    return further(this.#field, this.#pieces, path)
+  }
+}
+
+const scalarOf = (found: Found | undefined): Scalar | undefined =>
+  !found || found.list || found.map ? undefined : readScalar(found.field, found.pieces)
+
+const countOf = (found: Found | undefined): number =>
+  found?.list === true ? found.pieces.length : 0
+
+function isThere(found: Found | undefined): boolean {
+  if (!found) return false
+  const { field, pieces, list, map } = found
+  if (map) return pieces.length > 0
+  if (list || field.type !== 'message')
+    return list ? pieces.length > 0 : scalarOf(found) !== undefined
+  return pieces.length > 0 || field.shown === true
+}
+
+function find(
+  schema: MessageSchema,
+  pieces: readonly Occurrence[],
+  [name, ...rest]: Path,
+): Found | undefined {
+  const { through, field } = fieldNamed(schema, name)
+  const inside = through.reduce<readonly Occurrence[]>(
+    (outer, embedded) => occurrences(outer, embedded),
+    pieces,
+  )
+  const [step, ...deeper] = rest
+  if (field.map) {
+    if (rest.length === 0)
+      return { field, pieces: occurrences(inside, field), list: false, map: true }
+    if (typeof step !== 'string') return undefined
+    const value = entriesOf(inside, field).get(step)
+    // What a map has, JSON has.
+    return value && further({ ...field, shown: true }, [value], deeper)
+  }
+  const values = occurrences(inside, field)
+  if (!field.repeated) return further(field, values, rest)
+  if (rest.length === 0) return { field, pieces: values, list: true }
+  const element = elementOf(values, step)
+  return element && further({ ...field, shown: true }, [element], deeper)
+}
+
+function further(field: Field, pieces: readonly Occurrence[], path: Path): Found | undefined {
+  if (path.length === 0) return { field, pieces, list: false }
+  // What follows is looked up even in a message that is not there, so that a wrong path is wrong
+  // everywhere.
+  const found = find(messageOf(field), pieces, path)
+  return pieces.length === 0 ? undefined : found
+}
+
+const text = (value: Scalar | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

@@ -1,0 +1,197 @@
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Dispatcher } from 'undici'
+import { after, afterAwake, elapsed } from '../../base/clock.ts'
+import type { Credentials } from '../../config/credentials.ts'
+import type { Credential } from '../exchange/exchange.ts'
+import { CredentialSet } from './credential-set.ts'
+import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
+import { plainOptions, type Protocol, type Request } from './server-connections.ts'
+import { explained } from './tls-failure.ts'
+import { usualPace, type Pace } from './pace.ts'
+import { undici } from './undici.ts'
+
+class NoAnswerInTime extends Error {
+  readonly code = 'ERR_NO_ANSWER'
+  constructor(origin: string, withinMs: number) {
+    super(`no answer from ${origin} within ${withinMs} ms`)
+  }
+}
+
+/**
+ * The hub's connections to its upstreams, in two sets: with the node's certificate, and without
+ * any, for callers who bring a token of their own. An API server believes a certificate before it
+ * looks at a token, so the two must never meet on one connection.
+ */
+export class Connections implements AsyncDisposable {
+  #node: CredentialSet
+  #caller: CredentialSet
+  readonly #retired = new Set<CredentialSet>()
+  readonly #build: (credentials: Credentials) => CredentialSet
+
+  constructor(credentials: Credentials, pace: Pace = usualPace) {
+    this.#build = (some) => new CredentialSet(some, pace)
+    this.#node = this.#build(credentials)
+    this.#caller = this.#build(withoutIdentity(credentials))
+  }
+
+  /** Sends new requests with other credentials; requests under way keep their connections. */
+  replaceCredentials(credentials: Credentials): void {
+    for (const old of [this.#node, this.#caller]) {
+      this.#retired.add(old)
+      void old.retire().then(() => this.#retired.delete(old))
+    }
+    this.#node = this.#build(credentials)
+    this.#caller = this.#build(withoutIdentity(credentials))
+  }
+
+  /**
+   * Sends a request, and tells `handler` of its answer. One that is `long` goes over HTTP/2 where
+   * the server offers it.
+   */
+  dispatch(
+    credential: Credential,
+    origin: string,
+    request: Request,
+    handler: Dispatcher.DispatchHandler,
+  ): void {
+    this.#set(credential).server(origin).dispatch(request, handler)
+  }
+
+  /** The hub's own. */
+  get credentials(): Credentials {
+    return this.#node.credentials
+  }
+
+  /**
+   * How many connections to an upstream are open; those that serve an upgrade or a probe are not
+   * among them.
+   */
+  open(origin: string, protocol?: Protocol): number {
+    return [this.#node, this.#caller, ...this.#retired].reduce(
+      (sum, set) => sum + set.open(origin, protocol),
+      0,
+    )
+  }
+
+  /** The node's own bearer token, where it has one instead of a certificate. */
+  authorization(credential: Credential): string | undefined {
+    const token = this.#set(credential).credentials.token?.reveal()
+    return token === undefined ? undefined : `Bearer ${token}`
+  }
+
+  /**
+   * A connection for one upgrade, which nothing else will use. Rejects where it is not made in
+   * time.
+   */
+  connect(credential: Credential, origin: string): Promise<Socket> {
+    const { protocol, hostname, port } = new URL(origin)
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const options = {
+      host,
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      // Either end of a tunnel may be the first to have no more to say.
+      allowHalfOpen: true,
+    }
+    const socket =
+      protocol === 'https:'
+        ? connectTls({
+            ...options,
+            ...(isIP(host) === 0 && { servername: host }),
+            ...tlsOf(this.#set(credential).credentials),
+            ALPNProtocols: ['http/1.1'],
+          })
+        : connectPlain(options)
+    socket.setKeepAlive(true, keepAliveProbeMs)
+    return new Promise((resolve, reject) => {
+      const patience = after(connectMs, () =>
+        socket.destroy(new Error(`no connection to ${origin} within ${connectMs} ms`)),
+      )
+      socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+        patience[Symbol.dispose]()
+        resolve(socket)
+      })
+      socket.once('error', (error) => {
+        patience[Symbol.dispose]()
+        reject(error)
+      })
+    })
+  }
+
+  /**
+   * Status of a GET over a connection made for it alone, with the node's credentials. Settles
+   * within `withinMs` of waking time, however little of an answer comes at a time; rejects where
+   * there is no head by then, with a message for people where TLS failed.
+   */
+  async ask(origin: string, path: string, withinMs: number): Promise<number> {
+    const { credentials } = this.#node
+    const began = elapsed()
+    const client = new undici.Client(origin, {
+      ...plainOptions,
+      // For a socket that is left behind: the patience below is what counts, and this one counts
+      // all time.
+      connect: dialer(credentials, 'http/1.1', 2 * withinMs),
+    })
+    const authorization = this.authorization('node')
+    using _patience = afterAwake(
+      withinMs,
+      () => void client.destroy(new NoAnswerInTime(origin, withinMs)),
+    )
+    try {
+      return await statusOf(client, {
+        method: 'GET',
+        path,
+        headers: authorization === undefined ? {} : { authorization },
+      })
+    } catch (cause) {
+      const leftMs = Math.max(0, withinMs - (elapsed() - began))
+      throw await explained(cause, origin, credentials, leftMs)
+    } finally {
+      await client.destroy()
+    }
+  }
+
+  /**
+   * Closes what connections there are to an upstream that failed or is no longer asked; what is
+   * under way on them breaks off, but for watches, which end.
+   */
+  drop(origin: string): void {
+    for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
+  }
+
+  #set(credential: Credential): CredentialSet {
+    return credential === 'node' ? this.#node : this.#caller
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#node, this.#caller, ...this.#retired].map((set) => set.destroy()))
+  }
+}
+
+/** Of an answer that has come to its end, or has been broken off behind its head. */
+const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Promise<number> =>
+  new Promise((resolve, reject) => {
+    let status: number | undefined
+    client.dispatch(request, {
+      onRequestStart: () => undefined,
+      onResponseStart: (_controller, code) => {
+        if (code >= 200) status = code
+      },
+      onResponseData: () => undefined,
+      onResponseEnd: () => resolve(status ?? 0),
+      onResponseError: (_controller, cause) => {
+        if (status === undefined) reject(cause)
+        else resolve(status)
+      },
+    })
+  })
+
+/**
+ * What a caller's connection needs to trust the upstream, and nothing that would speak for the
+ * node.
+ */
+const withoutIdentity = ({ ca, serverName }: Credentials): Credentials => ({
+  ...(ca !== undefined && { ca }),
+  ...(serverName !== undefined && { serverName }),
+  files: [],
+})

@@ -1,0 +1,118 @@
+import type { TLSSocket } from 'node:tls'
+import type { buildConnector, Dispatcher, Pool } from 'undici'
+import { jitter, turn } from '../../base/clock.ts'
+import type { Credentials } from '../../config/credentials.ts'
+import { dialer } from './dial.ts'
+import { EndableRequest } from './endable-request.ts'
+import type { Pace } from './pace.ts'
+import { Sessions } from './sessions.ts'
+import { undici } from './undici.ts'
+
+export type Protocol = 'http/1.1' | 'h2'
+
+/** A request as undici takes it; `long` where its answer is a watch. */
+export type Request = Omit<Dispatcher.DispatchOptions, 'origin'> & { readonly long?: boolean }
+
+/** undici's options for every connection over HTTP/1.1. */
+export const plainOptions = {
+  allowH2: false,
+  pipelining: 1,
+  // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch
+  // may be silent for long.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  maxHeaderSize: 64 * 1024,
+} as const
+
+/**
+ * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which
+ * short requests are faster, and HTTP/2 sessions for watches, of which a node has hundreds.
+ */
+export class ServerConnections {
+  readonly #pool: Pool
+  readonly #sessions: Sessions | undefined
+  readonly #watches = new Set<EndableRequest>()
+  #spare: TLSSocket | undefined
+
+  constructor(origin: string, credentials: Credentials, pace: Pace) {
+    this.#pool = new undici.Pool(origin, {
+      ...plainOptions,
+      keepAliveTimeout: pace.idleMs,
+      keepAliveMaxTimeout: pace.idleMs,
+      clientTtl: jitter(...pace.ageMs),
+      connect: this.#orSpare(dialer(credentials, 'http/1.1')),
+    })
+    this.#sessions = origin.startsWith('https:')
+      ? new Sessions({
+          origin,
+          connect: dialer(credentials, 'h2 or http/1.1'),
+          pace,
+          plain: (request, handler) =>
+            void this.#pool.dispatch({ ...request, headers: [...request.headers] }, handler),
+          onPlain: (socket) => this.#offer(socket),
+        })
+      : undefined
+  }
+
+  dispatch({ long, ...request }: Request, handler: Dispatcher.DispatchHandler): void {
+    if (long !== true) return void this.#pool.dispatch(request, handler)
+    const watch = new EndableRequest(handler, () => this.#watches.delete(watch))
+    this.#watches.add(watch)
+    const { method, path, headers, body } = request
+    if (this.#sessions && Array.isArray(headers) && (body ?? null) === null)
+      this.#sessions.dispatch({ method, path, headers: headers as string[] }, watch)
+    else this.#pool.dispatch(request, watch)
+  }
+
+  /**
+   * Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it
+   * if the pool does not.
+   */
+  #offer(socket: TLSSocket): void {
+    this.#spare = socket
+    void turn().then(() => {
+      if (this.#spare === socket) socket.end()
+      this.#spare = undefined
+    })
+  }
+
+  #orSpare(connect: buildConnector.connector): buildConnector.connector {
+    return (options, callback) => {
+      const spare = this.#spare
+      if (!spare || spare.destroyed) return connect(options, callback)
+      this.#spare = undefined
+      queueMicrotask(() => callback(null, spare))
+    }
+  }
+
+  /** How many connections are open, of one protocol or of both. */
+  open(protocol?: Protocol): number {
+    const plain = protocol === 'h2' ? 0 : this.#pool.stats.connected
+    const sessions = protocol === 'http/1.1' ? 0 : (this.#sessions?.size ?? 0)
+    return plain + sessions
+  }
+
+  endWatches(reason: Error): void {
+    for (const watch of this.#watches) watch.end(reason)
+  }
+
+  /**
+   * No more requests; resolves when those under way, watches among them, have come to their end.
+   */
+  async retire(): Promise<void> {
+    await Promise.all([this.#sessions?.retire(), this.#pool.close()])
+  }
+
+  async destroy(): Promise<void> {
+    this.endWatches(new ConnectionsClosed())
+    this.#sessions?.destroy()
+    await this.#pool.destroy()
+  }
+}
+
+class ConnectionsClosed extends Error {
+  readonly code = 'CONNECTIONS_CLOSED'
+  constructor() {
+    super('the connections to this server are closed')
+  }
+}

@@ -1,0 +1,185 @@
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { after, every, jitter, turn } from '../../base/clock.ts'
+import { forget } from '../../base/http2-session.ts'
+import { connectMs } from './dial.ts'
+import type { Pace } from './pace.ts'
+import type { Opener, Stream } from './stream.ts'
+import { SessionSilent } from './wire-error.ts'
+
+/**
+ * How many streams one connection takes at most, whatever the server allows: when it breaks, all of
+ * them are opened anew at once.
+ */
+const mostStreams = 250
+
+/**
+ * How many unread bytes one stream may have: enough for a long list over a slow link, little when
+ * hundreds of clients do not read.
+ */
+const streamWindowBytes = 128 * 1024
+
+const sessionWindowBytes = 1024 * 1024
+
+/**
+ * How much node:http2 lets a session hold, in MB: more than all of its streams may leave unread.
+ */
+const sessionMemoryMb = 64
+
+/**
+ * One HTTP/2 connection for watches.
+ *
+ *   open -> draining -> closed    no new streams once it is old, retired, or the server sent
+ *   GOAWAY; closed with its last stream open | draining -> closed     where the connection breaks,
+ *   or the server answers no ping
+ */
+export class Session implements Opener {
+  readonly #origin: string
+  readonly #socket: TLSSocket
+  readonly #http: ClientHttp2Session
+  readonly #pace: Pace
+  readonly #timers: Disposable[]
+  readonly #onRoom: () => void
+  #deadline: Disposable | undefined
+  #idle: Disposable | undefined
+  #streams = 0
+  #last = Number.MAX_SAFE_INTEGER
+  #draining = false
+  #onClose: () => void = () => undefined
+
+  private constructor(origin: string, socket: TLSSocket, pace: Pace, onRoom: () => void) {
+    this.#origin = origin
+    this.#socket = socket
+    this.#pace = pace
+    this.#onRoom = onRoom
+    const http = connect(origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
+      maxSessionMemory: sessionMemoryMb,
+    })
+    this.#http = http
+    // Each stream is told the cause by an event of its own.
+    http.on('error', () => undefined)
+    http.on('goaway', (_code, last) => {
+      this.#last = Math.min(this.#last, last)
+      this.drain()
+    })
+    http.once('close', () => this.#closed())
+    this.#timers = [
+      every(pace.pingMs, () => this.#ping()),
+      after(jitter(...pace.ageMs), () => this.drain()),
+    ]
+  }
+
+  /** Resolves once the server has said how many streams it allows. */
+  static open(origin: string, socket: TLSSocket, pace: Pace, onRoom: () => void): Promise<Session> {
+    const session = new Session(origin, socket, pace, onRoom)
+    const http = session.#http
+    return new Promise((resolve, reject) => {
+      const patience = after(connectMs, () =>
+        http.destroy(new Error(`no HTTP/2 settings from ${origin} within ${connectMs} ms`)),
+      )
+      let cause = new Error(`${origin} closed the connection at once`)
+      const onError = (error: Error): void => void (cause = error)
+      const onClose = (): void => {
+        patience[Symbol.dispose]()
+        reject(cause)
+      }
+      http.on('error', onError).once('close', onClose)
+      http.once('remoteSettings', () => {
+        patience[Symbol.dispose]()
+        http.off('error', onError).off('close', onClose)
+        http.setLocalWindowSize(sessionWindowBytes)
+        session.#rest()
+        resolve(session)
+      })
+    })
+  }
+
+  /**
+   * How many more streams it takes. A tenth of what the server allows is left free: it may still
+   * count streams that have closed here.
+   */
+  get room(): number {
+    if (this.#draining || this.#http.closed || this.#http.destroyed) return 0
+    const allowed = this.#http.remoteSettings.maxConcurrentStreams ?? mostStreams
+    return Math.min(mostStreams, allowed - Math.max(1, Math.ceil(allowed / 10))) - this.#streams
+  }
+
+  onClose(act: () => void): void {
+    this.#onClose = act
+  }
+
+  run(stream: Stream): void {
+    const opened = stream.start(this)
+    if (!opened) return
+    this.#streams++
+    this.#idle?.[Symbol.dispose]()
+    opened.once('close', () => {
+      this.#streams--
+      this.#rest()
+      this.#onRoom()
+    })
+  }
+
+  open(headers: string[]): ClientHttp2Stream {
+    return this.#http.request(headers, { endStream: true })
+  }
+
+  beyondLast({ id }: ClientHttp2Stream): boolean {
+    return id === undefined || id > this.#last
+  }
+
+  /** Takes no more streams; those under way come to their end. */
+  drain(): void {
+    this.#draining = true
+    if (this.#streams === 0) this.destroy()
+  }
+
+  destroy(cause?: Error): void {
+    this.#http.destroy(cause, cause && constants.NGHTTP2_CANCEL)
+  }
+
+  /** A session without streams is closed before the server closes it. */
+  #rest(): void {
+    if (this.#streams > 0) return
+    if (this.#draining) this.destroy()
+    else this.#idle = after(this.#pace.idleMs, () => this.drain())
+  }
+
+  #ping(): void {
+    if (this.#deadline || this.#http.destroyed) return
+    this.#expect()
+    this.#http.ping((error) => {
+      if (error) return
+      this.#deadline?.[Symbol.dispose]()
+      this.#deadline = undefined
+    })
+  }
+
+  /**
+   * Over a thin link the answer to a ping may be queued behind other bytes: as long as any come,
+   * the server is alive.
+   */
+  #expect(): void {
+    const heard = this.#socket.bytesRead
+    const { pongMs } = this.#pace
+    this.#deadline = after(pongMs, () => {
+      // The answer may have arrived and this process had no time to read it.
+      void turn().then(() => {
+        if (!this.#deadline) return
+        if (this.#socket.bytesRead > heard) this.#expect()
+        else this.destroy(new SessionSilent(this.#origin, pongMs))
+      })
+    })
+  }
+
+  #closed(): void {
+    for (const timer of this.#timers) timer[Symbol.dispose]()
+    this.#deadline?.[Symbol.dispose]()
+    this.#idle?.[Symbol.dispose]()
+    this.#socket.destroy()
+    forget(this.#http)
+    this.#onClose()
+  }
+}

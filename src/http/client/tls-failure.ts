@@ -1,0 +1,148 @@
+import type { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import { after, now } from '../../base/clock.ts'
+import { issuerText, outsideValidity, subjectText, timeText } from '../../certificates/validity.ts'
+import type { Credentials } from '../../config/credentials.ts'
+
+/** TLS with a server failed. The message is for people, the code that of the cause. */
+class TlsFailure extends Error {
+  readonly code: string
+  constructor(message: string, code: string, cause: unknown) {
+    super(message, { cause })
+    this.code = code
+  }
+}
+
+const untimely = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_SIGNATURE_FAILURE',
+])
+const otherName = 'ERR_TLS_CERT_ALTNAME_INVALID'
+
+/** What a client of TLS makes of bytes that are none. */
+const notTls = new Set([
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_UNKNOWN_PROTOCOL',
+])
+
+interface OpenSslError {
+  readonly code: string
+  readonly reason?: string
+}
+
+/**
+ * Why a connection to `origin` with these credentials failed, in words for people where TLS is why;
+ * else `cause` itself. Node gives away no certificate that it refuses: it is looked at on a
+ * connection of its own, on which nothing is sent, and for `withinMs` at most.
+ */
+export async function explained(
+  cause: unknown,
+  origin: string,
+  credentials: Credentials,
+  withinMs: number,
+): Promise<unknown> {
+  const failure = openSslError(cause)
+  if (failure === undefined) return cause
+  const { code, reason } = failure
+  const told = (message: string): Error => new TlsFailure(message, code, cause)
+  if (notTls.has(code)) {
+    return told(`${origin} does not speak TLS: is it a port of plain HTTP, or of something else?`)
+  }
+  if (untimely.has(code) || untrusted.has(code) || code === otherName) {
+    const shown = await certificateOf(origin, credentials, withinMs)
+    return told(`${origin}: ${whyRefused(failure, shown, credentials)}`)
+  }
+  if (reason !== undefined && /alert/i.test(reason)) {
+    const file = credentials.from?.certificate
+    const which = file === undefined ? 'no client certificate was shown' : `it was shown ${file}`
+    return told(`${origin} refuses the TLS connection: ${reason}; ${which}`)
+  }
+  return told(`TLS with ${origin} failed: ${reason ?? code}`)
+}
+
+function openSslError(cause: unknown): OpenSslError | undefined {
+  if (!(cause instanceof Error)) return undefined
+  const { code, reason } = cause as Partial<OpenSslError>
+  if (code === undefined) return undefined
+  const isTls =
+    code === 'EPROTO' ||
+    code.startsWith('ERR_SSL_') ||
+    untimely.has(code) ||
+    untrusted.has(code) ||
+    code === otherName
+  return isTls ? { code, ...(reason !== undefined && { reason }) } : undefined
+}
+
+function whyRefused(
+  { code, reason }: OpenSslError,
+  shown: X509Certificate | undefined,
+  { ca, from }: Credentials,
+): string {
+  const clock = `this node's clock says ${timeText(now())}`
+  if (untimely.has(code)) {
+    for (let each = shown; each !== undefined; each = issuerOf(each)) {
+      const outside = outsideValidity(each, now())
+      if (outside === undefined) continue
+      const whose = each === shown ? 'its certificate' : 'the certificate of its issuer'
+      return `${whose} (${namesOf(each)}) ${outside}, and ${clock}: renew it there, or set the clock here`
+    }
+    const what = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
+    return `its certificate, or the CA that it is checked by (${from?.ca ?? "the system's"}), ${what}: ${clock}`
+  }
+  const what = shown ? `its certificate (${namesOf(shown)})` : 'its certificate'
+  if (code === otherName) return `${what} is not for this address: ${reason ?? 'it names others'}`
+  return ca === undefined
+    ? `${what} is signed by none of the system's CAs: give the cluster's CA, with --upstream-ca or in the kubeconfig`
+    : `${what} is not signed by the CA in ${from?.ca ?? 'use'}: that is another cluster's, or an old one`
+}
+
+const namesOf = (certificate: X509Certificate): string =>
+  `${subjectText(certificate)}, issued by ${issuerText(certificate)}`
+
+/** Of a chain that the server has sent; `undefined` at its end. */
+function issuerOf(certificate: X509Certificate): X509Certificate | undefined {
+  const { issuerCertificate } = certificate
+  return issuerCertificate === undefined ||
+    issuerCertificate.fingerprint256 === certificate.fingerprint256
+    ? undefined
+    : issuerCertificate
+}
+
+/**
+ * What the server shows; `undefined` where that cannot be seen in time. Nothing is believed of it.
+ */
+function certificateOf(
+  origin: string,
+  { serverName }: Credentials,
+  withinMs: number,
+): Promise<X509Certificate | undefined> {
+  const { hostname, port } = new URL(origin)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const { promise, resolve } = Promise.withResolvers<X509Certificate | undefined>()
+  const name = serverName ?? (isIP(host) === 0 ? host : undefined)
+  const socket = connect({
+    host,
+    port: Number(port || 443),
+    ...(name !== undefined && { servername: name }),
+    rejectUnauthorized: false,
+  })
+  const patience = after(withinMs, () => socket.destroy())
+  socket.once('secureConnect', () => {
+    resolve(socket.getPeerX509Certificate())
+    socket.destroy()
+  })
+  socket.once('error', () => undefined)
+  socket.once('close', () => {
+    patience[Symbol.dispose]()
+    resolve(undefined)
+  })
+  return promise
+}

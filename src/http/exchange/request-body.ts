@@ -1,0 +1,49 @@
+import type { Readable } from 'node:stream'
+import { onAbort, type Signal } from '../../base/abort.ts'
+import { requestEntityTooLarge, StatusError } from '../../api/kube/status.ts'
+
+interface Reading {
+  /** Its reason is what the reading fails with; what has arrived by then is let go of. */
+  readonly signal?: Signal
+  /** Called with each part as it arrives. */
+  readonly onPart?: () => void
+}
+
+/**
+ * All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was
+ * announced: in HTTP/2 it may be another. The stream is left to the listener where this throws: it
+ * drops the rest, and can still send an answer.
+ */
+export async function wholeRequestBody(
+  body: Readable,
+  most: number,
+  { signal, onPart = () => undefined }: Reading = {},
+): Promise<Buffer> {
+  // Grows by doubling: a buffer for each part would take hundreds of times the bytes of small ones.
+  let held = Buffer.alloc(0)
+  let bytes = 0
+  const whole = Promise.withResolvers<void>()
+  const take = (part: Uint8Array): void => {
+    const end = bytes + part.byteLength
+    if (end > most) return whole.reject(new StatusError(requestEntityTooLarge(`limit is ${most}`)))
+    if (end > held.byteLength) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(most, Math.max(end, 2 * held.byteLength)))
+      held.copy(larger, 0, 0, bytes)
+      held = larger
+    }
+    held.set(part, bytes)
+    bytes = end
+    onPart()
+  }
+  const cut = (): void => whole.reject(new Error('the request ended before its body'))
+  using _aborted = signal && onAbort(signal, () => whole.reject(signal.reason as Error))
+  body.on('data', take).once('end', whole.resolve).once('error', whole.reject).once('close', cut)
+  try {
+    await whole.promise
+    return held.subarray(0, bytes)
+  } finally {
+    body.off('data', take).off('end', whole.resolve).off('close', cut)
+    body.off('error', whole.reject)
+    body.pause()
+  }
+}

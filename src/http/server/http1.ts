@@ -1,0 +1,318 @@
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { LightAbort, type Signal } from '../../base/abort.ts'
+import { now, unlessClosed } from '../../base/clock.ts'
+import { closingHead } from '../exchange/closing-head.ts'
+import type { Incoming, WireReply } from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
+import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
+import type { Activity } from './connection-limit.ts'
+import { HttpConnections } from './draining.ts'
+import { limits } from './limits.ts'
+import { mergeParts } from './merged-parts.ts'
+import { faultOf, pathOf, type Fault } from './message.ts'
+import { peerOf } from './peer.ts'
+import { reasonPhrase } from './phrase.ts'
+import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
+import { streamSink, type Taken } from './sink.ts'
+import { mayBeRefused, refused, underWayOn } from './under-way.ts'
+
+/** Options for Node's server, with TLS or without. */
+export const http1Options = (): ServerOptions => ({
+  maxHeaderSize: limits.headBytes,
+  keepAliveTimeout: limits.idleMs,
+  headersTimeout: limits.headMs,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 5_000,
+  highWaterMark: limits.answerBytes,
+  // Most requests have no body, and nobody listens to the stream of one that has none.
+  optimizeEmptyRequests: true,
+  // `faultOf` checks it, and answers as Go does.
+  requireHostHeader: false,
+  // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
+  shouldUpgradeCallback: (request) => isUpgrade(request),
+})
+
+const upgradeProtocols = /^(websocket|spdy\/)/i
+
+const isUpgrade = (request: IncomingMessage): boolean =>
+  upgradeProtocols.test(request.headers.upgrade ?? '')
+
+/** The connections of one protocol, as far as ending them goes. */
+export interface Closing {
+  /**
+   * Present connections take no more requests and let those under way finish; later connections are
+   * served.
+   */
+  retire(): void
+  /** Takes no more requests and lets those under way finish. */
+  drain(): void
+  /** Ends what is still open. */
+  cut(): void
+}
+
+/** Lets `service` answer what comes to `server` as HTTP/1.1. */
+export function serveHttp1(server: Server, service: Served): Closing {
+  const open = new HttpConnections(server)
+  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
+    server.on(event, (request) => void (hasBody(request) && mergeParts(request)))
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    if (refused.has(request.socket)) return ignore(request, service)
+    const fault = faultOf(request)
+    if (fault) {
+      // Nothing that follows on this connection is taken for a request.
+      refused.add(request.socket)
+      return respondWith(fault, response)
+    }
+    if (offersUpgrade(request)) {
+      refused.add(request.socket)
+      response.shouldKeepAlive = false
+    }
+    const serving = asksForServer(request) ? { ...service, handler: sayYes } : service
+    answerRequest(request, response, serving).catch((cause: unknown) => {
+      service.onBroken(cause)
+      response.destroy()
+    })
+  }
+  server.on('request', serve)
+  server.setTimeout(service.stalledMs, (socket: Socket) => {
+    // Without bytes to be sent the client may be waiting for an event, or for an answer.
+    if (underWayOn(socket).size > 0 && socket.writableLength === 0) return
+    if (socket.writableLength > 0) service.onCut('stalled')
+    socket.destroy()
+  })
+  server.on('checkContinue', (request, response) => {
+    // Without a body announced there is nothing to continue with.
+    if (hasBody(request)) response.writeContinue()
+    serve(request, response)
+  })
+  // Go's net/http, too, closes the connection with this answer, which has a date and no body.
+  server.on('checkExpectation', (request, response) => {
+    if (refused.has(request.socket)) return ignore(request, service)
+    refused.add(request.socket)
+    response.writeHead(417, { 'Content-Length': 0, Connection: 'close' }).end()
+  })
+  const tunnels = new Set<Duplex>()
+  // No tunnel to anywhere is made here, with nobody's credentials.
+  server.on('connect', (_request, socket) => {
+    if (!comesTooEarly(socket, service)) refuseNow(socket, { code: 405 })
+  })
+  server.on('upgrade', (request, socket, head) => {
+    if (comesTooEarly(socket, service)) return
+    const fault = faultOf(request)
+    if (fault) return refuseNow(socket, fault)
+    tunnels.add(socket)
+    const activity = service.connections.serving(request.socket, headBytes(request))
+    socket.once('close', () => tunnels.delete(socket))
+    answerUpgrade(request, socket, head, service, activity).catch((cause: unknown) => {
+      service.onBroken(cause)
+      socket.destroy()
+    })
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (refused.has(socket)) return
+    // The client would take a refusal for the answer to a request under way.
+    if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
+    else socket.destroy()
+  })
+  return {
+    retire: () => open.retire(),
+    drain: () => open.drain(),
+    cut: () => {
+      server.closeAllConnections()
+      for (const socket of tunnels) socket.destroy()
+    },
+  }
+}
+
+/** `OPTIONS *` asks about the server itself; Go's net/http answers it before any handler. */
+const asksForServer = ({ method, url }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && url === '*'
+
+const sayYes = async (): Promise<WireReply> => ({
+  kind: 'body',
+  from: 'hub',
+  status: 200,
+  headers: new HeaderList(['Date', new Date(now()).toUTCString(), 'Content-Length', '0']),
+  body: Buffer.alloc(0),
+})
+
+/**
+ * Node keeps a response for what is ignored, too, until the answers before it have gone: so it
+ * counts as pipelined.
+ */
+function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void {
+  const ignored = (ignoredOn.get(socket) ?? 0) + 1
+  ignoredOn.set(socket, ignored)
+  if (ignored <= pipelined || socket.destroyed) return
+  onCut('pipelined')
+  socket.destroy()
+}
+
+const ignoredOn = new WeakMap<Duplex, number>()
+
+/**
+ * An offer that is ignored makes its request the last one on the connection: Node's parser passes
+ * over what came behind it in the same chunk, so that the next request would begin wherever the
+ * next chunk does.
+ */
+const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
+
+function answerRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  service: Served,
+): Promise<void> {
+  const gone = new LightAbort()
+  const serving = service.connections.serving(request.socket, headBytes(request))
+  const end = (): void => {
+    underWay.delete(here)
+    serving[Symbol.dispose]()
+    gone.abort(clientGone)
+  }
+  const here = { request, response, end }
+  const underWay = underWayOn(request.socket).add(here)
+  response.once('close', end)
+  if (underWay.size > service.pipelined) {
+    // The parser goes on to the end of what was read, which may be thousands of requests more.
+    refused.add(request.socket)
+    service.onCut('pipelined')
+    request.socket.destroy()
+    return Promise.resolve()
+  }
+  if (hasBody(request) || offersUpgrade(request)) {
+    response.once('finish', () => skipRest(request, serving))
+  }
+  const onTaken = service.answers.add({
+    stream: response,
+    activity: serving,
+    // The timeout of the server sees what the socket takes of a single long write, too.
+    patienceMs: Number.POSITIVE_INFINITY,
+    // Until its turn has come an answer waits for those before it, not for the client.
+    waiting: () => (response.socket ? response.writableLength : 0),
+    unread: () => request.readableLength,
+    cut: () => {
+      service.onCut('stalled')
+      request.socket.destroy()
+    },
+  })
+  response.sendDate = false
+  const outlet = outletOf(request, response, { onBroken: service.onBroken, onTaken })
+  return answer(incoming(request, false, gone.signal, serving), outlet, service, serving)
+}
+
+function outletOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { onBroken, onTaken }: Taken,
+): Outlet {
+  return {
+    head: (status, headers, last) => {
+      if (last) {
+        refused.add(request.socket)
+        response.shouldKeepAlive = false
+      }
+      response.writeHead(status, reasonPhrase(status), [...headers.raw])
+    },
+    flush: () => response.flushHeaders(),
+    end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
+    sink: () =>
+      streamSink(response, {
+        trailers: (raw) => response.addTrailers(pairs(raw)),
+        breakOff: (cause) => void response.destroy(cause),
+        onBroken,
+        onTaken,
+      }),
+  }
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const result: [string, string][] = []
+  for (let i = 0; i < raw.length; i += 2) result.push([raw[i] ?? '', raw[i + 1] ?? ''])
+  return result
+}
+
+/**
+ * Whether an upgrade was asked for while another answer is under way, or after a malformed message.
+ * An upgrade is answered on the bare socket, and the client would take that for the answer under
+ * way; so the connection is closed, and the requests under way are ended here, as Node reports
+ * nothing more of a connection that it has handed over.
+ */
+function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
+  if (refused.has(socket)) return true
+  const underWay = [...underWayOn(socket)]
+  if (underWay.length === 0) return false
+  onCut('pipelined')
+  socket.destroy()
+  for (const each of underWay) each.end()
+  return true
+}
+
+/** Refuses an upgrade on a socket that Node has handed over, and closes it. */
+function refuseNow(socket: Duplex, fault: Fault): void {
+  socket.on('error', () => socket.destroy())
+  endWith(socket, messageOf(fault))
+}
+
+/**
+ * Reads and drops the rest of a body that its handler left unread: the next request comes after it.
+ */
+function skipRest(request: IncomingMessage, { onProvenConnection }: Activity): void {
+  if (request.complete) return
+  const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs
+  unlessClosed(request, restMs, () => request.destroy())
+  request.on('pause', () => request.resume())
+  request.resume()
+}
+
+async function answerUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { handler }: Served,
+  activity: Activity,
+): Promise<void> {
+  const gone = new LightAbort()
+  socket.once('close', () => gone.abort(clientGone))
+  socket.on('error', () => socket.destroy())
+  const reply = await handler(incoming(request, true, gone.signal, activity))
+  if (gone.signal.aborted) return
+  if (reply.kind === 'upgrade') {
+    activity.lasts()
+    reply.take(socket, head)
+    return
+  }
+  if (reply.kind === 'bytes') throw new Error('a stream of bytes cannot answer an upgrade')
+  const { status, headers } = reply
+  socket.write(closingHead(status, reasonPhrase(status), headers), 'latin1')
+  endWith(socket, request.method === 'HEAD' ? '' : reply.body)
+  // Nobody reads what the client still sends, but its end is seen only after that.
+  socket.resume()
+}
+
+function incoming(
+  request: IncomingMessage,
+  upgrade: boolean,
+  signal: Signal,
+  activity: Activity,
+): Incoming {
+  return {
+    id: requestId(),
+    method: request.method ?? 'GET',
+    url: pathOf(request),
+    headers: new HeaderList(request.rawHeaders),
+    peer: peerOf(request.socket),
+    ...(hasBody(request) && { body: request }),
+    upgrade,
+    signal,
+    onProven: activity.proven,
+    onDisproven: activity.disproven,
+  }
+}
+
+const headBytes = ({ url = '', rawHeaders }: IncomingMessage): number =>
+  rawHeaders.reduce((bytes, text) => bytes + text.length, url.length)
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

@@ -1,0 +1,258 @@
+import {
+  constants,
+  performServerHandshake,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { LightAbort } from '../../base/abort.ts'
+import { elapsed, every, unlessClosed } from '../../base/clock.ts'
+import { forget } from '../../base/http2-session.ts'
+import type { Incoming, Peer } from '../exchange/exchange.ts'
+import { endToEnd, HeaderList } from '../exchange/headers.ts'
+import { badRequest } from '../../api/kube/status.ts'
+import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
+import type { Activity } from './connection-limit.ts'
+import type { Closing } from './http1.ts'
+import { limits } from './limits.ts'
+import { mergeParts } from './merged-parts.ts'
+import { peerOf } from './peer.ts'
+import { streamSink, type Taken } from './sink.ts'
+
+/** How often it is looked which connections are idle. */
+const looksInTime = 4
+
+/** What is known of a stream besides its head. */
+interface Opened {
+  readonly peer: Peer
+  readonly hasBody: boolean
+  readonly serving: Activity
+  /** To be called when the client has taken a part of the answer. */
+  readonly onTaken: () => void
+  /** Takes no more streams on its connection. */
+  readonly retire: () => void
+}
+
+/** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
+export class Http2Connections implements Closing {
+  readonly #service: Served
+  readonly #sessions = new Map<Http2Session, TLSSocket>()
+  #draining = false
+
+  constructor(service: Served) {
+    this.#service = service
+  }
+
+  /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
+  take(socket: TLSSocket): void {
+    const peer = peerOf(socket)
+    const { connections, answers, stalledMs, onCut } = this.#service
+    const session = performServerHandshake(socket, {
+      settings: {
+        maxConcurrentStreams: peer.tls?.certificate ? limits.streams : limits.unprovenStreams,
+        maxHeaderListSize: limits.headBytes,
+        enablePush: false,
+      },
+      maxSessionMemory: limits.sessionMegabytes,
+      streamResetBurst: limits.resets,
+      streamResetRate: limits.resetsPerSecond,
+      // As many as Node reads over HTTP/1.1; a head is bounded by its size.
+      maxHeaderListPairs: 2_000,
+      // A field that an API server repeats is passed on repeated.
+      strictSingleValueFields: false,
+    } as Parameters<typeof performServerHandshake>[1])
+    this.#sessions.set(session, socket)
+    connections.carriesHttp2(socket, () => {
+      if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
+    })
+    let open = 0
+    session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
+      mergeParts(stream)
+      const fields = raw as unknown as string[]
+      const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
+      const serving = connections.serving(socket, headBytes)
+      open++
+      stream.once('close', () => open--)
+      stream.once('close', () => serving[Symbol.dispose]())
+      // `close` follows, and is all that is needed here.
+      stream.on('error', () => undefined)
+      const onTaken = answers.add({
+        stream,
+        activity: serving,
+        patienceMs: stalledMs,
+        waiting: () => stream.writableLength,
+        unread: () => stream.readableLength,
+        cut: () => {
+          onCut('stalled')
+          if (serving.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
+          else this.#cutOff(session)
+        },
+      })
+      this.#serve(stream, headers, new HeaderList(fields), {
+        peer,
+        serving,
+        hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+        onTaken,
+        retire: () => session.close(),
+      })
+    })
+    const watching = this.#watch(session, () => open)
+    session.on('error', () => session.destroy())
+    session.once('close', () => {
+      watching[Symbol.dispose]()
+      this.#sessions.delete(session)
+      forget(session)
+    })
+    if (this.#draining) session.close()
+  }
+
+  /**
+   * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep
+   * connections that break off in memory until their time is over.
+   */
+  #watch(session: Http2Session, open: () => number): Disposable {
+    let idleSince = elapsed()
+    return every(this.#service.stalledMs / looksInTime, () => {
+      if (open() > 0) idleSince = elapsed()
+      else if (session.closed) this.#cutOff(session)
+      else if (elapsed() - idleSince >= limits.idleMs) session.close()
+    })
+  }
+
+  /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
+  retire(): void {
+    for (const session of this.#sessions.keys()) session.close()
+  }
+
+  drain(): void {
+    this.#draining = true
+    this.retire()
+  }
+
+  cut(): void {
+    for (const session of this.#sessions.keys()) this.#cutOff(session)
+  }
+
+  /** `close` alone would wait for ever for a client that reads nothing. */
+  #cutOff(session: Http2Session): void {
+    session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
+    this.#sessions.get(session)?.destroy()
+  }
+
+  #serve(
+    stream: ServerHttp2Stream,
+    fields: IncomingHttpHeaders,
+    raw: HeaderList,
+    { peer, hasBody, serving, onTaken, retire }: Opened,
+  ): void {
+    const path = fields[':path']
+    const host = fields[':authority'] ?? fields.host
+    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no
+    // path.
+    if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
+      if (refuseStream(stream, malformed, serving)) retire()
+      return
+    }
+    const gone = new LightAbort()
+    stream.once('close', () => gone.abort(clientGone))
+    stream.once('finish', () => {
+      gone.abort(clientGone)
+      letGo(stream)
+    })
+    if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
+    const own = raw.without((name) => name.startsWith(':') || name === 'host')
+    const incoming: Incoming = {
+      id: requestId(),
+      method: fields[':method'] ?? 'GET',
+      url: path,
+      headers: host === undefined ? own : new HeaderList(['host', host, ...own.raw]),
+      peer,
+      ...(hasBody && { body: stream }),
+      upgrade: false,
+      signal: gone.signal,
+      onProven: serving.proven,
+      onDisproven: serving.disproven,
+    }
+    const { onBroken } = this.#service
+    const outlet = outletOf(stream, incoming.method === 'HEAD', {
+      onBroken,
+      onTaken,
+      // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of
+      // refusals needs new connections.
+      onHead: (status, last) => {
+        if (last || (status === 401 && !serving.onProvenConnection)) retire()
+      },
+    })
+    answer(incoming, outlet, this.#service, serving).catch((cause: unknown) => {
+      onBroken(cause)
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    })
+  }
+}
+
+/** Statuses whose answers have no body, whatever their fields say. */
+const bodiless = new Set([204, 205, 304])
+
+function outletOf(
+  stream: ServerHttp2Stream,
+  isHead: boolean,
+  {
+    onBroken,
+    onTaken,
+    onHead,
+  }: Taken & { readonly onHead: (status: number, last: boolean) => void },
+): Outlet {
+  let trailers: Record<string, string[]> = {}
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers))
+  return {
+    head: (status, headers, last) => {
+      stream.respond([':status', String(status), ...endToEnd(headers).raw], {
+        endStream: isHead || bodiless.has(status),
+        waitForTrailers: true,
+        sendDate: false,
+      } as Parameters<ServerHttp2Stream['respond']>[1])
+      onHead(status, last)
+    },
+    flush: () => undefined,
+    end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
+    sink: () =>
+      streamSink(stream, {
+        trailers: (raw) => (trailers = grouped(raw)),
+        breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+        onBroken,
+        onTaken,
+      }),
+  }
+}
+
+function grouped(raw: readonly string[]): Record<string, string[]> {
+  const fields: Record<string, string[]> = {}
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] ?? '').toLowerCase()
+    fields[name] = [...(fields[name] ?? []), raw[i + 1] ?? '']
+  }
+  return fields
+}
+
+const malformed = `${JSON.stringify(badRequest('the request could not be understood'))}\n`
+
+/**
+ * Answers a malformed request. Whether that was one refusal too many in a row on its connection.
+ */
+function refuseStream(stream: ServerHttp2Stream, body: string, serving: Activity): boolean {
+  stream.once('finish', () => letGo(stream))
+  stream.respond({ ':status': 400, 'content-type': 'application/json' })
+  stream.end(body)
+  return serving.answered(400)
+}
+
+/**
+ * Drops what the client still sends after its whole answer, and closes the stream if it does not
+ * stop.
+ */
+function letGo(stream: ServerHttp2Stream): void {
+  if (stream.readableEnded) return
+  stream.resume()
+  unlessClosed(stream, limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
+}

@@ -1,0 +1,184 @@
+import type { Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { constants } from 'node:crypto'
+import type { SecureContextOptions, TLSSocket } from 'node:tls'
+import { after } from '../../base/clock.ts'
+import { createServer } from '../../base/node-http.ts'
+import type { Served, Service } from './answer.ts'
+import { ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionMemory } from './connection-memory.ts'
+import { closed } from './draining.ts'
+import { http1Options, serveHttp1, type Closing } from './http1.ts'
+import { Http2Connections } from './http2.ts'
+import { limits } from './limits.ts'
+import { listening, type Bound, type Place } from './listening.ts'
+import { RecordBudget } from './record-budget.ts'
+import { StalledAnswers } from './stalled-answers.ts'
+
+export interface ListenerOptions extends Service {
+  readonly at: readonly Place[]
+  /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
+  readonly maxConnections: number
+  /** Of these, how many on which no caller is proven; absent: all. */
+  readonly mostUnproven?: number
+  /** Bounds what they hold together, with those of other listeners. */
+  readonly memory: ConnectionMemory
+  /** In the place of those of `limits`. */
+  readonly stalledMs?: number
+  readonly pipelined?: number
+}
+
+export interface Listener extends Bound {
+  /**
+   * Takes no more connections and lets requests under way finish for `graceMs`; what is still open
+   * then is cut.
+   */
+  close(graceMs: number): Promise<void>
+}
+
+export interface ProxyListener extends Listener {
+  /**
+   * Begins to close; resolves when no request needs the hub any more: only tunnels and answers that
+   * last are still open.
+   */
+  settle(graceMs: number): Promise<void>
+}
+
+/** Plain HTTP/1.1. */
+export async function listen(options: ListenerOptions): Promise<ProxyListener> {
+  const server = createServer(http1Options())
+  const service = served(server, options)
+  return listener(server, service.connections, [serveHttp1(server, service)], options)
+}
+
+/**
+ * The certificate that a TLS listener shows, and the authorities that it accepts clients'
+ * certificates from.
+ */
+export interface ServingCredentials {
+  /** PEM: the certificate with its chain, and its key. */
+  readonly certificate: string
+  readonly key: string
+  /** PEM; absent: no client certificate is accepted. */
+  readonly clientCa?: string
+}
+
+export interface SecureListener extends ProxyListener {
+  /**
+   * Shows these to connections made from now on. Present connections go on; but if `clientCa` has
+   * changed, each ends after the requests under way on it, and at once if none has come; one whose
+   * client has shown a certificate of the authorities before is cut where it has not ended in time,
+   * whatever is under way: a watch would go on as the node for as long as its client likes.
+   */
+  replaceCredentials(credentials: ServingCredentials): void
+}
+
+/**
+ * HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Client certificates are asked for here and
+ * judged by the handler.
+ */
+export async function listenSecurely(
+  options: ListenerOptions & { readonly credentials: ServingCredentials },
+): Promise<SecureListener> {
+  const server = createSecureServer({
+    ...http1Options(),
+    ...contextOf(options.credentials),
+    ALPNProtocols: ['h2', 'http/1.1'],
+    handshakeTimeout: limits.handshakeMs,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  const service = served(server, options)
+  const http1 = serveHttp1(server, service)
+  const http2 = new Http2Connections(service)
+  // Node's own listeners serve HTTP/1.1: they are kept for connections that did not choose HTTP/2.
+  const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
+  server.removeAllListeners('secureConnection')
+  const vouchedFor = new Set<TLSSocket>()
+  const records = new RecordBudget(service.connections, service.onCut)
+  server.once('close', () => records[Symbol.dispose]())
+  server.on('secureConnection', (socket) => {
+    records.watch(socket)
+    if (socket.authorized) {
+      vouchedFor.add(socket)
+      socket.once('close', () => vouchedFor.delete(socket))
+    }
+    if (socket.alpnProtocol === 'h2') http2.take(socket)
+    else for (const take of own) take.call(server, socket)
+  })
+  // Node would answer a client that does not speak TLS in the clear.
+  server.removeAllListeners('tlsClientError')
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  let { clientCa } = options.credentials
+  return {
+    ...(await listener(server, service.connections, [http1, http2], options)),
+    replaceCredentials: (credentials) => {
+      server.setSecureContext(contextOf(credentials))
+      if (credentials.clientCa !== clientCa) {
+        for (const each of [http1, http2]) each.retire()
+        // A handshake goes on with the authorities of when its connection was accepted.
+        service.connections.closeUnused()
+        const before = [...vouchedFor]
+        after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
+      }
+      clientCa = credentials.clientCa
+    },
+  }
+}
+
+const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureContextOptions => ({
+  cert: certificate,
+  key,
+  // Without `ca` Node would accept the system's authorities.
+  ca: clientCa ?? [],
+  minVersion: 'TLSv1.2',
+  // A resumed session would carry over the verdict on its certificate from when it was made; a
+  // renegotiated one shows another certificate, and Node keeps the verdict on the first.
+  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+})
+
+function served(server: Server, options: ListenerOptions): Served {
+  const { handler, onBroken, onCut = () => undefined, memory } = options
+  const { maxConnections, mostUnproven } = options
+  const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
+  const connections = new ConnectionLimit(
+    server,
+    { most: maxConnections, ...(mostUnproven !== undefined && { mostUnproven }) },
+    memory,
+    onCut,
+  )
+  const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
+  server.once('close', () => answers[Symbol.dispose]())
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
+}
+
+/**
+ * How long an accepted connection may take to send its first request once the listener is told to
+ * stop.
+ */
+const firstRequestMs = 1_000
+
+async function listener(
+  server: Server,
+  connections: ConnectionLimit,
+  protocols: readonly Closing[],
+  options: ListenerOptions,
+): Promise<ProxyListener> {
+  const bound = await listening(server, options.at, options.onBroken)
+  const stop = async (graceMs: number): Promise<void> => {
+    const over = closed(server, bound.closeFurther())
+    for (const protocol of protocols) protocol.drain()
+    using _unused = after(firstRequestMs, () => connections.closeUnused())
+    using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
+    await over
+  }
+  let stopped: Promise<void> | undefined
+  const close = (graceMs: number): Promise<void> => (stopped ??= stop(graceMs))
+  return {
+    ...bound,
+    close,
+    settle: async (graceMs) => {
+      await Promise.race([close(graceMs), connections.atRest()])
+    },
+  }
+}

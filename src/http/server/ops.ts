@@ -1,0 +1,207 @@
+import { now } from '../../base/clock.ts'
+import { Paced } from '../../base/paced.ts'
+import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import { HeaderList } from '../exchange/headers.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { isLoopback, strangeTo } from '../../api/request/own-host.ts'
+import { ConnectionMemory } from './connection-memory.ts'
+import { listen, type Listener } from './listener.ts'
+import type { Place } from './listening.ts'
+
+/**
+ * One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is.
+ */
+export interface ReadinessCheck {
+  readonly name: string
+  readonly check: () => string | undefined
+  /** Whether what it says fails readiness, or is only shown; absent: it does. */
+  readonly counts?: () => boolean
+}
+
+/**
+ * What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them.
+ */
+export interface Inspections {
+  readonly reports: Readonly<Record<string, () => Promise<object>>>
+  /** Whether a caller, which is on loopback, may have them. */
+  readonly admits: (caller: Incoming) => Promise<boolean>
+}
+
+export interface OpsOptions {
+  readonly at: readonly Place[]
+  readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
+  /** Names and addresses of this host by which callers may call it, besides those of loopback. */
+  readonly ownHosts: ReadonlySet<string>
+  readonly checks: readonly ReadinessCheck[]
+  /**
+   * Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and
+   * since when. To be cheap.
+   */
+  readonly remarks: () => readonly string[]
+  readonly inspections?: Inspections
+  /** Called with the cause when a connection could not be accepted, or an answer broke off. */
+  readonly onBroken?: (cause: unknown) => void
+}
+
+/**
+ * One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would
+ * restart the hub.
+ */
+export const mostConnections = 64
+
+/**
+ * No probe and no scraper sends a request before the answer to the last one; the next may come just
+ * before the last is over.
+ */
+export const mostPipelined = 4
+
+/** An answer here is short, and its client is waiting for it. */
+export const stalledMs = 10_000
+
+/** More often than anybody scrapes. */
+export const leastExpositionMs = 1_000
+
+export const leastInspectionMs = 50
+
+/**
+ * yurthub's answer, to the letter: `yurtadm` compares the whole body with it
+ * (pkg/yurtadm/util/yurthub/yurthub.go).
+ */
+const yurthubOk = 'OK'
+
+/**
+ * Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects
+ * nothing but their names.
+ */
+export function listenOps(options: OpsOptions): Promise<Listener> {
+  return listen({
+    ...options,
+    handler: opsHandler(options),
+    maxConnections: mostConnections,
+    // So few that their number bounds it; floods elsewhere are not to close them.
+    memory: new ConnectionMemory(Number.POSITIVE_INFINITY),
+    pipelined: mostPipelined,
+    stalledMs,
+    onBroken: options.onBroken ?? (() => undefined),
+    onCut: (reason) => options.metrics.connectionsCut.add({ reason }),
+  })
+}
+
+function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
+  const scrape = new Paced(() => exposition(options), leastExpositionMs)
+  const inspect = inspector(options.inspections)
+  return async (incoming) => {
+    const { method, url, headers } = incoming
+    const { localAddress } = incoming.peer
+    const [path = '', query] = url.split('?')
+    const [host, origin] = [headers.get('host'), headers.get('origin')]
+    const strange = strangeTo(options.ownHosts, { localAddress, host, origin })
+    if (strange !== undefined) return reply(403, `${strange}\n`)
+    if (method !== 'GET' && method !== 'HEAD') return reply(405, '', { Allow: 'GET, HEAD' })
+    switch (path) {
+      case '/livez':
+      case '/healthz':
+        return reply(200, 'ok')
+      case '/v1/healthz':
+        return reply(200, yurthubOk)
+      case '/readyz':
+      case '/v1/readyz':
+        return readiness(options, {
+          ok: path === '/readyz' ? 'ok' : yurthubOk,
+          verbose: new URLSearchParams(query).has('verbose'),
+        })
+      case '/metrics':
+        return scrape.get()
+      default:
+        return (await inspect(path, incoming)) ?? reply(404, '404 page not found\n')
+    }
+  }
+}
+
+type Inspect = (path: string, incoming: Incoming) => Promise<WireReply | undefined>
+
+function inspector(inspections: Inspections | undefined): Inspect {
+  if (!inspections) return async () => undefined
+  const reports = new Map(
+    Object.entries(inspections.reports).map(([name, inspect]) => [
+      `/inspect/${name}`,
+      new Paced(() => report(inspect), leastInspectionMs),
+    ]),
+  )
+  return async (path, incoming) => {
+    const wanted = reports.get(path)
+    if (!wanted) return undefined
+    if (!isLoopback(incoming.peer.localAddress)) return reply(403, onLoopback)
+    if (await inspections.admits(incoming)) return wanted.get()
+    return incoming.headers.get('authorization') === undefined
+      ? reply(403, forRoot)
+      : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
+  }
+}
+
+const onLoopback = 'inspections are answered on loopback only\n'
+const forRoot =
+  "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
+
+async function exposition({ metrics, onBroken }: OpsOptions): Promise<WireReply> {
+  try {
+    const { contentType, body } = await metrics.exposition()
+    return reply(200, body, { 'Content-Type': contentType })
+  } catch (cause) {
+    onBroken?.(cause)
+    return reply(500, '')
+  }
+}
+
+const report = async (inspect: () => Promise<object>): Promise<WireReply> =>
+  reply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
+
+function reply(
+  status: number,
+  text: string,
+  fields: Readonly<Record<string, string>> = {},
+): WireReply {
+  const body = Buffer.from(text)
+  const head = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    ...fields,
+    'Content-Length': String(body.byteLength),
+    Date: new Date(now()).toUTCString(),
+  }
+  return {
+    kind: 'body',
+    status,
+    headers: new HeaderList(Object.entries(head).flat()),
+    from: 'hub',
+    body,
+  }
+}
+
+interface ReadinessQuestion {
+  /** The whole answer where all is well. */
+  readonly ok: string
+  readonly verbose: boolean
+}
+
+/** Whether all is well that readiness depends on. */
+export const isReady = (checks: readonly ReadinessCheck[]): boolean =>
+  checks.every(({ check, counts }) => check() === undefined || counts?.() === false)
+
+/** In the words of the API server's own `?verbose`. */
+function readiness({ checks, remarks }: OpsOptions, { ok, verbose }: ReadinessQuestion): WireReply {
+  const results = checks.map(({ name, check, counts }) => ({
+    name,
+    wrong: check(),
+    counts: counts?.() ?? true,
+  }))
+  const ready = results.every(({ wrong, counts }) => wrong === undefined || !counts)
+  if (ready && !verbose) return reply(200, ok)
+  const lines = results.map(({ name, wrong, counts }) =>
+    wrong === undefined
+      ? `[+]${name} ok`
+      : `[-]${name} failed: ${wrong}${counts ? '' : '; readiness does not depend on it now'}`,
+  )
+  const verdict = ready ? 'readyz check passed' : 'readyz check failed'
+  return reply(ready ? 200 : 503, `${[...lines, ...remarks(), verdict].join('\n')}\n`)
+}

@@ -1,0 +1,52 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { inodeOf } from '../../base/socket-table.ts'
+import type { ClientCertificate, Peer } from '../exchange/exchange.ts'
+
+const peers = new WeakMap<Socket, Peer>()
+
+/** The other end of a connection: one object for all its requests. */
+export function peerOf(socket: Socket): Peer {
+  const known = peers.get(socket)
+  if (known) return known
+  const peer: Peer = {
+    address: socket.remoteAddress ?? '',
+    port: socket.remotePort ?? 0,
+    localAddress: socket.localAddress ?? '',
+    localPort: socket.localPort ?? 0,
+    ...(socket instanceof TLSSocket ? { tls: shownOn(socket) } : inodeOn(socket)),
+  }
+  peers.set(socket, peer)
+  return peer
+}
+
+/**
+ * To be called while a request of the connection is being taken: the file descriptor is another
+ * file's once it is closed.
+ */
+function inodeOn(socket: Socket): { readonly inode?: string } {
+  // Node has no other name for it.
+  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
+  const inode = handle?.fd === undefined ? undefined : inodeOf(handle.fd)
+  return inode === undefined ? {} : { inode }
+}
+
+/**
+ * A certificate counts only if the listener's authorities vouch for it; an API server, too, treats
+ * any other as none.
+ */
+function shownOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
+  if (!socket.authorized) return {}
+  const { subject, valid_from, valid_to } = socket.getPeerCertificate()
+  return {
+    certificate: {
+      commonName: lastOf(subject?.CN),
+      organizations: [subject?.O ?? []].flat(),
+      validFrom: Date.parse(valid_from),
+      validTo: Date.parse(valid_to),
+    },
+  }
+}
+
+const lastOf = (names: string | readonly string[] | undefined): string =>
+  (typeof names === 'string' ? names : names?.at(-1)) ?? ''

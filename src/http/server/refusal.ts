@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { unlessClosed } from '../../base/clock.ts'
+import { limits } from './limits.ts'
+import type { Fault } from './message.ts'
+import { reasonPhrase } from './phrase.ts'
+
+/** What clients are answered for a failure of Node's parser; for any other it is a bare 400. */
+const faults: Readonly<Record<string, Fault>> = {
+  HPE_HEADER_OVERFLOW: { code: 431 },
+  ERR_HTTP_REQUEST_TIMEOUT: { code: 408 },
+  HPE_INVALID_TRANSFER_ENCODING: { code: 501 },
+}
+
+/**
+ * Answers a message that could not be parsed, if the connection can still be written to, and closes
+ * it.
+ */
+export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else endWith(socket, messageOf(faults[error.code ?? ''] ?? { code: 400 }))
+}
+
+/**
+ * A whole answer as Go's net/http words it: it refuses malformed messages before an API server
+ * could make a Status (net/http server.go).
+ */
+export function messageOf(fault: Fault): string {
+  const { line, body } = wordsOf(fault)
+  return `HTTP/1.1 ${line}\r\nContent-Type: ${plainText}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+}
+
+/** The same through Node's response, which waits for the answers before it on the connection. */
+export function respondWith(fault: Fault, response: ServerResponse): void {
+  const { line, body } = wordsOf(fault)
+  response.sendDate = false
+  response.writeHead(fault.code, line.slice(4), {
+    'Content-Type': plainText,
+    'Content-Length': body.length,
+    Connection: 'close',
+  })
+  response.end(body)
+}
+
+const plainText = 'text/plain; charset=utf-8'
+
+/** Code and phrase for the status line, and a body that as a rule repeats them. */
+function wordsOf({ code, detail }: Fault): { line: string; body: string } {
+  const line = `${code} ${reasonPhrase(code)}${detail === undefined ? '' : `: ${detail}`}`
+  return { line, body: code === 501 ? 'Unsupported transfer encoding' : line }
+}
+
+/**
+ * Writes the last bytes of a connection, and closes it after a moment even if its client does not.
+ */
+export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
+  socket.end(bytes, () => unlessClosed(socket, limits.lingerMs, () => socket.destroy()))
+}

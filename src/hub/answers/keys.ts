@@ -1,0 +1,98 @@
+import type { TokenSpec } from '../../api/codec/token-request.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { mediaType } from '../../api/kube/media-type.ts'
+import { canonicalFieldSelector, canonicalLabelSelector } from '../../api/kube/selectors.ts'
+import { documentTypeOf, documentTypesOf } from '../../api/request/document-type.ts'
+import type { Form, FormKey } from '../../api/request/form.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { keptTokens, tokenName } from '../store/token-name.ts'
+import type { Audience, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
+
+/**
+ * The selectors of a list or watch, in one spelling for what means the same. Throws
+ * `MalformedSelector`.
+ */
+export function selectorsOf({ query }: ResourceRequest): {
+  labelSelector: string
+  fieldSelector: string
+} {
+  return {
+    labelSelector: canonicalLabelSelector(query.get('labelSelector') ?? ''),
+    fieldSelector: canonicalFieldSelector(query.get('fieldSelector') ?? ''),
+  }
+}
+
+const audienceOf = ({ identity, component }: Exchange, form: FormKey): Audience => ({
+  identity,
+  form,
+  ...(component === 'kubectl' && { passing: true }),
+})
+
+/** The key of what a list or watch covers. Throws `MalformedSelector`. */
+export function collectionKey(
+  exchange: Exchange,
+  info: ResourceRequest,
+  form: Form,
+): CollectionKey {
+  return {
+    audience: audienceOf(exchange, form.key),
+    gvr: info.gvr,
+    ...(info.namespace !== undefined && { namespace: info.namespace }),
+    ...selectorsOf(info),
+  }
+}
+
+/** The key of what lists in this form hold of the object that a get names. */
+export const memberKey = (exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey => ({
+  audience: audienceOf(exchange, form.key),
+  gvr: info.gvr,
+  namespace: info.namespace ?? '',
+  name: info.name ?? '',
+})
+
+/**
+ * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept
+ * without the columns that say what they mean, so the two are kept apart.
+ */
+export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey {
+  if (form.shape !== 'table') return memberKey(exchange, info, form)
+  const single = { ...form, key: `${form.key};single` as FormKey }
+  return memberKey(exchange, info, single)
+}
+
+/** The key of the answer to a token request. */
+export function tokenKey(
+  exchange: Exchange,
+  info: ResourceRequest,
+  form: Form,
+  spec: TokenSpec,
+): ObjectKey {
+  return {
+    audience: audienceOf(exchange, form.key),
+    gvr: keptTokens,
+    namespace: info.namespace ?? '',
+    name: tokenName({ serviceAccount: info.name ?? '', ...spec }),
+  }
+}
+
+/** Documents that API servers write in JSON, whatever their client takes. */
+const writtenInJson = new Set(['/version', '/openapi/v3'])
+
+/**
+ * The keys of a document in each representation that the client takes, most wanted first. The query
+ * is no part of them: clients write a time-out into it, which changes nothing of the document, and
+ * the hash of the document they expect (OpenAPI), which is theirs to choose.
+ */
+export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
+  const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
+  return documentTypesOf(accept).map((type) => ({ identity, url: info.path, accept: type }))
+}
+
+/**
+ * The key of the document that an API server gave; `undefined` where it is in none that the client
+ * takes and the hub knows.
+ */
+export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
+  const type = documentTypeOf(contentType)
+  return documentKeys(exchange).find(({ accept }) => accept === type)
+}

@@ -1,0 +1,119 @@
+import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
+import type { Form } from '../../api/request/form.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { answerHeaders, objectReply } from './replies.ts'
+import { refuseVersionOfGet } from './asked-version.ts'
+import { documentKeys, objectKey } from './keys.ts'
+import { offlineList } from './lists.ts'
+import { withAge, withStaleness } from './staleness.ts'
+import type { KnownDocument, ObjectStore, StoredObject } from '../store/store.ts'
+import { toldOfName } from './told-of-name.ts'
+import type { Shadowed, Shadows } from './shadows.ts'
+import { sourceOf } from './source.ts'
+import { storedTable } from './tables.ts'
+
+/**
+ * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat
+ * the request every second while the hub is offline; without, it backs off.
+ */
+export const neverCached = (): StatusError =>
+  new StatusError(
+    serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
+  )
+
+/** The 503 for what is not read but done: writes, exec, logs and all else asked of a node. */
+export const needsTheCloud = (): StatusError =>
+  new StatusError(
+    serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),
+  )
+
+/**
+ * What a kubelet would act upon fatally if it were told that it is not there: it would make
+ * another, which only the cloud can, and end itself when it cannot (kubernetes
+ * pkg/volume/csi/csi_plugin.go). Whoever listed them may know better, and is told no more than
+ * others.
+ */
+const neverAbsent = new Set(['csinodes.storage.k8s.io', 'leases.coordination.k8s.io'])
+
+/**
+ * The newest state of an object that the caller was shown, in the first of its forms; throws 404
+ * where it is known not to exist, else 503.
+ */
+export function storedObject(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+): { form: Form; stored: StoredObject } {
+  let absent = false
+  for (const form of exchange.forms) {
+    const got = store.get(objectKey(exchange, info, form))
+    const isTable = form.shape === 'table'
+    const found = isTable ? storedTable(exchange, info, form, store, got) : got
+    if (found === 'absent') absent = true
+    else if (found) return { form, stored: found }
+  }
+  if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
+  // As of a version that has not come nobody knows whether it is there.
+  const known = toldOfName(exchange, info, store)
+  if (known) refuseVersionOfGet(info, known)
+  throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+}
+
+/** Answers a get, with what the caller has written of the object's status meanwhile. */
+export function localObject(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  shadows: Shadows,
+): ObjectReply {
+  const { form, stored } = storedObject(exchange, info, store)
+  refuseVersionOfGet(info, stored.confirmedVersion)
+  const object = shadows.show(shadowed(exchange, info), form, stored)
+  const reply = objectReply(form, { ...stored, object })
+  return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
+}
+
+/** The object that a request names, for its sender. */
+export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowed => ({
+  identity,
+  gvr: info.gvr,
+  namespace: info.namespace ?? '',
+  name: info.name ?? '',
+})
+
+/** Answers a list, with what the caller has written of its objects' status meanwhile. */
+export function localList(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  shadows: Shadows,
+): ListReply {
+  const source = sourceOf(exchange, info, store)
+  if (!source) throw neverCached()
+  const of = { identity: exchange.identity, gvr: info.gvr }
+  const reply = offlineList(exchange, info, source, store, (stored, objects) =>
+    shadows.showAll(of, source.form, objects, stored),
+  )
+  if (!reply) throw neverCached()
+  return reply
+}
+
+/**
+ * Discovery and the like, as they were last given to the same caller, in the representation it
+ * wants most of those that it was given.
+ */
+export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
+  let found: KnownDocument | undefined
+  for (const key of documentKeys(exchange)) if ((found = store.document(key))) break
+  if (!found) throw neverCached()
+  return {
+    kind: 'body',
+    from: 'cache',
+    status: 200,
+    // No warning: kubectl reads discovery before whatever it is asked for, which says it then.
+    headers: withAge(answerHeaders(found.contentType), found.confirmedAt),
+    body: found.body,
+  }
+}

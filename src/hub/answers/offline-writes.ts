@@ -1,0 +1,178 @@
+import { jsonOfObject, withMembers } from '../../api/codec/members.ts'
+import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
+import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { mediaType } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import {
+  alreadyExists,
+  badRequest,
+  notFound,
+  serviceUnavailable,
+  StatusError,
+} from '../../api/kube/status.ts'
+import { objectForm } from '../../api/request/form.ts'
+import { isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { objectKey } from './keys.ts'
+import { answerHeaders, objectReply } from './replies.ts'
+import { withStaleness } from './staleness.ts'
+import { needsTheCloud, neverCached, shadowed, storedObject } from './offline-reads.ts'
+import { bodyOf, sent, type Sent } from './sent.ts'
+import type { Shadows } from './shadows.ts'
+import { readPatch, statusChanges } from './status-patch.ts'
+import { replayedToken } from './tokens.ts'
+
+/** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
+type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
+
+interface Facts {
+  readonly store: ObjectStore
+  readonly nodeName: string
+  readonly shadows: Shadows
+  /** Aborts when the cloud is back for such a request. */
+  readonly recovered: (exchange: Exchange) => AbortSignal
+}
+
+/**
+ * The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events);
+ * anything else is refused.
+ */
+const answers: Record<string, Answer> = {
+  // A kubelet that starts registers itself: told that its node exists, it goes on with a get.
+  'create nodes': existing,
+  'patch nodes/status': patchedStatus,
+  'patch pods/status': patchedStatus,
+  'create leases.coordination.k8s.io': heartbeat(201),
+  'update leases.coordination.k8s.io': heartbeat(200),
+  'create events': echo(201),
+  'create events.events.k8s.io': echo(201),
+  // Answered so, the recorder sends the whole event instead, which can be accepted.
+  'patch events': async (_exchange, info) => unknownEvent(info),
+  'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
+  // Made only by a kubelet that was told that there is none, which it is not told offline: a get
+  // will show it what there is.
+  'create csinodes.storage.k8s.io': existing,
+  // Fatal to a kubelet when refused for long; true only of what the cloud has confirmed before.
+  'update csinodes.storage.k8s.io': confirmed(echo(200)),
+}
+
+/** Answers a write, or throws the 503 that says that it cannot be done now. */
+export async function localWrite(
+  exchange: Exchange,
+  info: ResourceRequest,
+  facts: Facts,
+): Promise<Reply> {
+  if (isTokenRequest(info)) return replayedToken(exchange, info, facts)
+  const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
+  const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
+  if (answer === undefined || exchange.credential !== 'node') {
+    throw needsTheCloud()
+  }
+  return answer(exchange, info, facts)
+}
+
+/** Throws 503 unless the cloud has shown the object before, in whatever form. */
+function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, name: string): void {
+  const named = { ...info, name }
+  const forms = [...exchange.forms, objectForm('json'), objectForm('protobuf')]
+  const shown = forms.some((form) => {
+    const found = store.get(objectKey(exchange, named, form))
+    return found !== undefined && found !== 'absent'
+  })
+  if (!shown) {
+    throw new StatusError(
+      serviceUnavailable('the cloud cannot be reached, and has not confirmed this before'),
+    )
+  }
+}
+
+/** Throws 409 for an object that the cloud has shown before. */
+async function existing(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { store }: Facts,
+): Promise<never> {
+  const { name } = (await sent(exchange)).object
+  known(exchange, info, store, name)
+  throw new StatusError(alreadyExists({ ...info.gvr, name }))
+}
+
+/** The same answer, for an object that the cloud has shown before. */
+function confirmed(answer: Answer): Answer {
+  return async (exchange, info, facts) => {
+    known(exchange, info, facts.store, facts.nodeName)
+    return answer(exchange, info, facts)
+  }
+}
+
+function unknownEvent(info: ResourceRequest): never {
+  throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+}
+
+/**
+ * Makes the patch on the object as the cloud gave it, for its writer to see: the version stays the
+ * cloud's. A kubelet sends the status of its node and pods again while the cloud's differs, so that
+ * nothing has to be kept for it.
+ */
+async function patchedStatus(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { store, shadows, recovered }: Facts,
+): Promise<Reply> {
+  const patch = readPatch(exchange.headers.get('content-type'), await bodyOf(exchange))
+  const { form, stored } = storedObject(exchange, info, store)
+  if (form.shape !== 'object') throw neverCached()
+  const { encoding } = form
+  const { gvk } = stored
+  const of = shadowed(exchange, info)
+  const shown = shadows.lastShown(of, encoding, stored)
+  const object = jsonOfObject(encoding, gvk, shown)
+  const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
+  const answered = (patched: ApiObject): Reply => {
+    const reply = objectReply(form, { gvk, object: patched })
+    return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
+  }
+  try {
+    const back = recovered(exchange)
+    if (back.aborted || info.query.has('dryRun')) {
+      return answered(withMembers(encoding, gvk, shown, changes))
+    }
+    shadows.until(back)
+    return answered(shadows.keep(of, encoding, stored, changes))
+  } catch (cause) {
+    if (!(cause instanceof ProtobufError)) throw cause
+    throw new StatusError(badRequest('the patch does not fit the object'), { cause })
+  }
+}
+
+/**
+ * What was sent is what is stored, as far as its sender can tell; its resource version stays the
+ * one it came with.
+ */
+function echo(status: number): Answer {
+  return async (exchange) => echoed(exchange, await sent(exchange), status)
+}
+
+function echoed({ forms }: Exchange, { encoding, body }: Sent, status: number): BodyReply {
+  if (!forms.some((form) => form.encoding === encoding)) {
+    throw new StatusError(
+      serviceUnavailable(
+        'the cloud cannot be reached, and this form cannot be answered without it',
+      ),
+    )
+  }
+  return { kind: 'body', from: 'cache', status, headers: answerHeaders(mediaType(encoding)), body }
+}
+
+/**
+ * The lease by which this node says that it lives. Any other elects a leader, or is another node's.
+ */
+function heartbeat(status: number): Answer {
+  return async (exchange, info, { nodeName }) => {
+    const lease = await sent(exchange)
+    const name = info.name ?? lease.object.name
+    if (info.namespace !== 'kube-node-lease' || name !== nodeName) throw neverCached()
+    return echoed(exchange, lease, status)
+  }
+}

@@ -1,0 +1,68 @@
+import type { Exchange, Reply, WatchReply } from '../../http/exchange/exchange.ts'
+import { impersonates } from '../../http/exchange/headers.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { StatusError, unauthorized } from '../../api/kube/status.ts'
+import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
+import type { ObjectStore } from '../store/store.ts'
+import {
+  localDocument,
+  localList,
+  localObject,
+  needsTheCloud,
+  neverCached,
+} from './offline-reads.ts'
+import type { Shadows } from './shadows.ts'
+import { localWrite } from './offline-writes.ts'
+
+export interface LocalFacts {
+  readonly store: ObjectStore
+  readonly nodeName: string
+  readonly shadows: Shadows
+  /** Aborts when the cloud is back for such a request. */
+  readonly recovered: (exchange: Exchange) => AbortSignal
+  /**
+   * Answers a watch from what is stored; `undefined`: nothing stored tells what is in its
+   * collection. Throws what an API server refuses.
+   */
+  readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
+}
+
+/** Answers from the cache; throws a `StatusError` where it cannot. */
+export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
+  if (!isProven(exchange)) throw new StatusError(unauthorized())
+  // Only the cloud can say whether a caller may impersonate another.
+  if (impersonates(exchange.headers)) throw neverCached()
+  const { info } = exchange
+  const { store } = facts
+  if (!info.isResource) {
+    if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
+    return localDocument(exchange, store)
+  }
+  if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
+    return localWrite(exchange, info, facts)
+  }
+  if (info.subresource !== undefined || exchange.upgrade) throw needsTheCloud()
+  if (exchange.method === 'HEAD') throw neverCached()
+  switch (info.verb) {
+    case 'get':
+      return localObject(exchange, info, store, facts.shadows)
+    case 'list':
+      return localList(exchange, info, store, facts.shadows)
+    case 'watch':
+      if (info.name !== undefined) throw neverCached()
+      if (beginsWithState(info)) {
+        facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
+      }
+      return watched(exchange, info, facts)
+  }
+}
+
+function watched(exchange: Exchange, info: ResourceRequest, { watch }: LocalFacts): WatchReply {
+  const reply = watch(exchange, info)
+  if (!reply) throw neverCached()
+  return reply
+}
+
+/** Whether a watch shows all objects first; those are as the cloud gave them. */
+const beginsWithState = ({ query }: ResourceRequest): boolean =>
+  isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')

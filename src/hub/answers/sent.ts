@@ -1,0 +1,44 @@
+import { readObject } from '../../api/codec/object.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { wholeRequestBody } from '../../http/exchange/request-body.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { badRequest, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
+
+/** The largest body of a write that is answered here: the API server's own limit. */
+export const bodyBytes = 3 * 1024 * 1024
+
+/** An object that a request brought. */
+export interface Sent {
+  readonly encoding: Encoding
+  readonly body: Buffer
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+/**
+ * The object in the body of a request. Throws what the API server answers to a body that is none.
+ */
+export async function sent(exchange: Exchange): Promise<Sent> {
+  const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+  if (encoding === undefined) {
+    throw new StatusError(
+      unsupportedMediaType(
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf',
+      ),
+    )
+  }
+  const body = await bodyOf(exchange)
+  try {
+    return { encoding, body, ...readObject(encoding, 'object', body) }
+  } catch (cause) {
+    throw new StatusError(badRequest('the object provided is unrecognized'), { cause })
+  }
+}
+
+/** The whole body of a request. Throws 413 where it is too large. */
+export async function bodyOf({ body, content }: Exchange): Promise<Buffer> {
+  if (content) return content
+  return body ? wholeRequestBody(body, bodyBytes) : Buffer.alloc(0)
+}

@@ -1,0 +1,87 @@
+import { mapBatches } from '../../base/batches.ts'
+import { objectKind } from '../../api/codec/list.ts'
+import { selectionOf, type Selection } from '../../api/codec/selection.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { covers } from '../../api/kube/selectors.ts'
+import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
+import { namesObjects, type Form } from '../../api/request/form.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { collectionKey } from './keys.ts'
+import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
+import { wholeOrNothing } from '../store/whole-or-nothing.ts'
+
+/**
+ * What a list or watch is answered from: the collection it asks for, or a wider one and what of it
+ * was asked for.
+ */
+export interface Source {
+  readonly form: Form
+  readonly key: CollectionKey
+  readonly resourceVersion: string
+  /** Absent: all of it. */
+  readonly selection?: Selection
+}
+
+/**
+ * Where the answer to a list or watch comes from: the collection that was asked for, in the first
+ * of the client's forms in which it is stored; where it never was listed, the newest of those of
+ * the same caller that surely hold all of it. `undefined`: nothing that is stored tells what is in
+ * it. Throws `MalformedSelector`.
+ */
+export function sourceOf(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+): Source | undefined {
+  for (const form of exchange.forms) {
+    const key = collectionKey(exchange, info, form)
+    const version = store.version(key)
+    if (version !== undefined) return { form, key, resourceVersion: version }
+  }
+  for (const form of exchange.forms) {
+    const source = widerSource(collectionKey(exchange, info, form), form, store)
+    if (source) return source
+  }
+  return undefined
+}
+
+/**
+ * The newest stored collection of the same caller that surely holds all that is asked for, and what
+ * of it that is.
+ */
+export function widerSource(
+  asked: CollectionKey,
+  form: Form,
+  store: ObjectStore,
+): Source | undefined {
+  if (!namesObjects(form)) return undefined
+  const selection = selectionOf(asked.gvr, asked, form)
+  if (!selection) return undefined
+  const [newest] = store
+    .collections(asked.audience, asked.gvr, asked.namespace)
+    .filter(({ key }) => covers(key, asked))
+    .toSorted(newestFirst)
+  return newest && { form, ...newest, selection }
+}
+
+/** Of versions that do not compare, none is the newer. */
+function newestFirst(a: KnownCollection, b: KnownCollection): number {
+  const [x, y] = [resourceVersion(a.resourceVersion), resourceVersion(b.resourceVersion)]
+  return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
+}
+
+/**
+ * What of the stored collection was asked for. `undefined` where it cannot be read, or may not be
+ * shown (`wholeOrNothing`).
+ */
+export function storedList(
+  { form, key, selection }: Omit<Source, 'resourceVersion'>,
+  store: ObjectStore,
+): StoredList | undefined {
+  const stored = wholeOrNothing(key.gvr, store.list(key))
+  if (!stored || !selection) return stored
+  const gvk = objectKind(stored.gvk)
+  const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
+  return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
+}

@@ -1,0 +1,48 @@
+import { tableOfRow } from '../../api/codec/object.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { covers, selectorOfName } from '../../api/kube/selectors.ts'
+import type { Form } from '../../api/request/form.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { newerThan } from './asked-version.ts'
+import { memberKey } from './keys.ts'
+import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.ts'
+
+/**
+ * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that
+ * says of it: its row under the columns of that Table, which a server gives the same however many
+ * rows there are, or that there is no such row.
+ */
+export function storedTable(
+  exchange: Exchange,
+  info: ResourceRequest,
+  form: Form,
+  store: ObjectStore,
+  got: StoredObject | 'absent' | undefined,
+): StoredObject | 'absent' | undefined {
+  const key = memberKey(exchange, info, form)
+  const row = store.get(key)
+  if (row === undefined) return got
+  const lists = (): KnownCollection[] => store.collections(key.audience, key.gvr, key.namespace)
+  const known = typeof got === 'object' ? got : undefined
+  if (row === 'absent') {
+    const asked = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
+    const isNewer = (list: KnownCollection): boolean =>
+      covers(list.key, asked) &&
+      (!known || newerThan(list.resourceVersion, known.confirmedVersion) !== undefined)
+    return lists().some(isNewer) ? 'absent' : got
+  }
+  if (known && !newerThan(row.confirmedVersion, known.confirmedVersion)) return known
+  const columns = columnsOf(lists(), store)
+  if (columns === undefined) return got
+  return { ...row, object: tableOfRow(row.gvk, row.object, columns) }
+}
+
+/** The columns of any of these lists. */
+function columnsOf(lists: readonly KnownCollection[], store: ObjectStore): string | undefined {
+  for (const { key } of lists) {
+    // Only what it says of itself is wanted.
+    using list = store.list(key)
+    if (list?.extra) return list.extra
+  }
+  return undefined
+}

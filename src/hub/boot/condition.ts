@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../api/kube/json.ts'
+import type { Cursor } from '../../api/codec/cursor.ts'
+import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import { text } from './references.ts'
+import type { BootVerdict } from './verdict.ts'
+
+/** The node condition that shows the boot verdict in the cluster. */
+const conditionType = 'OfflineReady'
+
+/** What a condition says, without its times. */
+export interface Said {
+  readonly status: 'True' | 'False'
+  readonly reason: string
+  readonly message: string
+}
+
+/** A condition as a node has it; times are in milliseconds since the epoch. */
+export interface Condition extends Said {
+  readonly lastHeartbeat: number
+  readonly lastTransition: number
+}
+
+/** More names would be cut off by whoever shows a condition. */
+const mostNames = 5
+
+/**
+ * The verdict in the words of a condition. It tells no times, which would change it all the time.
+ */
+export function said({ ready, node, pods }: BootVerdict): Said {
+  if (ready) {
+    const message = `the node and its pods (${pods.length}) would come back without a link`
+    return { status: 'True', reason: 'EverythingKept', message }
+  }
+  if (!node.ready) {
+    const names = [...new Set(node.problems.map(({ resource }) => resource))]
+    const message = `the node would not come back without a link: ${listed(names)}`
+    return { status: 'False', reason: 'NodeNotKept', message }
+  }
+  const names = pods
+    .filter((pod) => !pod.ready)
+    .map(({ namespace, name }) => `${namespace}/${name}`)
+  const message = `${names.length} of ${pods.length} pods would not come back without a link: ${listed(names)}`
+  return { status: 'False', reason: 'PodsNotKept', message }
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - mostNames
+  const shown = names.slice(0, mostNames).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}
+
+/** The condition in a node as the cloud has it; `undefined` where it has none that can be read. */
+export function conditionIn(node: Cursor): Condition | undefined {
+  try {
+    return find(node)
+  } catch (cause) {
+    if (!(cause instanceof MalformedBody)) throw cause
+    return undefined
+  }
+}
+
+function find(node: Cursor): Condition | undefined {
+  const list = ['status', 'conditions']
+  for (let at = 0; at < node.count(list); at++) {
+    const field = (name: string): string => text(node, [...list, at, name])
+    if (field('type') !== conditionType) continue
+    const status = field('status')
+    if (status !== 'True' && status !== 'False') return undefined
+    return {
+      status,
+      reason: field('reason'),
+      message: field('message'),
+      lastHeartbeat: Date.parse(field('lastHeartbeatTime')) || 0,
+      lastTransition: Date.parse(field('lastTransitionTime')) || 0,
+    }
+  }
+  return undefined
+}
+
+/**
+ * How long an unchanged condition goes without a heartbeat, as that of a kubelet whose status does
+ * not change.
+ */
+const heartbeatMs = 5 * 60_000
+
+/**
+ * The condition to be written now; `undefined`: what the node has is still true, and young enough.
+ */
+export function nextCondition(
+  saying: Said,
+  before: Condition | undefined,
+  now: number,
+): Condition | undefined {
+  const same =
+    before?.status === saying.status &&
+    before.reason === saying.reason &&
+    before.message === saying.message
+  // A heartbeat that lies ahead is of a clock that was set back since.
+  if (same && Math.abs(now - before.lastHeartbeat) < heartbeatMs) return undefined
+  const lastTransition = before?.status === saying.status ? before.lastTransition : now
+  return { ...saying, lastHeartbeat: now, lastTransition }
+}
+
+/**
+ * A strategic merge patch of a node's status: conditions are merged by their type, so that those of
+ * the kubelet stay as they are, and it leaves this one as it is when it patches its own.
+ */
+export const conditionPatch = (condition: Condition): JsonObject => ({
+  status: {
+    conditions: [
+      {
+        type: conditionType,
+        status: condition.status,
+        reason: condition.reason,
+        message: condition.message,
+        lastHeartbeatTime: time(condition.lastHeartbeat),
+        lastTransitionTime: time(condition.lastTransition),
+      },
+    ],
+  },
+})
+
+/** In whole seconds, as the API keeps it. */
+const time = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')

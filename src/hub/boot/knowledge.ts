@@ -1,0 +1,182 @@
+import { objectKind } from '../../api/codec/list.ts'
+import { selectionOf } from '../../api/codec/selection.ts'
+import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { pods } from '../../api/kube/resources.ts'
+import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
+import { objectForm } from '../../api/request/form.ts'
+import { node, shared } from '../../api/request/identity.ts'
+import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
+import { wholeOrNothing } from '../store/whole-or-nothing.ts'
+
+/** An object in the form in which the kubelet was given it. */
+export interface Known {
+  readonly encoding: Encoding
+  readonly gvk: GVK
+  readonly object: ApiObject
+  /**
+   * When the cloud last confirmed it, to some minutes, in milliseconds since the epoch; 0 where
+   * that is not known.
+   */
+  readonly confirmedAt: number
+}
+
+/** To be read to its end, or disposed of. */
+export interface KnownCollection extends Disposable {
+  readonly encoding: Encoding
+  /** Of its objects. */
+  readonly gvk: GVK
+  /** When the cloud last confirmed it, in milliseconds since the epoch. */
+  readonly confirmedAt: number
+  /** Iterated once. Throws a `StoreFailure` where it cannot be read. */
+  readonly objects: Iterable<ApiObject>
+}
+
+export interface Place {
+  readonly gvr: GVR
+  /** Absent: all namespaces, or cluster-scoped. */
+  readonly namespace?: string
+  /** Absent: everything. */
+  readonly fieldSelector?: string
+}
+
+/** What the kubelet of this node would be told now without a link. */
+export interface Knowledge {
+  /** How the kubelet wants its answers, most wanted first. */
+  readonly encodings: readonly Encoding[]
+  /** `undefined`: never listed, or unfit to be served. */
+  collection(place: Place): KnownCollection | undefined
+  /** 'absent': the cloud has said that there is none; `undefined`: nobody knows. */
+  object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined
+  /** Documents that the node was given: discovery and the like. */
+  documents(): readonly AskedDocument[]
+}
+
+/** A document as it was asked for. */
+export interface AskedDocument {
+  readonly url: string
+  readonly accept: string
+  /** When the cloud last gave it, to some minutes, in milliseconds since the epoch. */
+  readonly confirmedAt: number
+}
+
+/** The pods of a node, as its kubelet asks for them. */
+export const podsOf = (nodeName: string): Place => ({
+  gvr: pods,
+  fieldSelector: `spec.nodeName=${nodeName}`,
+})
+
+/** Discovery that is not aggregated has one for each group and version. */
+const mostDocuments = 64
+
+/**
+ * For how long a list in JSON must have outlived the one in protobuf before the kubelet is taken to
+ * have changed over to JSON.
+ */
+const changedOverMs = 10 * 60_000
+
+/**
+ * What the store holds for the node. A kubelet takes protobuf unless it was told otherwise, and
+ * JSON in any case; which one it is shows in what it was given when it asked for its pods, and
+ * whoever else looks at them as the node for a moment changes nothing about that. `mayShare` says
+ * of which resources it may be answered from what all callers share.
+ */
+export function knowledgeIn(
+  store: ObjectStore,
+  nodeName: string,
+  mayShare: (gvr: GVR) => boolean,
+): Knowledge {
+  const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map((encoding) =>
+    store.confirmedAt(keyOf(podsOf(nodeName), encoding)),
+  )
+  const onlyJson = (inJson ?? 0) > (inProtobuf === undefined ? 0 : inProtobuf + changedOverMs)
+  const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']
+  return {
+    encodings,
+    collection(place) {
+      for (const find of [itself, wider]) {
+        for (const encoding of encodings) {
+          const found = find({ place, encoding, store, shares: mayShare(place.gvr) })
+          if (found) return found
+        }
+      }
+      return undefined
+    },
+    object(gvr, namespace, name) {
+      let absent: 'absent' | undefined
+      for (const encoding of encodings) {
+        const { audience } = keyOf({ gvr }, encoding)
+        const found = store.get({ audience, gvr, namespace, name })
+        if (found === 'absent') absent = found
+        else if (found) return { encoding, ...found }
+      }
+      return absent
+    },
+    documents: () => store.documents(node, mostDocuments),
+  }
+}
+
+interface Search {
+  readonly place: Place
+  readonly encoding: Encoding
+  readonly store: ObjectStore
+  readonly shares: boolean
+}
+
+function itself({ place, encoding, store }: Search): KnownCollection | undefined {
+  const found = wholeOrNothing(place.gvr, store.list(keyOf(place, encoding)))
+  if (!found) return undefined
+  const { gvk, confirmedAt, batches } = found
+  return {
+    encoding,
+    gvk: objectKind(gvk),
+    confirmedAt,
+    objects: flat(batches),
+    [Symbol.dispose]: () => found[Symbol.dispose](),
+  }
+}
+
+/** What was never listed itself is answered from what surely holds all of it. */
+function wider({ place, encoding, store, shares }: Search): KnownCollection | undefined {
+  const asked = keyOf(place, encoding)
+  const { audience, gvr, namespace } = asked
+  const selection = selectionOf(gvr, asked, objectForm(encoding))
+  if (!selection) return undefined
+  const audiences = shares ? [audience, { ...audience, identity: shared }] : [audience]
+  const [newest, ...others] = audiences
+    .flatMap((each) => store.collections(each, gvr, namespace))
+    .filter(({ key }) => covers(key, asked))
+    .flatMap(({ key }) => wholeOrNothing(gvr, store.list(key)) ?? [])
+    .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
+  if (!newest) return undefined
+  for (const other of others) other[Symbol.dispose]()
+  const gvk = objectKind(newest.gvk)
+  const selected = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
+  const { confirmedAt, batches } = newest
+  return {
+    encoding,
+    gvk,
+    confirmedAt,
+    objects: flat(batches, selected),
+    [Symbol.dispose]: () => newest[Symbol.dispose](),
+  }
+}
+
+const keyOf = (
+  { gvr, namespace, fieldSelector = '' }: Place,
+  encoding: Encoding,
+): CollectionKey => ({
+  audience: { identity: node, form: objectForm(encoding).key },
+  gvr,
+  ...(namespace !== undefined && { namespace }),
+  labelSelector: '',
+  fieldSelector: canonicalFieldSelector(fieldSelector),
+})
+
+function* flat(
+  batches: StoredList['batches'],
+  selected: (object: ApiObject) => boolean = () => true,
+): Generator<ApiObject> {
+  for (const batch of batches) yield* batch.filter(selected)
+}

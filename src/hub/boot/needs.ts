@@ -1,0 +1,217 @@
+import { createHash } from 'node:crypto'
+import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
+import * as resources from '../../api/kube/resources.ts'
+import { StoreFailure } from '../store/store.ts'
+import type { Known, Knowledge, Place } from './knowledge.ts'
+import {
+  text,
+  type ObjectReference,
+  type PodReferences,
+  type TokenReference,
+} from './references.ts'
+
+/** What a pod needs of the API server before its containers start, and what is known of it. */
+export interface Needs {
+  readonly objects: readonly NeededObject[]
+  readonly tokens: readonly TokenReference[]
+}
+
+export interface NeededObject extends ObjectReference {
+  /**
+   * 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody
+   * knows.
+   */
+  readonly found: Known | 'absent' | undefined
+  /** When the cloud last confirmed it, where that is known from the store. */
+  readonly confirmedAt?: number
+  /** What is stored cannot be read. */
+  readonly damaged?: true
+}
+
+/**
+ * The references of a pod, and what they lead to as far as that is known: the volume to which a
+ * claim is bound, its attachment to the node, its secrets, the tokens that its driver wants.
+ */
+export function needsOf(
+  { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,
+  pod: { readonly namespace: string },
+  knowledge: Knowledge,
+  nodeName: string,
+): Needs {
+  const found = objects.map((reference) => look(reference, knowledge))
+  const volumes = found.flatMap((claim) =>
+    claim.gvr === resources.claims ? volumeOf(claim, knowledge) : [],
+  )
+  const bound = volumes.map((volume) => leadsTo(volume, pod, knowledge, nodeName))
+  const drivers = new Set([...inlineDrivers, ...bound.flatMap(({ driver }) => driver ?? [])])
+  const wanted = [...drivers].flatMap((driver) => tokensFor(driver, knowledge))
+  return {
+    objects: [...found, ...volumes, ...bound.flatMap(({ needed }) => needed)],
+    tokens: [
+      ...tokens,
+      ...wanted.map((spec) => ({ namespace: pod.namespace, serviceAccount, ...spec })),
+    ],
+  }
+}
+
+/** Where a kubelet keeps a list and watch for one object. */
+const placeOf = ({ gvr, namespace, name }: ObjectReference): Place => ({
+  gvr,
+  ...(namespace !== '' && { namespace }),
+  fieldSelector: `metadata.name=${name}`,
+})
+
+/** What is known of a referenced object, asked for as the kubelet asks. */
+export function look(reference: ObjectReference, knowledge: Knowledge): NeededObject {
+  try {
+    return lookUp(reference, knowledge)
+  } catch (cause) {
+    if (!(cause instanceof StoreFailure)) throw cause
+    return { ...reference, found: undefined, damaged: true }
+  }
+}
+
+function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject {
+  const { gvr, namespace, name, by } = reference
+  if (name === '') {
+    using all = knowledge.collection({ gvr })
+    if (!all) return { ...reference, found: undefined }
+    return { ...reference, found: 'absent', confirmedAt: all.confirmedAt }
+  }
+  if (by !== 'list') {
+    const found = knowledge.object(gvr, namespace, name)
+    return (found === undefined && olderClaim(reference, knowledge)) || withFound(reference, found)
+  }
+  using list = knowledge.collection(placeOf(reference))
+  if (!list) return { ...reference, found: undefined }
+  const { encoding, gvk, confirmedAt } = list
+  const object = [...list.objects].find((each) => each.name === name)
+  const found = object ? { encoding, gvk, object, confirmedAt } : 'absent'
+  return { ...reference, found, confirmedAt }
+}
+
+const withFound = (reference: ObjectReference, found: NeededObject['found']): NeededObject => ({
+  ...reference,
+  found,
+  ...(typeof found === 'object' && { confirmedAt: found.confirmedAt }),
+})
+
+/**
+ * Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is
+ * what it will ask for again.
+ */
+function olderClaim(reference: ObjectReference, knowledge: Knowledge): NeededObject | undefined {
+  if (reference.gvr !== resources.resourceClaims) return undefined
+  for (const version of resources.olderClaimVersions) {
+    const gvr = { ...reference.gvr, version }
+    const found = knowledge.object(gvr, reference.namespace, reference.name)
+    if (found !== undefined) return withFound({ ...reference, gvr }, found)
+  }
+  return undefined
+}
+
+function volumeOf({ found }: NeededObject, knowledge: Knowledge): NeededObject[] {
+  const name = read(found, (claim) => text(claim, ['spec', 'volumeName']))
+  if (!name) return []
+  return [
+    look({ gvr: resources.volumes, namespace: '', name, by: 'get', need: 'required' }, knowledge),
+  ]
+}
+
+/** The secrets that a kubelet reads itself; those for attaching are the controller's. */
+const secretsOfVolumes: readonly { readonly name: Path; readonly namespace: Path }[] = [
+  ...[
+    ...['nodeStageSecretRef', 'nodePublishSecretRef'].map((secret) => ['csi', secret]),
+    ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map((source) => [
+      source,
+      'secretRef',
+    ]),
+  ].map((path) => ({ name: [...path, 'name'], namespace: [...path, 'namespace'] })),
+  { name: ['azureFile', 'secretName'], namespace: ['azureFile', 'secretNamespace'] },
+]
+
+function leadsTo(
+  { found }: NeededObject,
+  pod: { readonly namespace: string },
+  knowledge: Knowledge,
+  nodeName: string,
+): { readonly needed: NeededObject[]; readonly driver?: string } {
+  const volume = cursor(found)
+  if (!volume) return { needed: [] }
+  const secrets = secretsOfVolumes.flatMap((path) => {
+    const name = text(volume, ['spec', ...path.name])
+    if (name === '') return []
+    // Where the volume does not say, it is the pod's own.
+    const namespace = text(volume, ['spec', ...path.namespace]) || pod.namespace
+    return [
+      look({ gvr: resources.secrets, namespace, name, by: 'get', need: 'required' }, knowledge),
+    ]
+  })
+  const driver = text(volume, ['spec', 'csi', 'driver'])
+  if (driver === '') return { needed: secrets }
+  if (!isAttached(driver, knowledge)) return { needed: secrets, driver }
+  const name = attachmentName(text(volume, ['spec', 'csi', 'volumeHandle']), driver, nodeName)
+  const attachment: ObjectReference = {
+    gvr: resources.attachments,
+    namespace: '',
+    name,
+    by: 'get',
+    need: 'required',
+  }
+  return { needed: [...secrets, look(attachment, knowledge)], driver }
+}
+
+/**
+ * Whether volumes of a driver are attached before they are mounted: always, unless the driver has
+ * said that its are not.
+ */
+const isAttached = (driver: string, knowledge: Knowledge): boolean =>
+  read(knowledge.object(resources.csiDrivers, '', driver), (found) =>
+    found.value(['spec', 'attachRequired']),
+  ) !== false
+
+/**
+ * The name that attach controller and kubelet give an attachment (k/k
+ * pkg/volume/csi/csi_attacher.go, getAttachmentName).
+ */
+export const attachmentName = (volumeHandle: string, driver: string, nodeName: string): string =>
+  `csi-${createHash('sha256').update(`${volumeHandle}${driver}${nodeName}`).digest('hex')}`
+
+/**
+ * The tokens of the pod that a driver wants handed to it (k/k pkg/volume/csi/csi_plugin.go,
+ * podServiceAccountTokenAttrs).
+ */
+function tokensFor(
+  driver: string,
+  knowledge: Knowledge,
+): Pick<TokenReference, 'audiences' | 'expirationSeconds'>[] {
+  const found = cursor(knowledge.object(resources.csiDrivers, '', driver))
+  if (!found) return []
+  const list = ['spec', 'tokenRequests']
+  return Array.from({ length: found.count(list) }, (_, at) => {
+    const audience = text(found, [...list, at, 'audience'])
+    const seconds = found.value([...list, at, 'expirationSeconds'])
+    return {
+      audiences: audience === '' ? [] : [audience],
+      expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
+    }
+  })
+}
+
+export const cursor = (found: Known | 'absent' | undefined): Cursor | undefined =>
+  typeof found === 'object' ? cursorOf(found.encoding, found.gvk, found.object) : undefined
+
+function read<T>(found: Known | 'absent' | undefined, of: (object: Cursor) => T): T | undefined {
+  const object = cursor(found)
+  return object && of(object)
+}
+
+/** Whether nothing is about to happen to it: a claim is bound, a volume attached. */
+export function isSettled({ gvr, found }: NeededObject): boolean {
+  const object = cursor(found)
+  if (gvr === resources.claims) return !object || text(object, ['spec', 'volumeName']) !== ''
+  if (gvr === resources.attachments) {
+    return object?.value(['status', 'attached']) === true
+  }
+  return true
+}

@@ -1,0 +1,254 @@
+import { onAbort, type Signal } from '../../../base/abort.ts'
+import { after, elapsed, every, jitter } from '../../../base/clock.ts'
+import { selectEvent, type Selection } from '../../../api/codec/selection.ts'
+import { shortestWatchMs, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import type { GVK } from '../../../api/kube/gvk.ts'
+import type { Encoding } from '../../../api/kube/media-type.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { expired } from '../../../api/kube/status.ts'
+import { bookmarkMs, lastBookmarkMs } from '../../../api/request/watch-times.ts'
+import { StoreFailure } from '../../store/store.ts'
+import type { EventLog } from './event-log.ts'
+
+/**
+ * Which objects a reader is shown, and by what it is told from other selections: what is made of an
+ * event for one is made once.
+ */
+export interface Selected {
+  readonly selection: Selection
+  readonly key: string
+}
+
+/**
+ * What comes before the log: the state of a collection, or changes to it that the log does not have
+ * any more.
+ */
+export type Opening =
+  | {
+      readonly kind: 'state'
+      readonly batches: Iterable<readonly ApiObject[]>
+      readonly ends: boolean
+    }
+  | {
+      readonly kind: 'changes'
+      readonly batches: Iterable<readonly ObjectEvent[]>
+      /** What a client is answered with 410 where one of them cannot be read. */
+      readonly tooOld: string
+    }
+
+export interface CacheWatcherParts {
+  readonly log: EventLog
+  /** Where in the log it begins, and the version up to which it is told already. */
+  readonly cursor: number
+  readonly from: string
+  readonly opening?: Opening
+  readonly selected: Selected
+  readonly gvk: GVK
+  readonly encoding: Encoding
+  readonly bookmarks: boolean
+  readonly lastsMs: number
+  readonly signal: Signal
+  /**
+   * Aborts when no event follows in the log: with the reason 'expired' where its client has to
+   * list.
+   */
+  readonly over: AbortSignal
+  /**
+   * After how many ms it ends then that has lasted for `lastedMs`; absent: within a second or so.
+   */
+  readonly endsAfter?: (lastedMs: number) => number
+}
+
+/** Why a reader is over. */
+export type WatcherEnd = 'done' | 'slow' | 'over' | 'expired'
+
+/** Over how long readers are ended together, so that they do not all come back at once. */
+const spreadMs = 1_000
+
+/** How much of what waits leaves in one write. */
+const writeBytes = 64 * 1024
+
+/**
+ * One client's way through the log of a collection, at its own pace. What it does not read in time
+ * is gone, and then it is over.
+ */
+export class CacheWatcher {
+  readonly #parts: CacheWatcherParts
+  readonly #began = elapsed()
+  #cursor: number
+  /** What is not newer was told, or is in the opening. */
+  #from: string
+  #ended = false
+  #bookmarkDue = false
+  /**
+   * The log may have come further without an event: what a list showed to be gone again has none.
+   * Then a bookmark says so, where one is taken.
+   */
+  #positionDue = true
+  #wake: () => void = () => undefined
+
+  constructor(parts: CacheWatcherParts) {
+    this.#parts = parts
+    this.#cursor = parts.cursor
+    this.#from = parts.from
+  }
+
+  /** Whether its client is shown only some of the objects. */
+  get selects(): boolean {
+    return !this.#parts.selected.selection.everything
+  }
+
+  /** There is something new. */
+  wake(): void {
+    this.#wake()
+  }
+
+  /** The events, in groups; ends cleanly. `onEnd` is called once, whoever ends it. */
+  async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
+    let end = 'done' as WatcherEnd
+    using timers = new DisposableStack()
+    this.#endings(timers, (reason) => {
+      end = reason
+    })
+    try {
+      yield* this.#opening()
+      while (!this.#ended) {
+        const events = this.#next()
+        if (events === 'gone') {
+          end = 'slow'
+          return
+        }
+        if (events.length > 0) yield events
+        else await this.#news()
+      }
+      if (end === 'expired') yield [errorOf(`too old resource version: ${this.#from}`)]
+    } finally {
+      onEnd(end)
+    }
+  }
+
+  #endings(timers: DisposableStack, onOver: (reason: 'over' | 'expired') => void): void {
+    const { signal, over, lastsMs, bookmarks, endsAfter = soon } = this.#parts
+    const end = (): void => {
+      this.#ended = true
+      this.#wake()
+    }
+    const bookmark = (): void => {
+      this.#bookmarkDue = true
+      this.#wake()
+    }
+    timers.use(onAbort(signal, end))
+    timers.use(after(lastsMs, end))
+    timers.use(
+      onAbort(over, () => {
+        onOver(over.reason === 'expired' ? 'expired' : 'over')
+        timers.use(after(endsAfter(elapsed() - this.#began), end))
+      }),
+    )
+    if (!bookmarks) return
+    timers.use(every(bookmarkMs, bookmark))
+    if (lastsMs > lastBookmarkMs) timers.use(after(lastsMs - lastBookmarkMs, bookmark))
+  }
+
+  *#opening(): Generator<readonly WatchEvent[]> {
+    const { opening, selected, gvk, encoding, bookmarks } = this.#parts
+    if (!opening) return
+    if (opening.kind === 'changes') return yield* this.#changes(opening)
+    for (const objects of opening.batches) {
+      const shown = objects.filter((object) => selected.selection.selects(gvk, encoding, object))
+      if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
+    }
+    if (opening.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
+  }
+
+  /**
+   * Where one of them cannot be read its client has to list. A list may have shown more since, with
+   * no event for it: then a bookmark says how far its client is.
+   */
+  *#changes({
+    batches,
+    tooOld,
+  }: Extract<Opening, { kind: 'changes' }>): Generator<readonly WatchEvent[]> {
+    let last: string | undefined
+    try {
+      for (const events of batches) {
+        const shown = events.flatMap((event) => this.#select(event) ?? [])
+        if (shown.length > 0) yield shown
+        last = events.at(-1)?.object.resourceVersion ?? last
+      }
+    } catch (cause) {
+      if (!(cause instanceof StoreFailure)) throw cause
+      this.#ended = true
+      yield [errorOf(tooOld)]
+      return
+    }
+    if (this.#parts.bookmarks && last !== this.#from) yield [bookmarkAt(this.#from, false)]
+  }
+
+  /** What the log has for it, a bookmark that is due, or nothing. */
+  #next(): readonly WatchEvent[] | 'gone' {
+    const { log } = this.#parts
+    const events: WatchEvent[] = []
+    for (let bytes = 0; bytes < writeBytes;) {
+      const group = log.at(this.#cursor)
+      if (group === 'gone') return 'gone'
+      if (group === undefined) return events.length > 0 ? events : this.#bookmark()
+      this.#cursor += 1
+      if (!isNewer(group.version, this.#from)) continue
+      bytes += group.bytes
+      for (const event of group.events) {
+        if (!isNewer(event.object.resourceVersion, this.#from)) continue
+        const shown = this.#select(event)
+        if (shown) events.push(shown)
+      }
+      this.#from = group.version
+    }
+    return events
+  }
+
+  /** All up to the version of the log has been told. */
+  #bookmark(): readonly WatchEvent[] {
+    const { log, bookmarks } = this.#parts
+    const { version } = log
+    const isAhead = isNewer(version, this.#from)
+    const isDue = this.#bookmarkDue || (this.#positionDue && isAhead && bookmarks)
+    this.#bookmarkDue = this.#positionDue = false
+    // A client that was sent more elsewhere is sent no version before that.
+    if (!isDue || (!isAhead && version !== this.#from)) return []
+    this.#from = version
+    return [bookmarkAt(version, false)]
+  }
+
+  #select(event: ObjectEvent): WatchEvent | undefined {
+    const { selected, gvk, encoding } = this.#parts
+    const { selection, key } = selected
+    if (selection.everything) return event
+    let made = madeOf.get(event)
+    if (!made) madeOf.set(event, (made = new Map()))
+    if (!made.has(key)) made.set(key, selectEvent(selection, gvk, encoding, event))
+    return made.get(key)
+  }
+
+  async #news(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      const waits = this.#ended || this.#bookmarkDue || this.#positionDue
+      if (waits || this.#parts.log.at(this.#cursor) !== undefined) resolve()
+    })
+  }
+}
+
+const soon = (lastedMs: number): number =>
+  Math.max(shortestWatchMs - lastedMs, 0) + jitter(0, spreadMs)
+
+const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
+
+/** What selections have made of events, by the selections' keys; gone with the event. */
+const madeOf = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
+
+const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion: version,
+  initialEventsEnd,
+})

@@ -1,0 +1,506 @@
+import { onAbort, type Signal } from '../../../base/abort.ts'
+import { after, elapsed, sleep } from '../../../base/clock.ts'
+import { objectKind } from '../../../api/codec/list.ts'
+import type { Selection } from '../../../api/codec/selection.ts'
+import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import type { WatchReply } from '../../../http/exchange/exchange.ts'
+import type { GVK, GVR } from '../../../api/kube/gvk.ts'
+import { mediaType } from '../../../api/kube/media-type.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { expired } from '../../../api/kube/status.ts'
+import { Expired, Reflector, Refused } from '../../../api/reflector/reflector.ts'
+import type { Form } from '../../../api/request/form.ts'
+import { answerHeaders } from '../../answers/replies.ts'
+import { storedList } from '../../answers/source.ts'
+import { copied } from '../../store/copied.ts'
+import {
+  StoreFailure,
+  type CollectionKey,
+  type ObjectStore,
+  type StoredList,
+} from '../../store/store.ts'
+import { CacheWatcher, type Opening, type Selected, type WatcherEnd } from './cache-watcher.ts'
+import { EventLog, type LogBounds } from './event-log.ts'
+import { storedListerWatcher, type Reading, type Ways } from './reflecting.ts'
+import { endsAfter, resumesAfter, type Rank } from './return-order.ts'
+
+/** Whether API servers can be asked in the name of a cacher. */
+export interface Link {
+  readonly online: () => boolean | undefined
+  /** Aborts when `online` changes. */
+  readonly changed: () => AbortSignal
+  /** Since when `online` is what it is, in ms since the epoch. */
+  readonly since: () => number
+}
+
+export interface CacherHooks {
+  /** By how many the watches of API servers have become more, or fewer. */
+  readonly onWatches: (difference: number) => void
+  readonly onReaders: (difference: number) => void
+  /** The hub ended a cache watcher before its time, whose client is still there. */
+  readonly onReaderEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
+  /** The upstream watch failed. `refused`: it is not tried again before a client comes. */
+  readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
+}
+
+export interface CacherParts {
+  readonly key: CollectionKey
+  readonly form: Form
+  readonly store: ObjectStore
+  readonly ways: Ways
+  readonly link: Link
+  readonly bounds: LogBounds
+  /** How soon its upstream watch resumes, of all that do when API servers can be asked again. */
+  readonly rank: Rank
+  /**
+   * Whether it has an upstream watch. Where it has none (a Table, versions that do not compare),
+   * its cache watchers end when an API server can be asked.
+   */
+  readonly reflects: boolean
+  /**
+   * Whether it lists the collection where its version has expired. Where it does not, its clients
+   * are answered 410, list the collection themselves, and their list is what is stored then.
+   */
+  readonly lists: boolean
+  /** For how long its upstream watch stays open without cache watchers. */
+  readonly idleMs: number
+  readonly hooks: CacherHooks
+  /** Called with how much more its events take in memory. */
+  readonly onGrown?: (bytes: number) => void
+  /** Called when it has had no cache watcher for `idleMs`. */
+  readonly onIdle?: () => void
+}
+
+/** How a client watches. */
+export interface CacheWatch {
+  /** The state first; absent: what comes after `from`. */
+  readonly state?: 'with-end' | 'without-end'
+  readonly from?: string
+  readonly selected: Selected
+  readonly bookmarks: boolean
+  readonly lastsMs: number
+  readonly signal: Signal
+  /** Called when the cache watcher begins; disposed of when it is over. */
+  readonly onBegin?: () => Disposable
+}
+
+/**
+ * How long an upstream watch that was lost while API servers can be asked may be missing before new
+ * clients are not left to it.
+ */
+const missingMs = 10_000
+
+/** After how long a collection is asked for again that was refused. */
+const refusedMs = 30_000
+
+/**
+ * The watch cache of one collection of one identity in one form, as apiserver's
+ * pkg/storage/cacher: what is stored of it, the log of its latest events and, while there are cache
+ * watchers, one upstream watch. When that watch is cut, the cache watchers stay, and it resumes
+ * from the version that they are at. They end where it cannot resume: with 410 where the version
+ * has expired or the cluster was restored from a backup; cleanly where the API server refuses, or
+ * the store does not take the events: then the API server answers their clients.
+ */
+export class Cacher implements AsyncDisposable {
+  readonly key: CollectionKey
+  readonly #parts: CacherParts
+  readonly #watchers = new Set<CacheWatcher>()
+  readonly #ready = new Set<() => void>()
+  #reading: Reading
+  #log: EventLog | undefined
+  #gvk: GVK = { group: '', version: '', kind: '' }
+  #extra = ''
+  /** Aborts with the reason when no event follows in the log. */
+  #over = new AbortController()
+  #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
+  #refusedAt = Number.NEGATIVE_INFINITY
+  #isWatched = false
+  #lostAt = Number.NEGATIVE_INFINITY
+  /** The collection was listed since the log began. */
+  #wasListed = false
+  /** Resolves when the upstream watch is open, or is not going to be. */
+  #opened = Promise.withResolvers<void>()
+  #idle: Disposable | undefined
+  #closed = false
+
+  constructor(parts: CacherParts, reading: Reading) {
+    this.#parts = parts
+    this.key = parts.key
+    this.#reading = reading
+    this.#rest()
+  }
+
+  /**
+   * The version of what clients are answered; `undefined`: nothing is stored. What is still being
+   * written does not count: an answer that was promised by its version would be older.
+   */
+  get version(): string | undefined {
+    return this.#parts.store.committedVersion(this.key)
+  }
+
+  /** What its events in memory take. */
+  get bytes(): number {
+    return this.#log?.bytes ?? 0
+  }
+
+  /** Whether what is stored is being kept up with what happens. */
+  get isLive(): boolean {
+    const lost = elapsed() - this.#lostAt
+    return this.#log !== undefined && (this.#isWatched || lost < missingMs)
+  }
+
+  /** Whether its upstream watch was opened, or would be, with the credential of `exchange`. */
+  readsWith({ authorization }: Reading): boolean {
+    return this.#reading.authorization === authorization
+  }
+
+  /** For whom it asks from the next request on: the newest credential of an identity counts. */
+  readFor(reading: Reading): void {
+    this.#reading = reading
+  }
+
+  /** To be read or disposed of. */
+  stored(selection?: Selection): StoredList | undefined {
+    const { key, form, store } = this.#parts
+    return storedList({ key, form, ...(selection && { selection }) }, store)
+  }
+
+  /** When an API server last confirmed what is stored, in ms since the epoch; 0: nothing is. */
+  get confirmedAt(): number {
+    return this.#parts.store.confirmedAt(this.key) ?? 0
+  }
+
+  /** Whether each event after `from` is in memory, so that none between is left out. */
+  remembers(from: string): boolean {
+    return this.#log?.after(from) !== undefined
+  }
+
+  /** Lets go of the oldest events in memory until they take `bytes` at most. */
+  shrink(bytes: number): void {
+    this.#log?.shrink(bytes)
+  }
+
+  /**
+   * Opens the upstream watch, unless it is open, and resolves when it is or is not going to be,
+   * after `patienceMs` at the latest. Where nothing is stored yet, it begins with what is stored
+   * under `like`, if anything: the same collection, as another identity was given it that may read
+   * all of it.
+   */
+  async open(patienceMs: number, like?: CollectionKey): Promise<void> {
+    this.resume(like)
+    if (this.#isWatched) return
+    const waited = new AbortController()
+    await Promise.race([this.#opened.promise, sleep(patienceMs, waited.signal)])
+    waited.abort()
+  }
+
+  /** Opens the upstream watch, unless it is open or was refused lately. */
+  resume(like?: CollectionKey): void {
+    const wasRefused = elapsed() - this.#refusedAt < refusedMs
+    if (!this.#parts.reflects || this.#running || this.#closed || wasRefused) return
+    const ending = new AbortController()
+    this.#opened = Promise.withResolvers<void>()
+    const done = this.#reflect(ending.signal, like).finally(() => {
+      this.#running = undefined
+      this.#opened.resolve()
+      // After 410 its clients list the collection, and come back at once.
+      if (ending.signal.aborted || this.#log === undefined) return
+      this.#refusedAt = elapsed()
+      this.#end('over')
+    })
+    this.#running = { ending, done }
+    this.#rest()
+  }
+
+  async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
+    const { key, form, store, ways } = this.#parts
+    if (like && this.version === undefined) await this.#seed(like).catch(() => undefined)
+    const reading = (): Reading => this.#reading
+    const stored = storedListerWatcher({ key, form, store, ways, reading })
+    const list: typeof stored.list = async (version, ending) => {
+      if (!this.#parts.lists) {
+        this.#end('expired')
+        throw new Refused(410)
+      }
+      await stored.list(version, ending)
+      this.#wasListed = true
+    }
+    const reflector = new Reflector(
+      {
+        listerWatcher: { ...stored, list },
+        version: () => this.#caughtUp(),
+        reachable: (ending) => this.#reachable(ending),
+      },
+      {
+        onSynced: () => this.#synced(),
+        onOpen: () => {
+          this.#watched(true)
+          this.#opened.resolve()
+        },
+        onEvents: (events) => this.#take(events),
+        onClosed: () => this.#watched(false),
+        onFailed: (cause) => this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof Refused),
+      },
+      // What was stored before may be of a cluster that was restored from a backup since.
+      this.confirmedAt < this.#parts.link.since(),
+    )
+    await reflector.run(signal)
+  }
+
+  async #seed(like: CollectionKey): Promise<void> {
+    const { store } = this.#parts
+    const stored = store.list(like)
+    if (stored) await copied(store, this.key, stored)
+  }
+
+  /** Waits for an API server that can be asked, and for the turn of its rank then. */
+  async #reachable(signal: AbortSignal): Promise<boolean> {
+    const { link, rank } = this.#parts
+    let waited = false
+    while (link.online() !== true && !signal.aborted) {
+      waited = true
+      const { promise, resolve } = Promise.withResolvers<void>()
+      using _left = onAbort(signal, resolve)
+      using _changed = onAbort(link.changed(), resolve)
+      await promise
+    }
+    if (waited && !signal.aborted) await sleep(resumesAfter(rank), signal)
+    return waited
+  }
+
+  #watched(is: boolean): void {
+    if (is === this.#isWatched) return
+    this.#isWatched = is
+    this.#lostAt = elapsed()
+    this.#parts.hooks.onWatches(is ? 1 : -1)
+    if (is) for (const act of this.#ready) act()
+  }
+
+  /** Calls `act` when the upstream watch has been opened, until disposed. */
+  onReady(act: () => void): Disposable {
+    this.#ready.add(act)
+    return { [Symbol.dispose]: () => this.#ready.delete(act) }
+  }
+
+  /** The log goes on where the upstream watch resumes; after a list another one begins. */
+  #synced(): void {
+    if (this.#wasListed && this.#log) this.#end('expired')
+    this.#wasListed = false
+    if (!this.#log) this.#begin()
+  }
+
+  /** Takes up what is stored. Whether anything is. */
+  #begin(): boolean {
+    using stored = this.stored()
+    if (stored === undefined) return false
+    this.#gvk = objectKind(stored.gvk)
+    this.#extra = stored.extra
+    this.#log = new EventLog(stored.resourceVersion, this.#parts.bounds)
+    return true
+  }
+
+  /**
+   * The version from which the upstream watch resumes. The store may have more than the log. What a
+   * watch committed before it was cut comes from the disk, where each event has the state before
+   * it; the API server's repetition of what is stored already has not. What a list brought is no
+   * event: the API server has those between.
+   */
+  #caughtUp(): string | undefined {
+    const log = this.#log
+    const stored = this.version
+    if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
+    const changes = this.#parts.store.changes(this.key, log.version)
+    if (typeof changes === 'object') {
+      try {
+        for (const events of changes.batches) this.#publish(log, events)
+      } catch (cause) {
+        if (!(cause instanceof StoreFailure)) throw cause
+      }
+    }
+    const isWhole = !isNewer(stored, log.version)
+    if (!isWhole && [...this.#watchers].some((watcher) => watcher.selects)) {
+      // Whether an object leaves a selection is told by the state before.
+      this.#end('over')
+      return stored
+    }
+    return log.version
+  }
+
+  #take(events: readonly WatchEvent[]): void {
+    const log = this.#log
+    const version = versionOf(events.at(-1))
+    if (log === undefined || version === undefined) throw new Expired()
+    const stored = this.#parts.store.version(this.key)
+    if (stored === undefined || isNewer(version, stored)) {
+      throw new Refused(0, 'the store does not take its events')
+    }
+    // Nothing that follows the log can be older: whether the cluster was restored is found out
+    // next.
+    if (isNewer(log.version, version)) throw new Error('the upstream watch sent a past version')
+    this.#publish(log, events)
+  }
+
+  #publish(log: EventLog, events: readonly WatchEvent[]): void {
+    const { end, bytes } = log
+    log.append(events)
+    if (log.end === end) return
+    for (const watcher of this.#watchers) watcher.wake()
+    if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
+  }
+
+  /** Ends all cache watchers, not all at once. */
+  #end(reason: 'over' | 'expired'): void {
+    this.#log = undefined
+    const over = this.#over
+    this.#over = new AbortController()
+    over.abort(reason)
+  }
+
+  /** `undefined`: what follows the version that is watched from is not known here. */
+  watch(wanted: CacheWatch): WatchReply | undefined {
+    const events = this.events(wanted)
+    return events && { ...this.#reply(events), held: () => this.held(wanted) }
+  }
+
+  /** What of the collection a client is shown that watches so. */
+  held({ selected }: Pick<CacheWatch, 'selected'>): StoredList | undefined {
+    const { selection } = selected
+    return this.stored(selection.everything ? undefined : selection)
+  }
+
+  #reply(events: AsyncIterable<readonly WatchEvent[]>): WatchReply {
+    const { form } = this.#parts
+    return {
+      kind: 'watch',
+      from: 'cache',
+      status: 200,
+      headers: answerHeaders(mediaType(form.encoding, true)),
+      form: () => form,
+      gvk: () => this.#gvk,
+      extra: this.#extra,
+      events,
+      isShared: true,
+    }
+  }
+
+  /** The events alone. */
+  events(wanted: CacheWatch): AsyncGenerator<readonly WatchEvent[]> | undefined {
+    if (this.#closed || (this.#log === undefined && !this.#begin())) return undefined
+    const log = this.#log
+    const start = log && this.#start(log, wanted)
+    if (log === undefined || start === undefined) return undefined
+    const { selected, bookmarks, lastsMs, signal } = wanted
+    const { link, rank, reflects, form } = this.#parts
+    const watcher = new CacheWatcher({
+      ...start,
+      log,
+      gvk: this.#gvk,
+      encoding: form.encoding,
+      selected,
+      bookmarks,
+      lastsMs,
+      signal,
+      over: reflects ? this.#over.signal : reachableAgain(link),
+      ...(!reflects && { endsAfter: (lastedMs) => endsAfter(rank, lastedMs) }),
+    })
+    return this.#counted(watcher, wanted)
+  }
+
+  async *#counted(
+    watcher: CacheWatcher,
+    wanted: CacheWatch,
+  ): AsyncGenerator<readonly WatchEvent[]> {
+    const { hooks } = this.#parts
+    using _began = wanted.onBegin?.()
+    this.#watchers.add(watcher)
+    this.#idle?.[Symbol.dispose]()
+    this.#idle = undefined
+    hooks.onReaders(1)
+    this.resume()
+    try {
+      yield* watcher.events((end) => {
+        if (end !== 'done') hooks.onReaderEnded(end)
+      })
+    } finally {
+      this.#watchers.delete(watcher)
+      hooks.onReaders(-1)
+      this.#rest()
+    }
+  }
+
+  #start(
+    log: EventLog,
+    { state, from }: CacheWatch,
+  ): { cursor: number; from: string; opening?: Opening } | undefined {
+    if (state !== undefined) {
+      const stored = this.stored()
+      if (stored === undefined) return undefined
+      const opening = {
+        kind: 'state',
+        batches: stored.batches,
+        ends: state === 'with-end',
+      } as const
+      return { cursor: log.end, from: stored.resourceVersion, opening }
+    }
+    if (from === undefined) return undefined
+    const cursor = log.after(from)
+    return cursor === undefined ? this.#fromRing(log, from) : { cursor, from }
+  }
+
+  /** What the log has not any more may be on the disk. */
+  #fromRing(
+    log: EventLog,
+    from: string,
+  ): { cursor: number; from: string; opening: Opening } | undefined {
+    const changes = this.#parts.store.changes(this.key, from)
+    if (changes === undefined || changes === 'expired') return undefined
+    const batches: Iterable<readonly ObjectEvent[]> = changes.batches
+    return {
+      cursor: log.end,
+      from: changes.resourceVersion,
+      opening: { kind: 'changes', batches, tooOld: tooOld(from, changes.resourceVersion) },
+    }
+  }
+
+  /** A watch from a version that is not known any more: its client has to list. */
+  expired(from: string): WatchReply {
+    if (!this.#log) this.#begin()
+    const status = expired(tooOld(from, this.version ?? ''))
+    return this.#reply(once([{ type: 'ERROR', status }]))
+  }
+
+  /** Closes the upstream watch when there has been no cache watcher for long. */
+  #rest(): void {
+    if (this.#watchers.size > 0 || this.#idle || this.#closed) return
+    this.#idle = after(this.#parts.idleMs, () => {
+      this.#idle = undefined
+      this.#parts.onIdle?.()
+      void this.#stop()
+    })
+  }
+
+  async #stop(): Promise<void> {
+    const running = this.#running
+    this.#end('over')
+    running?.ending.abort()
+    await running?.done
+  }
+
+  /** Ends its cache watchers and its upstream watch for good. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    this.#idle?.[Symbol.dispose]()
+    await this.#stop()
+  }
+}
+
+const tooOld = (from: string, version: string): string =>
+  `too old resource version: ${from} (${version})`
+
+/** Aborts when an API server can be asked: at once where one can. */
+const reachableAgain = (link: Link): AbortSignal =>
+  link.online() === true ? AbortSignal.abort('over') : link.changed()
+
+async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
+  yield events
+}

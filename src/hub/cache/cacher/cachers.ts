@@ -1,0 +1,304 @@
+import { elapsed } from '../../../base/clock.ts'
+import { everything } from '../../../api/codec/selection.ts'
+import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
+import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import { StatusError } from '../../../api/kube/status.ts'
+import type { Form } from '../../../api/request/form.ts'
+import { areAccepted, listOptionsOf } from '../../../api/request/list-options.ts'
+import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
+import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
+import { newerThan, refuseNoVersion } from '../../answers/asked-version.ts'
+import { collectionKey } from '../../answers/keys.ts'
+import { sourceOf } from '../../answers/source.ts'
+import { withStaleness } from '../../answers/staleness.ts'
+import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+import type { Recorder } from '../recorder.ts'
+import { watchBegins } from './begins.ts'
+import { Cacher, type CacherHooks, type CacheWatch, type Link } from './cacher.ts'
+import { continued, ownUpstream, type PassThrough } from './continued.ts'
+import type { LogBounds } from './event-log.ts'
+import { inWhoseName } from './in-whose-name.ts'
+import type { Reading, Ways } from './reflecting.ts'
+import { rankOf } from './return-order.ts'
+
+export interface CachersParts {
+  readonly store: ObjectStore
+  readonly ways: Ways
+  readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
+  /** Whether API servers can be asked with a credential. */
+  readonly link: (credential: Credential) => Link
+  /** How long a watch lasts at least whose client named no timeout. */
+  readonly leastMs: number
+  /** Of the events of one collection that are kept in memory. */
+  readonly bounds: LogBounds
+  /** What the events of all collections may take together, in bytes. */
+  readonly mostBytes: number
+  readonly hooks: CacherHooks
+}
+
+/**
+ * How long the upstream watch of a collection stays open without clients: one whose watch has timed
+ * out comes back at once.
+ */
+const idleMs = 2_000
+
+/** How long a client waits for the upstream watch to open before its own goes up. */
+const patienceMs = 1_000
+
+interface Watched {
+  readonly exchange: Exchange
+  readonly info: ResourceRequest
+}
+
+/** A cacher, and the exchanges of its clients by component. */
+interface Served {
+  readonly cacher: Cacher
+  readonly clients: Map<string, { readonly exchange: Exchange; open: number }>
+}
+
+/**
+ * The cachers of all recorded collections that are watched: one for each identity, form and
+ * collection. All clients of an identity that watch the same are served by one upstream watch, and
+ * a client's watch outlives that one.
+ */
+export class Cachers implements AsyncDisposable {
+  readonly #parts: CachersParts
+  readonly #served = new Map<string, Served>()
+  /** No fewer than the events take: what logs have let go of since may be among them. */
+  #bytesAtMost = 0
+
+  constructor(parts: CachersParts) {
+    this.#parts = parts
+  }
+
+  /** What the events of all collections take in memory. */
+  get bytes(): number {
+    return [...this.#served.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
+  }
+
+  /**
+   * Answers while an API server can be asked: from a cacher that follows what the client knows, or
+   * by `passThrough`. A watch that passes through goes over to the cacher at a bookmark, and when
+   * it is cut.
+   */
+  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
+    const watched = this.#watched(exchange)
+    if (!watched) return passThrough(exchange.signal)
+    return (await this.#live(watched)) ?? this.#continued(watched, passThrough)
+  }
+
+  /**
+   * Answers a watch from what is stored, and with what follows once an API server can be asked;
+   * `undefined`: nothing stored tells what is in the collection. Throws what an API server refuses
+   * before a watch begins.
+   */
+  offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
+    const { resourceVersion: asked, sendInitialEvents } = listOptionsOf(info.query, true, true)
+    const { store } = this.#parts
+    const source = sourceOf(exchange, info, store)
+    if (!source) return undefined
+    const served = this.#of({ exchange, info }, source.key, source.form)
+    const { cacher } = served
+    cacher.readFor(this.#reading(exchange, served.clients))
+    using stored = cacher.stored()
+    if (!stored) return undefined
+    const { resourceVersion: version } = stored
+    refuseNoVersion(asked, version, 'watch')
+    const isAny = asked === '' || asked === '0'
+    const newer = newerThan(asked, version)
+    if (sendInitialEvents === true && newer) throw new StatusError(newer)
+    // An API server that serves WatchLists takes a watch from any version for one, unless it says
+    // otherwise. A client that knows a newer version waits, as at an API server: to send it back to
+    // a list would show it an older state.
+    const start =
+      (sendInitialEvents ?? isAny)
+        ? ({ state: 'with-end' } as const)
+        : { from: isAny ? version : asked }
+    const selection = source.selection ?? everything
+    const wanted = { ...this.#wanted({ exchange, info }, served), ...start }
+    const key = JSON.stringify([
+      info.namespace,
+      info.query.get('labelSelector'),
+      info.query.get('fieldSelector'),
+    ])
+    const reply = cacher.watch({ ...wanted, selected: { selection, key } }) ?? cacher.expired(asked)
+    return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
+  }
+
+  /** A watch of whole objects that is recorded. */
+  #watched(exchange: Exchange): Watched | undefined {
+    const { info } = exchange
+    if (!info.isResource || info.verb !== 'watch') return undefined
+    if (exchange.forms[0]?.shape !== 'object' || !areAccepted(info.query, true)) return undefined
+    return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
+  }
+
+  /** The answer of a cacher that is kept up with the cloud. */
+  async #live(watched: Watched): Promise<WatchReply | undefined> {
+    const { exchange, info } = watched
+    const { store } = this.#parts
+    const begins = watchBegins(info)
+    if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
+    const form = exchange.forms.find(
+      (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
+    )
+    if (!form || !inWhoseName(exchange)) return undefined
+    const key = collectionKey(exchange, info, form)
+    const served = this.#of(watched, key, form)
+    const { cacher } = served
+    const reading = this.#reading(exchange, served.clients)
+    // The API server has not seen this token for this collection: it answers first.
+    if (cacher.isLive && !cacher.readsWith(reading)) return undefined
+    const wanted = this.#wanted(watched, served)
+    if (begins.kind === 'state') {
+      const { version, isLive } = cacher
+      const isOld = version === undefined || isNewer(begins.least, version)
+      if (!isLive || isOld || store.isContradicted(key)) return undefined
+      return cacher.watch({ ...wanted, state: 'with-end' })
+    }
+    cacher.readFor(reading)
+    await cacher.open(patienceMs)
+    if (exchange.signal.aborted || !cacher.isLive) return undefined
+    // What is on the disk may leave out what came and went between two lists; the API server knows.
+    if (!cacher.remembers(begins.version)) return undefined
+    return cacher.watch({ ...wanted, from: begins.version })
+  }
+
+  /** The client's own watch, until it goes over to the cacher. */
+  async #continued(watched: Watched, passThrough: PassThrough): Promise<Reply> {
+    const { exchange, info } = watched
+    const began = elapsed()
+    const own = ownUpstream(exchange.signal)
+    const reply = await passThrough(own.signal)
+    // A cacher's own answers go on by themselves.
+    if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
+    const begins = watchBegins(info)
+    let { held } = reply
+    let key: CollectionKey | undefined
+    const follow = (version: string, isCut: boolean) => {
+      const form = reply.form()
+      // The first event has shown the form, or none is to come.
+      key ??= collectionKey(exchange, info, form)
+      const isStored = this.#parts.store.version(key) !== undefined
+      if (!isWhole(form) || !isStored || !inWhoseName(exchange)) return undefined
+      const served = this.#of(watched, key, form)
+      served.cacher.readFor(this.#reading(exchange, served.clients))
+      if (!isCut && !served.cacher.isLive) {
+        served.cacher.resume()
+        return undefined
+      }
+      const wanted = this.#wanted(watched, served)
+      const left = wanted.lastsMs - (elapsed() - began)
+      const rest =
+        left > 0 ? served.cacher.events({ ...wanted, from: version, lastsMs: left }) : undefined
+      if (rest) held = () => served.cacher.held(wanted)
+      return rest
+    }
+    const from = begins.kind === 'after' ? begins.version : undefined
+    const { signal } = exchange
+    const events = continued(reply.events, { from, signal, follow, close: own.close })
+    return { ...reply, events, held: () => held?.() }
+  }
+
+  #wanted({ exchange, info }: Watched, { clients }: Served): CacheWatch {
+    return {
+      selected: { selection: everything, key: '' },
+      bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
+      lastsMs: watchLifetimeMs(info, this.#parts.leastMs),
+      signal: exchange.signal,
+      onBegin: () => {
+        const client = clients.get(exchange.component) ?? { exchange, open: 0 }
+        clients.set(exchange.component, client)
+        client.open += 1
+        return {
+          [Symbol.dispose]: () => {
+            client.open -= 1
+            if (client.open === 0) clients.delete(exchange.component)
+          },
+        }
+      },
+    }
+  }
+
+  #of({ exchange, info }: Watched, key: CollectionKey, form: Form): Served {
+    const id = idOf(key)
+    const known = this.#served.get(id)
+    if (known) return known
+    const { store, ways, link, bounds, hooks } = this.#parts
+    const clients: Served['clients'] = new Map()
+    const isComparable = resourceVersion(store.version(key)) !== undefined
+    const cacher: Cacher = new Cacher(
+      {
+        key,
+        form,
+        store,
+        ways,
+        link: link(exchange.credential),
+        bounds,
+        rank: rankOf(exchange, info),
+        reflects: isWhole(form) && isComparable,
+        lists: false,
+        idleMs,
+        hooks,
+        onGrown: (bytes) => this.#bound(bytes),
+        onIdle: () => {
+          if (this.#served.get(id)?.cacher === cacher) this.#served.delete(id)
+        },
+      },
+      this.#reading(exchange, clients),
+    )
+    const served = { cacher, clients }
+    this.#served.set(id, served)
+    return served
+  }
+
+  #reading(exchange: Exchange, clients: Served['clients']): Reading {
+    const { identity, credential } = exchange
+    const userAgent = exchange.headers.get('user-agent')
+    return {
+      ...(inWhoseName(exchange) ?? { identity, credential }),
+      ...(userAgent !== undefined && { userAgent }),
+      comparesEvents: () =>
+        [...clients.values()].some((client) =>
+          this.#parts.recorder.comparesEvents(client.exchange),
+        ),
+    }
+  }
+
+  /**
+   * Those with the most events give up half of them, until all fit. They are measured only where
+   * they may not: with hundreds of cachers that would be most of the work of an event.
+   */
+  #bound(grownBy: number): void {
+    const { mostBytes } = this.#parts
+    this.#bytesAtMost += grownBy
+    if (this.#bytesAtMost <= mostBytes) return
+    while (this.bytes > mostBytes) {
+      const [most] = [...this.#served.values()].toSorted((a, b) => b.cacher.bytes - a.cacher.bytes)
+      if (!most) break
+      most.cacher.shrink(most.cacher.bytes / 2)
+    }
+    this.#bytesAtMost = this.bytes
+  }
+
+  /** Ends all cache watchers and upstream watches. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const all = [...this.#served.values()]
+    this.#served.clear()
+    await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
+  }
+}
+
+const isWhole = ({ shape }: Form): boolean => shape === 'object'
+
+const idOf = ({ audience, gvr, namespace, labelSelector, fieldSelector }: CollectionKey): string =>
+  JSON.stringify([
+    audience.identity,
+    audience.form,
+    gvr.group,
+    gvr.version,
+    gvr.resource,
+    namespace ?? null,
+    labelSelector,
+    fieldSelector,
+  ])

@@ -1,0 +1,89 @@
+import { follow as aborting, type Signal } from '../../../base/abort.ts'
+import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
+import type { Reply } from '../../../http/exchange/exchange.ts'
+import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
+
+export interface Continuation {
+  /** The version the client watches from; absent: it is shown the state first. */
+  readonly from: ResourceVersion | undefined
+  /** Aborts when the client has gone. */
+  readonly signal: Signal
+  /**
+   * The rest of the watch from `version` on, from a cacher; `undefined`: not yet, or `isCut`, not
+   * at all.
+   */
+  readonly follow: (version: ResourceVersion, isCut: boolean) => Rest | undefined
+  /** Calls back when a cacher can follow that could not before; absent: the next event tells. */
+  readonly onReady?: (act: () => void) => Disposable
+  /** Closes the upstream watch, which may be waiting for its next event. */
+  readonly close: () => void
+}
+
+/** The way to the API server, until `signal` aborts. */
+export type PassThrough = (signal: Signal) => Promise<Reply>
+
+type Rest = AsyncIterable<readonly WatchEvent[]>
+
+/** The signal of a client's own upstream watch, which ends with the client or by `close`. */
+export function ownUpstream(client: Signal): { signal: AbortSignal; close: () => void } {
+  const ending = new AbortController()
+  aborting(client, ending)
+  return { signal: ending.signal, close: () => ending.abort() }
+}
+
+/**
+ * The client's own upstream watch, until a cacher follows it: as soon as that can be, so that the
+ * upstream watch can be closed, or when it is cut. Among initial events, whose versions are in no
+ * order, and after an ERROR nothing follows.
+ */
+export async function* continued(
+  events: AsyncIterable<readonly WatchEvent[]>,
+  { from, signal, follow, onReady, close }: Continuation,
+): AsyncGenerator<readonly WatchEvent[]> {
+  let at = from
+  let rest: Rest | undefined
+  let isReady = false
+  let wake = (): void => undefined
+  using _ready = onReady?.(() => {
+    isReady = true
+    wake()
+  })
+  const source = events[Symbol.asyncIterator]()
+  try {
+    for (let next = source.next(); ;) {
+      const woken = new Promise<undefined>((resolve) => {
+        wake = () => resolve(undefined)
+        if (isReady) resolve(undefined)
+      })
+      const result = await Promise.race([next, woken])
+      if (result === undefined) isReady = false
+      else if (result.done === true) break
+      else {
+        const group = result.value
+        yield group
+        if (group.some(({ type }) => type === 'ERROR')) {
+          at = undefined
+          break
+        }
+        at = positionAfter(group, at)
+        next = source.next()
+      }
+      rest = at && follow(at, false)
+      if (rest) break
+    }
+  } finally {
+    close()
+    void source.return?.().catch(() => undefined)
+  }
+  if (!rest && at && !signal.aborted) rest = follow(at, true)
+  if (rest) yield* rest
+}
+
+/** Where the client is after a group of events; `undefined`: among initial events. */
+function positionAfter(
+  group: readonly WatchEvent[],
+  before: ResourceVersion | undefined,
+): ResourceVersion | undefined {
+  const isKnown = before !== undefined || group.some(({ type }) => type === 'BOOKMARK')
+  return isKnown ? (versionOf(group.at(-1)) ?? before) : before
+}

@@ -1,0 +1,108 @@
+import { wholeText } from '../../../http/exchange/chunks.ts'
+import type { BytesReply, Exchange, Handler, Reply } from '../../../http/exchange/exchange.ts'
+import { ownRequest, type OnBehalf } from '../../../http/exchange/own-request.ts'
+import { mediaType } from '../../../api/kube/media-type.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { pathOf } from '../../../api/kube/resources.ts'
+import {
+  Expired,
+  Refused,
+  watchQuery,
+  type ListerWatcher,
+} from '../../../api/reflector/reflector.ts'
+import type { Form } from '../../../api/request/form.ts'
+import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+
+/** The way to the API servers. */
+export interface Ways {
+  /** The answer is recorded before it is passed on: what it says is committed when it is read. */
+  readonly recorded: Handler<Exchange, Reply>
+  readonly unrecorded: Handler<Exchange, BytesReply>
+}
+
+/** For whom a cacher asks the API server. */
+export interface Reading extends OnBehalf {
+  /** The User-Agent of the component that the answers are recorded for; absent: the hub's own. */
+  readonly userAgent?: string
+  /** Whether one that reads the events compares them with what was held before. */
+  readonly comparesEvents?: () => boolean
+}
+
+export interface ReflectedCollection {
+  readonly key: CollectionKey
+  readonly form: Form
+  readonly store: ObjectStore
+  readonly ways: Ways
+  /** Asked for each request: the newest credential counts. */
+  readonly reading: () => Reading
+}
+
+const refusals = new Set([401, 403, 404, 405, 406])
+
+/** More than one object takes (etcd takes 1.5 MiB). */
+const peekBytes = 4 * 1024 * 1024
+
+interface Peeked {
+  readonly metadata?: { readonly resourceVersion?: string }
+}
+
+/** Reads a collection into the store. */
+export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
+  const { key, form, store, ways } = of
+  const url = (query: Record<string, string>): string => {
+    const { labelSelector, fieldSelector } = key
+    const parameters = new URLSearchParams({
+      ...(labelSelector !== '' && { labelSelector }),
+      ...(fieldSelector !== '' && { fieldSelector }),
+      ...query,
+    })
+    const path = pathOf(key.gvr, key.namespace)
+    return parameters.size === 0 ? path : `${path}?${parameters}`
+  }
+  const ask = (query: Record<string, string>, signal: AbortSignal): Promise<Reply> =>
+    ways.recorded(
+      ownRequest({
+        method: 'GET',
+        ...of.reading(),
+        url: url(query),
+        accept: mediaType(form.encoding),
+        gzip: true,
+        signal,
+      }),
+    )
+  return {
+    list: async (resourceVersion, signal) => {
+      const reply = await ask(resourceVersion === '' ? {} : { resourceVersion }, signal)
+      if (reply.kind !== 'list' || reply.form.key !== form.key) throw refusalOf(reply)
+      for await (const _ of reply.list.batches) signal.throwIfAborted()
+      await reply.list.end()
+    },
+    watch: async (options, signal) => {
+      const reply = await ask(watchQuery(options), signal)
+      if (reply.kind !== 'watch') throw refusalOf(reply)
+      return inForm(reply.events, () => reply.form().key === form.key)
+    },
+    // One object is read consistently, which no server that lags answers from what it has.
+    isRestored: async (signal) => {
+      const asked = { method: 'GET', ...of.reading(), accept: mediaType('json'), signal } as const
+      const reply = await ways.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))
+      if (reply.status !== 200) throw refusalOf(reply)
+      const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as Peeked
+      return isNewer(store.version(key), metadata?.resourceVersion)
+    },
+  }
+}
+
+async function* inForm<E>(events: AsyncIterable<E>, isInForm: () => boolean): AsyncGenerator<E> {
+  for await (const group of events) {
+    if (!isInForm()) throw new Refused(200, 'answered in another form')
+    yield group
+  }
+}
+
+function refusalOf(reply: Reply): Error {
+  const status = reply.kind === 'upgrade' ? 0 : reply.status
+  if (status === 410) return new Expired()
+  if (refusals.has(status) || status === 200) return new Refused(status)
+  return new Error(`answered ${status}`)
+}

@@ -1,0 +1,293 @@
+import { isDeepStrictEqual } from 'node:util'
+import { follow, onAbort } from '../../base/abort.ts'
+import { jitter, sleep } from '../../base/clock.ts'
+import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
+import { objectKind } from '../../api/codec/list.ts'
+import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
+import type { Exchange, Handler, Reply, WatchReply } from '../../http/exchange/exchange.ts'
+import { ownRequest, type OnBehalf } from '../../http/exchange/own-request.ts'
+import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
+import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
+import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
+import { pathOf } from '../../api/kube/resources.ts'
+import {
+  Expired,
+  Reflector,
+  Refused,
+  watchQuery,
+  type WatchOptions,
+} from '../../api/reflector/reflector.ts'
+
+/** A collection that the hub itself reads. */
+export interface InformerTarget {
+  /**
+   * In the API versions it is read in, most wanted first: where one is not served, the next one is
+   * tried.
+   */
+  readonly versions: readonly [GVR, ...GVR[]]
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  readonly encoding: Encoding
+  /** Only metadata (PartialObjectMetadata), always in JSON. */
+  readonly onlyMetadata?: boolean
+}
+
+/** An object of it, to be read at once. */
+export interface InformerObject {
+  readonly gvr: GVR
+  readonly cursor: Cursor
+  /** In JSON its text; of metadata only, it has `metadata`. */
+  readonly bytes: Uint8Array
+}
+
+/** `code` is that of an API server's answer that is no list. */
+export type InformerState =
+  | { readonly kind: 'syncing' }
+  | { readonly kind: 'synced' }
+  | { readonly kind: 'refused'; readonly code: number }
+  /** Nothing was answered, or the cache has nothing either. */
+  | { readonly kind: 'failed' }
+
+export interface InformerParts<T> {
+  readonly of: InformerTarget
+  readonly onBehalf: Pick<OnBehalf, 'identity' | 'credential'>
+  /** Asks the cloud or, offline, the cache; the answer is recorded under `onBehalf`. */
+  readonly ask: Handler<Exchange>
+  /** Aborts when the hub goes offline or online. */
+  readonly linkChanged: () => AbortSignal
+  /**
+   * What is wanted of an object; `undefined`: nothing. Throws where it cannot be read, which counts
+   * as a failure.
+   */
+  readonly read: (object: InformerObject) => T | undefined
+  /**
+   * All that is wanted of the collection, by `namespace/name` or the name of what is
+   * cluster-scoped: first, and when it has changed.
+   */
+  readonly onValues: (values: ReadonlyMap<string, T>) => void
+  readonly onState: (state: InformerState) => void
+  readonly onFailed: (cause: unknown) => void
+}
+
+/**
+ * What is refused is asked for again when it may have been granted, or installed: ever more rarely,
+ * since every node of the cluster does so; at once where that is said (`retry`), or the link was
+ * gone.
+ */
+const firstRefusedMs = 60_000
+const longestRefusedMs = 15 * 60_000
+
+/** Over how long hubs come back to an API server that is there again. */
+const spreadMs = 500
+
+const refusals = new Set([400, 401, 403, 404, 405, 406])
+
+/**
+ * A reflector of a collection in the hub's own name and the values read of its objects, for as long
+ * as it lives. It reads through the hub's own way to the cloud and its cache, so that offline it
+ * has what the cache knows. After a watch that was cut and had no events it lists the collection,
+ * which also finds out a cluster that was restored from a backup.
+ */
+export class Informer<T> implements AsyncDisposable {
+  readonly #parts: InformerParts<T>
+  readonly #ending = new AbortController()
+  readonly #done: Promise<void>
+  readonly #values = new Map<string, T>()
+  #at = 0
+  #isSynced = false
+  #version: string | undefined
+  #watch: WatchReply | undefined
+  /** The last watch had events. */
+  #gotEvents = false
+  #refusedMs = firstRefusedMs
+  #retry = new AbortController()
+
+  constructor(parts: InformerParts<T>) {
+    this.#parts = parts
+    this.#done = this.#run(this.#ending.signal)
+  }
+
+  /** Tries at once where it waits to try again, or where the request that is under way fails. */
+  retry(): void {
+    const due = this.#retry
+    this.#retry = new AbortController()
+    due.abort()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort()
+    await this.#done
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const due = this.#retry.signal
+      let refused: Refused | undefined
+      const reflector = new Reflector(
+        {
+          listerWatcher: {
+            list: (_version, ending) => this.#list(ending),
+            watch: (options, ending) => this.#open(options, ending),
+            isRestored: () => Promise.resolve(!this.#gotEvents),
+          },
+          version: () => this.#version,
+          hurry: (act) => this.#hurry(signal, act),
+        },
+        {
+          onSynced: () => undefined,
+          onOpen: () => undefined,
+          onEvents: (events) => this.#apply(events),
+          onClosed: () => undefined,
+          onFailed: (cause) => {
+            if (cause instanceof Expired) return
+            refused = cause instanceof Refused ? cause : undefined
+            if (refused?.status === 404 && this.#tryNextVersion()) return
+            this.#parts.onFailed(cause)
+            this.#parts.onState(
+              refused ? { kind: 'refused', code: refused.status } : { kind: 'failed' },
+            )
+          },
+        },
+        false,
+      )
+      await reflector.run(signal)
+      if (refused?.status === 404 && this.#at > 0) continue
+      await this.#rest(due, signal)
+    }
+  }
+
+  /** Whether there is one; after the last it is the first one's turn again, later. */
+  #tryNextVersion(): boolean {
+    this.#at = (this.#at + 1) % this.#parts.of.versions.length
+    return this.#at > 0
+  }
+
+  get #gvr(): GVR {
+    const { versions } = this.#parts.of
+    return versions[this.#at] ?? versions[0]
+  }
+
+  /** Waits as long as for what was refused; less where the link changes, or `due` aborts. */
+  async #rest(due: AbortSignal, signal: AbortSignal): Promise<void> {
+    const ms = this.#refusedMs
+    this.#refusedMs = Math.min(2 * ms, longestRefusedMs)
+    const over = new AbortController()
+    using _ending = follow(signal, over)
+    using _due = follow(due, over)
+    using _link = onAbort(this.#parts.linkChanged(), () => over.abort())
+    await sleep(jitter(ms / 2, ms), over.signal)
+    if (!due.aborted && over.signal.aborted) await sleep(jitter(0, spreadMs), signal)
+  }
+
+  /** Calls back when it is to be tried again at once, or soon after the link has changed. */
+  #hurry(signal: AbortSignal, act: () => void): Disposable {
+    const both = new DisposableStack()
+    both.use(onAbort(this.#retry.signal, act))
+    both.use(
+      onAbort(this.#parts.linkChanged(), () => void sleep(jitter(0, spreadMs), signal).then(act)),
+    )
+    return both
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const gvr = this.#gvr
+    const reply = await this.#ask({ resourceVersion: '0' }, signal)
+    if (reply.kind !== 'list') throw refusalOf(reply)
+    const { list, form } = reply
+    const gvk = objectKind(list.gvk)
+    const values = new Map<string, T>()
+    for await (const { objects } of list.batches) {
+      signal.throwIfAborted()
+      for (const object of objects) {
+        const value = this.#read(gvr, gvk, form.encoding, object)
+        if (value !== undefined) values.set(namespacedName(object), value)
+      }
+    }
+    const { meta } = await list.end()
+    this.#version = meta.resourceVersion
+    this.#refusedMs = firstRefusedMs
+    this.#replace(values)
+    this.#parts.onState({ kind: 'synced' })
+  }
+
+  async #open(
+    options: WatchOptions,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<readonly WatchEvent[]>> {
+    const reply = await this.#ask(watchQuery(options), signal)
+    if (reply.kind !== 'watch') throw refusalOf(reply)
+    this.#watch = reply
+    this.#gotEvents = false
+    return reply.events
+  }
+
+  #read(gvr: GVR, gvk: GVK, encoding: Encoding, object: ApiObject): T | undefined {
+    return this.#parts.read({ gvr, cursor: cursorOf(encoding, gvk, object), bytes: object.bytes })
+  }
+
+  #replace(values: ReadonlyMap<string, T>): void {
+    if (this.#isSynced && isDeepStrictEqual(values, this.#values)) return
+    this.#values.clear()
+    for (const [name, value] of values) this.#values.set(name, value)
+    this.#show()
+  }
+
+  #apply(events: readonly WatchEvent[]): void {
+    const watch = this.#watch
+    const version = versionOf(events.at(-1))
+    if (!watch || version === undefined || isBefore(version, this.#version)) throw new Expired()
+    this.#version = version
+    this.#gotEvents = true
+    let changed = false
+    for (const event of events) {
+      if (event.type === 'BOOKMARK' || event.type === 'ERROR') continue
+      const name = namespacedName(event.object)
+      const value =
+        event.type === 'DELETED'
+          ? undefined
+          : this.#read(this.#gvr, watch.gvk(), watch.form().encoding, event.object)
+      if (isDeepStrictEqual(value, this.#values.get(name))) continue
+      changed = true
+      if (value === undefined) this.#values.delete(name)
+      else this.#values.set(name, value)
+    }
+    if (changed) this.#show()
+  }
+
+  #show(): void {
+    this.#isSynced = true
+    this.#parts.onValues(this.#values)
+  }
+
+  #ask(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
+    const { of, onBehalf, ask } = this.#parts
+    const { labelSelector, fieldSelector, namespace } = of
+    const parameters = new URLSearchParams({
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+      ...query,
+    })
+    const url = `${pathOf(this.#gvr, namespace)}?${parameters}`
+    const accept = acceptOf(of, query['watch'] === 'true')
+    return ask(ownRequest({ ...onBehalf, method: 'GET', url, accept, gzip: true, signal }))
+  }
+}
+
+function acceptOf({ encoding, onlyMetadata }: InformerTarget, watch: boolean): string {
+  if (!onlyMetadata) return mediaType(encoding)
+  const kind = watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
+  return `${mediaType('json')};as=${kind};g=meta.k8s.io;v=v1`
+}
+
+function refusalOf(reply: Reply): Error {
+  const code = reply.kind === 'upgrade' ? 0 : reply.status
+  if (code === 410) return new Expired()
+  return refusals.has(code) || code === 200 ? new Refused(code) : new Error(`answered ${code}`)
+}
+
+function isBefore(version: string, than: string | undefined): boolean {
+  const [a, b] = [resourceVersion(version), resourceVersion(than)]
+  return a === undefined || b === undefined || compareVersions(a, b) < 0
+}

@@ -1,0 +1,248 @@
+import { after } from '../../base/clock.ts'
+import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
+import type { Cut, CutEnd, ListCutter } from '../../api/codec/list-cutter.ts'
+import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import type { Arriving } from './arriving.ts'
+import { isNews, type Asked } from './news.ts'
+import type { ObservedVersions } from './observed.ts'
+import type { RecorderHooks } from './recorder-hooks.ts'
+
+interface RecordedListParts {
+  readonly head: NonNullable<Cut['head']>
+  readonly cutter: ListCutter
+  /** What was cut while the head was looked for. */
+  readonly started: readonly ListBatch[]
+  readonly arriving: Arriving
+  readonly key: CollectionKey
+  readonly info: ResourceRequest
+  readonly asked: Asked
+  readonly store: ObjectStore
+  readonly observed: ObservedVersions
+  readonly pages: Pages
+  readonly hooks: RecorderHooks
+  readonly exchange: Exchange
+}
+
+/**
+ * A list on its way to the client, staged batch by batch before it is passed on. Its close is given
+ * out only when it is committed whole. A list in pages is committed with its last page, or not at
+ * all.
+ */
+export class RecordedList implements ListStream {
+  readonly gvk: GVK
+  readonly head: readonly Uint8Array[]
+  readonly batches: AsyncIterable<ListBatch>
+  readonly #parts: RecordedListParts
+  #replacement: Replacement | undefined
+  #asked: Asked
+  #cut: CutEnd | undefined
+  #passedOn = false
+  #ended: Promise<ListEnd> | undefined
+
+  constructor(parts: RecordedListParts) {
+    this.gvk = parts.head.gvk
+    this.head = parts.head.bytes
+    this.#parts = parts
+    this.#asked = parts.asked
+    this.batches = this.#cutting()
+  }
+
+  /**
+   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while
+   * it is staged, and its last bytes when the list is committed.
+   */
+  async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
+    this.#passedOn = true
+    const { arriving } = this.#parts
+    for await (const _ of this.batches) {
+      const taken = arriving.taken()
+      if (taken.length > 0) yield taken
+    }
+    await this.end()
+    yield arriving.seen()
+  }
+
+  async *#cutting(): AsyncGenerator<ListBatch> {
+    const { cutter, arriving, started } = this.#parts
+    if (!this.#passedOn) arriving.letGo()
+    this.#replacement = this.#begin()
+    try {
+      for (const batch of started) {
+        await this.#stage(batch)
+        yield batch
+      }
+      for await (const group of arriving.chunks) {
+        for (const chunk of group) {
+          const { batch } = cutter.push(chunk)
+          if (!batch) continue
+          await this.#stage(batch)
+          yield batch
+        }
+      }
+      this.#cut = cutter.end()
+    } catch (error) {
+      if (error instanceof MalformedBody) this.#parts.hooks.onMalformed(error, this.#parts.exchange)
+      throw error
+    } finally {
+      // A list that was broken off, by the cloud or by the client, must not replace a whole one.
+      if (this.#cut === undefined) await this.#drop()
+    }
+  }
+
+  /**
+   * A further page continues the replacement that its predecessor began; without that it is not
+   * stored.
+   */
+  #begin(): Replacement | undefined {
+    const { info, pages, store, key } = this.#parts
+    const token = info.query.get('continue')
+    if (!token) return store.replace(key)
+    const begun = pages.take(key, token)
+    if (begun) this.#asked = begun.asked
+    return begun?.replacement
+  }
+
+  async #stage(batch: ListBatch): Promise<void> {
+    try {
+      await this.#replacement?.add(batch)
+    } catch (cause) {
+      await this.#drop()
+      this.#parts.hooks.onStoreFailure(cause)
+    }
+  }
+
+  async #drop(): Promise<void> {
+    const dropped = this.#replacement
+    this.#replacement = undefined
+    await dropped?.[Symbol.asyncDispose]()
+  }
+
+  /** The same whoever asks for it again. */
+  end(): Promise<ListEnd> {
+    return (this.#ended ??= this.#end())
+  }
+
+  async #end(): Promise<ListEnd> {
+    if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
+    const { meta, extra, gvk } = this.#cut
+    const { pages, key, store } = this.#parts
+    if (meta.continue !== '') {
+      const [replacement, asked] = [this.#replacement, this.#asked]
+      if (replacement) pages.put(key, meta.continue, { replacement, asked })
+    } else if (isNews(meta.resourceVersion, this.#asked, store.version(key))) {
+      await this.#commit(meta.resourceVersion, gvk, extra)
+    } else {
+      await this.#drop()
+    }
+    this.#note(meta.resourceVersion)
+    return this.#cut
+  }
+
+  #note(version: string): void {
+    const { observed, exchange, info } = this.#parts
+    const of = { identity: exchange.identity, gvr: info.gvr }
+    if (this.#asked.mostRecent) observed.noteConsistent(of, version, this.#asked.observed)
+    else observed.note(of, version)
+  }
+
+  async #commit(version: string, gvk: GVK, extra: string): Promise<void> {
+    if (this.#replacement === undefined) return
+    try {
+      await this.#replacement.commit({ gvk, resourceVersion: version, extra })
+      this.#parts.hooks.onRecorded('list')
+    } catch (cause) {
+      this.#parts.hooks.onStoreFailure(cause)
+    } finally {
+      await this.#drop()
+    }
+  }
+}
+
+/**
+ * How many lists may wait for their next page, and for how long: a client that stops paging is not
+ * told apart from a slow one.
+ */
+export const waitingLists = 64
+export const waitingMs = 5 * 60_000
+
+/** A list of which there are more pages to come. */
+export interface Begun {
+  readonly replacement: Replacement
+  /** What its first page was asked for with; further ones name no version. */
+  readonly asked: Asked
+}
+
+/**
+ * What the pages so far of lists in pages have staged, by collection and the token that asks for
+ * the next: a token says where a list goes on, not whose it is nor in which form.
+ */
+export class Pages {
+  readonly #waiting = new Map<
+    string,
+    Begun & { readonly identity: string; readonly over: Disposable }
+  >()
+  readonly #ms: number
+
+  /** `ms`: for how long a list waits for its next page. */
+  constructor(ms = waitingMs) {
+    this.#ms = ms
+  }
+
+  put(key: CollectionKey, token: string, begun: Begun): void {
+    const place = placeOf(key, token)
+    this.#drop(place)
+    const over = after(this.#ms, () => this.#drop(place))
+    this.#waiting.set(place, { ...begun, identity: key.audience.identity, over })
+    if (this.#waiting.size > waitingLists) this.#drop(this.#oldestOfMost())
+  }
+
+  /** So that a caller which begins many lists takes nothing from others. */
+  #oldestOfMost(): string {
+    const byIdentity = new Map<string, string[]>()
+    for (const [place, { identity }] of this.#waiting) {
+      const places = byIdentity.get(identity)
+      if (places) places.push(place)
+      else byIdentity.set(identity, [place])
+    }
+    const [first = []] = byIdentity
+      .values()
+      .toArray()
+      .toSorted((a, b) => b.length - a.length)
+    return first[0] ?? ''
+  }
+
+  take(key: CollectionKey, token: string): Begun | undefined {
+    const place = placeOf(key, token)
+    const found = this.#waiting.get(place)
+    found?.over[Symbol.dispose]()
+    this.#waiting.delete(place)
+    return found
+  }
+
+  #drop(place: string): void {
+    const dropped = this.#waiting.get(place)
+    dropped?.over[Symbol.dispose]()
+    this.#waiting.delete(place)
+    void dropped?.replacement[Symbol.asyncDispose]()
+  }
+}
+
+const placeOf = (
+  { audience, gvr, namespace, ...selectors }: CollectionKey,
+  token: string,
+): string =>
+  JSON.stringify([
+    audience.identity,
+    audience.form,
+    gvr.group,
+    gvr.version,
+    gvr.resource,
+    namespace ?? null,
+    selectors.labelSelector,
+    selectors.fieldSelector,
+    token,
+  ])

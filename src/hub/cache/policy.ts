@@ -1,0 +1,123 @@
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { impersonates } from '../../http/exchange/headers.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { MalformedSelector } from '../../api/kube/selectors.ts'
+import {
+  isTokenRequest,
+  type NonResourceRequest,
+  type ResourceRequest,
+} from '../../api/request/request-info.ts'
+import { selectorsOf } from '../answers/keys.ts'
+
+/**
+ * What can be kept of an exchange: an object, a collection by list or watch, a document, or a token
+ * by the request for it.
+ */
+export type Recordable =
+  | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
+  | { readonly kind: 'document' }
+  | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
+
+/**
+ * Writes whose answer is kept as if it had been read: a kubelet makes these objects once and asks
+ * for them when it starts again, when there may be no link. Leases are renewed all the time, and
+ * are wanted only to be there.
+ */
+const writesKept = new Set([
+  'create nodes',
+  'create csinodes.storage.k8s.io',
+  'update csinodes.storage.k8s.io',
+  'create leases.coordination.k8s.io',
+])
+
+/**
+ * Resources that only the cloud may answer for: a stored certificate signing request is of no use
+ * to a kubelet that waits for its certificate.
+ */
+const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
+
+/** Without escapes, of which a caller could write many for the same path. */
+const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
+
+/**
+ * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both
+ * selectors together. An answer to more passes unrecorded; the API server's own names and paths are
+ * shorter.
+ */
+export const longestPath = 512
+export const longestName = 512
+export const longestSelectors = 4_096
+
+/** What can be kept of the answer to `exchange`; `undefined`: nothing. */
+export function recordable(exchange: Exchange): Recordable | undefined {
+  if (exchange.upgrade || impersonates(exchange.headers)) return undefined
+  const { info, content } = exchange
+  if (isTokenRequest(info)) {
+    const isKept = content !== undefined && exchange.forms.length > 0 && !info.query.has('dryRun')
+    return isKept && !isIndented(exchange) ? { kind: 'token', info, content } : undefined
+  }
+  if (!info.isResource) {
+    return exchange.method === 'GET' && isDocument(info) ? { kind: 'document' } : undefined
+  }
+  if (
+    exchange.method === 'HEAD' ||
+    exchange.forms.length === 0 ||
+    info.subresource !== undefined ||
+    isIndented(exchange)
+  ) {
+    return undefined
+  }
+  if (neverKept.has(qualifiedResource(info.gvr)) || isTooLong(info)) return undefined
+  switch (info.verb) {
+    case 'get':
+      return { kind: 'object', info }
+    case 'list':
+    case 'watch':
+      // A name in the path of a watch that has a field selector, too, is no part of a collection's
+      // key.
+      if (info.name !== undefined) return undefined
+      return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
+    case 'create':
+    case 'update': {
+      const isKept = writesKept.has(`${info.verb} ${qualifiedResource(info.gvr)}`)
+      return isKept && !info.query.has('dryRun') ? { kind: 'object', info } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Indented answers are for people, and for some programs without being asked for (apiserver
+ * pkg/endpoints/handlers/negotiation): they pass as they are.
+ */
+const isIndented = ({ info, headers }: Exchange): boolean =>
+  info.query.has('pretty') ||
+  /;\s*pretty/i.test(headers.get('accept') ?? '') ||
+  /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
+
+/**
+ * Documents are asked for with these parameters, which are no part of their keys; others may change
+ * what is answered.
+ */
+const documentParameters = new Set(['timeout', 'hash'])
+
+const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>
+  ambiguous !== true &&
+  path.length <= longestPath &&
+  documentPaths.test(path) &&
+  [...query.keys()].every((name) => documentParameters.has(name))
+
+const isTooLong = ({ name = '', namespace = '' }: ResourceRequest): boolean =>
+  name.length > longestName || namespace.length > longestName
+
+/** False where they are malformed, or too long. */
+function selectorsCanBeKept(info: ResourceRequest): boolean {
+  try {
+    const { labelSelector, fieldSelector } = selectorsOf(info)
+    return labelSelector.length + fieldSelector.length <= longestSelectors
+  } catch (error) {
+    if (error instanceof MalformedSelector) return false
+    throw error
+  }
+}

@@ -1,0 +1,414 @@
+import { joined } from '../../base/bytes.ts'
+import { listCutter } from '../../api/codec/list-cutter.ts'
+import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import { readObject } from '../../api/codec/object.ts'
+import { BrokenStream } from '../../http/exchange/chunks.ts'
+import { takesGzip } from '../../http/exchange/accept-encoding.ts'
+import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
+import type {
+  BodyReply,
+  BytesReply,
+  Exchange,
+  ObjectReply,
+  Reply,
+} from '../../http/exchange/exchange.ts'
+import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../api/kube/resource-version.ts'
+import type { Form, FormKey } from '../../api/request/form.ts'
+import { shared } from '../../api/request/identity.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
+import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
+import { toldOfName } from '../answers/told-of-name.ts'
+import { saysAbsent } from './absence.ts'
+import { Arriving } from './arriving.ts'
+import { RecordedList, Pages } from './list.ts'
+import { askedFor } from './news.ts'
+import { ObservedVersions } from './observed.ts'
+import { recordable, type Recordable } from './policy.ts'
+import type { RecorderHooks } from './recorder-hooks.ts'
+import { shapeOf, tellsShape } from './shape.ts'
+import { TokenShelf } from './token-shelf.ts'
+import { tokenToKeep, type KeptToken } from './token.ts'
+import { RecordedWatch } from './watch.ts'
+
+/**
+ * What is to be recorded, with the versions at which collections it may replace were kept when it
+ * was asked for.
+ */
+export type Wanted = Recordable & {
+  readonly kept?: ReadonlyMap<FormKey, string | undefined>
+  /**
+   * The newest version at which the caller had been shown anything of a resource of which it wants
+   * a collection.
+   */
+  readonly observed?: ResourceVersion | undefined
+  /** What was known of the object that was asked for by its name, in each form. */
+  readonly known?: ReadonlyMap<FormKey, KnownState>
+  /** The server was asked for the most recent, though the client did not insist on it. */
+  readonly mostRecent?: true
+}
+
+/** What was stored of an object when a request went up. */
+interface KnownState {
+  /** '' where it was known not to exist. */
+  readonly version: string
+  /** The version up to which that held. */
+  readonly confirmed: string
+}
+
+type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
+
+/**
+ * An answer broke off before anything of it was passed on: it may be asked for again, or given from
+ * elsewhere.
+ */
+export class BrokenAnswer extends Error {
+  readonly code = 'BROKEN_ANSWER'
+  constructor(cause: unknown) {
+    super('the answer of an API server broke off', { cause })
+  }
+}
+
+/**
+ * For what fails while nothing of an answer was passed on: a `BrokenAnswer` where it could not be
+ * read to its end.
+ */
+export function brokenAnswer(cause: unknown): never {
+  const broken = [BrokenStream, MalformedBody, StoreFailure].some((kind) => cause instanceof kind)
+  throw broken ? new BrokenAnswer(cause) : cause
+}
+
+/** Which exchanges are recorded, as far as they can be. */
+export interface RecordingRules {
+  isRecorded(exchange: Exchange): boolean
+  /** Whether the events of a watch are compared with what was held before. */
+  comparesEvents(exchange: Exchange): boolean
+}
+
+/**
+ * A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5.
+ */
+const wholeBodyBytes = 16 * 1024 * 1024
+
+/**
+ * Stores answers before they are passed on. A recorded answer is returned as what it means (object,
+ * list, watch), any other as it came.
+ */
+export class Recorder {
+  readonly #store: ObjectStore
+  readonly #rules: RecordingRules
+  readonly #hooks: RecorderHooks
+  readonly #pages = new Pages()
+  readonly #observed: ObservedVersions
+  readonly #tokens: TokenShelf
+
+  constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
+    this.#store = store
+    this.#tokens = new TokenShelf(store)
+    this.#observed = new ObservedVersions(store)
+    this.#rules = rules
+    this.#hooks = hooks
+  }
+
+  /** Whether the events of a watch are recorded, as far as they can be. */
+  recordsWatch(exchange: Exchange): boolean {
+    return this.#rules.isRecorded(exchange) && recordable(exchange)?.kind === 'watch'
+  }
+
+  /** Whether the events of a watch are compared with what was held before each. */
+  comparesEvents(exchange: Exchange): boolean {
+    return this.#rules.comparesEvents(exchange)
+  }
+
+  /** To be asked before the exchange is forwarded. */
+  wants(exchange: Exchange): Wanted | undefined {
+    const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
+    if (what?.kind === 'object') {
+      // What is created is not asked for by its name.
+      const isNamed = what.info.name !== undefined
+      return isNamed ? { ...what, known: this.#known(exchange, what.info) } : what
+    }
+    if (what?.kind !== 'list' && what?.kind !== 'watch') return what
+    const { info } = what
+    const kept = exchange.forms.map(
+      (form) => [form.key, this.#store.version(collectionKey(exchange, info, form))] as const,
+    )
+    return { ...what, kept: new Map(kept), observed: this.observed(exchange) }
+  }
+
+  /**
+   * The newest version at which the caller was shown anything of the resource that it asks for,
+   * through here.
+   */
+  observed({ identity, info }: Exchange): ResourceVersion | undefined {
+    return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
+  }
+
+  /** Throws a `BrokenAnswer`. */
+  async record(what: Wanted, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+    if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
+    if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
+      return this.#absence(exchange, what.info, reply)
+    }
+    if (what.kind === 'token') return this.#token(exchange, what, reply)
+    if (reply.status !== 200 && !(reply.status === 201 && what.kind === 'object')) return reply
+    if (what.kind === 'document') return this.#document(exchange, reply)
+    const encoding = encodingOf(reply.headers.get('content-type'))
+    const [expected, ...others] = exchange.forms.filter((form) => form.encoding === encoding)
+    if (encoding === undefined || expected === undefined) return reply
+    switch (what.kind) {
+      case 'object':
+        return this.#object(exchange, what, reply, encoding)
+      case 'list':
+        return this.#list(exchange, what, reply, encoding)
+      case 'watch':
+        return this.#watch(exchange, what, reply, [expected, ...others])
+    }
+  }
+
+  async #object(
+    exchange: Exchange,
+    what: WantedCollection,
+    reply: BytesReply,
+    encoding: Encoding,
+  ): Promise<Reply> {
+    const { info } = what
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    const { body, asItCame } = whole
+    const form = formAnswered(exchange, encoding, body)
+    if (form === undefined) return asItCame
+    let read: Pick<ObjectReply, 'gvk' | 'object'>
+    try {
+      read = readObject(encoding, form.shape, body)
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+      return asItCame
+    }
+    const { name } = read.object
+    // What is created is named in its body only, and what is read by the answer, too.
+    const key = { ...objectKey(exchange, info, form), name: info.name ?? name }
+    const isRestored = isConsistent(what) && this.#isRestored(key, what, read.object)
+    const written = isRestored
+      ? this.#store.putRestored(key, read.gvk, read.object)
+      : this.#store.put(key, read.gvk, read.object)
+    await this.#keep('object', written)
+    const { identity } = exchange
+    this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
+    return { ...asItCame, kind: 'object', form, ...read }
+  }
+
+  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<FormKey, KnownState> {
+    return new Map(
+      exchange.forms.flatMap((form) => {
+        const state = this.#stateOf(objectKey(exchange, info, form), exchange, info)
+        return state ? [[form.key, state]] : []
+      }),
+    )
+  }
+
+  #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): KnownState | undefined {
+    const found = this.#store.get(key)
+    if (found === undefined) return undefined
+    return found === 'absent'
+      ? { version: '', confirmed: toldOfName(exchange, info, this.#store) ?? '' }
+      : { version: found.object.resourceVersion, confirmed: found.confirmedVersion }
+  }
+
+  /**
+   * Whether a consistent read contradicts what was known when it was asked: the object is another
+   * than it was up to a version that is not older than this one. That is so only where the cluster
+   * was restored from a backup. Not where something else has been stored meanwhile, which may be
+   * newer.
+   */
+  #isRestored(key: ObjectKey, { known }: WantedCollection, object: ApiObject): boolean {
+    const before = known?.get(key.audience.form)
+    const given = resourceVersion(object.resourceVersion)
+    const confirmed = resourceVersion(before?.confirmed)
+    if (!before || given === undefined || confirmed === undefined) return false
+    if (given === before.version || compareVersions(given, confirmed) > 0) return false
+    const found = this.#store.get(key)
+    const version = typeof found === 'object' ? found.object.resourceVersion : ''
+    return found !== undefined && version === before.version
+  }
+
+  /**
+   * Forgets an object that does not exist any more, in every form. The answer itself is not stored.
+   */
+  async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
+    const encoding = encodingOf(reply.headers.get('content-type'))
+    if (encoding === undefined) return reply
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    const { body, asItCame } = whole
+    if (saysAbsent(encoding, body, info.name ?? '')) {
+      // What all programs share was told by another watch, which may not have heard of it yet.
+      const keys = [exchange, { ...exchange, identity: shared }].flatMap((each) =>
+        exchange.forms.map((form) => objectKey(each, info, form)),
+      )
+      const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
+      for (const each of forgotten) {
+        if (each.status === 'rejected') this.#hooks.onStoreFailure(each.reason)
+      }
+    }
+    return asItCame
+  }
+
+  async #document(exchange: Exchange, reply: BytesReply): Promise<Reply> {
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    const contentType = reply.headers.get('content-type') ?? ''
+    const { body, asItCame } = whole
+    const key = documentKey(exchange, contentType)
+    if (key) await this.#keep('document', this.#store.putDocument(key, { contentType, body }))
+    return asItCame
+  }
+
+  async #token(
+    exchange: Exchange,
+    what: Extract<Wanted, { readonly kind: 'token' }>,
+    reply: BytesReply,
+  ): Promise<Reply> {
+    const encoding = encodingOf(reply.headers.get('content-type'))
+    if (reply.status !== 201 || encoding === undefined) return reply
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    let token: KeptToken | undefined
+    try {
+      token = tokenToKeep(exchange, what, { encoding, body: whole.body })
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+    }
+    if (token) {
+      const written = this.#tokens.put(token, encoding)
+      if (written) await this.#keep('token', written)
+    }
+    return whole.asItCame
+  }
+
+  /**
+   * The whole body, and the answer with it as the client is given it; or, where it is longer than
+   * is kept, the reply as it would have been. Throws a `BrokenAnswer`.
+   */
+  async #whole(
+    exchange: Exchange,
+    reply: BytesReply,
+  ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
+    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    const body = await arriving.whole(wholeBodyBytes).catch(brokenAnswer)
+    if (body === undefined) return { rest: arriving.replay() }
+    const asItCame: BodyReply =
+      arriving.isPacked && !takesGzip(exchange.headers)
+        ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
+        : { ...reply, kind: 'body', body: arriving.isPacked ? joined(arriving.seen()) : body }
+    return { body, asItCame }
+  }
+
+  async #keep(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
+    try {
+      await written
+      this.#hooks.onRecorded(kind)
+    } catch (cause) {
+      this.#hooks.onStoreFailure(cause)
+    }
+  }
+
+  async #list(
+    exchange: Exchange,
+    { info, kept, observed, mostRecent }: WantedCollection,
+    reply: BytesReply,
+    encoding: Encoding,
+  ): Promise<Reply> {
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    try {
+      const opening = await arriving.opening(tellsShape)
+      const form = formAnswered(exchange, encoding, joined(opening))
+      if (form === undefined) return arriving.replay()
+      const cutter = listCutter(encoding, form.shape)
+      const pieces = opening.map((chunk) => cutter.push(chunk))
+      for (;;) {
+        const head = pieces.find((piece) => piece.head !== undefined)?.head
+        if (head) {
+          const list = new RecordedList({
+            head,
+            cutter,
+            started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
+            arriving,
+            key: collectionKey(exchange, info, form),
+            info,
+            asked: askedFor(info, kept?.get(form.key), observed, mostRecent),
+            store: this.#store,
+            observed: this.#observed,
+            pages: this.#pages,
+            hooks: this.#hooks,
+            exchange,
+          })
+          const passedOn = arriving.isPacked && takesGzip(exchange.headers)
+          return {
+            ...reply,
+            kind: 'list',
+            form,
+            list,
+            ...(passedOn && { asItCame: list.asItCame() }),
+          }
+        }
+        const next = await arriving.chunks.next()
+        if (next.done === true) throw new MalformedBody('a list ended before its objects began')
+        pieces.push(...next.value.map((chunk) => cutter.push(chunk)))
+      }
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) return brokenAnswer(error)
+      this.#hooks.onMalformed(error, exchange)
+      return arriving.replay()
+    }
+  }
+
+  #watch(
+    exchange: Exchange,
+    { info, kept, observed, mostRecent }: WantedCollection,
+    reply: BytesReply,
+    forms: readonly [Form, ...Form[]],
+  ): Reply {
+    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    arriving.letGo()
+    const watch = new RecordedWatch({
+      arriving,
+      forms,
+      info,
+      asked: (form) => askedFor(info, kept?.get(form.key), observed, mostRecent),
+      observed: this.#observed,
+      key: (form) => collectionKey(exchange, info, form),
+      store: this.#store,
+      hooks: this.#hooks,
+      exchange,
+      tellsPrevious: () => this.#rules.comparesEvents(exchange),
+    })
+    return {
+      ...reply,
+      kind: 'watch',
+      form: () => watch.form,
+      events: watch.events,
+      gvk: () => watch.gvk,
+      held: () => this.#store.list(collectionKey(exchange, info, watch.form)),
+    }
+  }
+}
+
+/** Whether the answer is no older than its request: a write's, and that of a plain get. */
+const isConsistent = ({ info: { verb, query }, mostRecent }: WantedCollection): boolean =>
+  mostRecent === true || verb !== 'get' || !query.get('resourceVersion')
+
+/** The client's own form that fits what was answered. */
+function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Form | undefined {
+  const shape = shapeOf(start)
+  return exchange.forms.find((form) => form.encoding === encoding && form.shape === shape)
+}

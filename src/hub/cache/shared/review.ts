@@ -1,0 +1,62 @@
+import { after } from '../../../base/clock.ts'
+import { wholeText } from '../../../http/exchange/chunks.ts'
+import type { BytesReply, Handler, Exchange } from '../../../http/exchange/exchange.ts'
+import { areApiServers } from '../../../http/exchange/headers.ts'
+import { ownRequest, type OnBehalf } from '../../../http/exchange/own-request.ts'
+import type { GVR } from '../../../api/kube/gvk.ts'
+import { mediaType } from '../../../api/kube/media-type.ts'
+
+/** How long an API server may take to say what somebody may do. */
+const patienceMs = 10_000
+const mostBytes = 64 * 1024
+
+const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+
+/**
+ * Whether `who` may list and watch all of a resource, as an API server says to that very credential
+ * (SelfSubjectAccessReview, which everybody who is authenticated may create). `undefined`: it gave
+ * no verdict.
+ */
+export async function mayReadWhole(
+  ask: Handler<Exchange, BytesReply>,
+  who: OnBehalf,
+  gvr: GVR,
+): Promise<boolean | undefined> {
+  const verdicts = await Promise.all(
+    (['list', 'watch'] as const).map((verb) => may(ask, who, gvr, verb)),
+  )
+  if (verdicts.includes(false)) return false
+  return verdicts.includes(undefined) ? undefined : true
+}
+
+async function may(
+  ask: Handler<Exchange, BytesReply>,
+  who: OnBehalf,
+  gvr: GVR,
+  verb: 'list' | 'watch',
+): Promise<boolean | undefined> {
+  const giveUp = new AbortController()
+  using _patience = after(patienceMs, () => giveUp.abort(new Error('no verdict in time')))
+  using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
+  const question = {
+    kind: 'SelfSubjectAccessReview',
+    apiVersion: 'authorization.k8s.io/v1',
+    spec: { resourceAttributes: { verb, ...gvr } },
+  }
+  try {
+    const type = mediaType('json')
+    const content = { type, bytes: Buffer.from(JSON.stringify(question)) }
+    const asked = { ...who, method: 'POST', url: path, accept: type, content } as const
+    const reply = await ask(ownRequest({ ...asked, signal: giveUp.signal }))
+    const text = await wholeText(reply.source, mostBytes)
+    if (!areApiServers(reply.headers)) return undefined
+    // Who may not even ask is shown nothing that others read.
+    if (reply.status === 401 || reply.status === 403) return false
+    if (reply.status !== 201) return undefined
+    const { status } = JSON.parse(text) as { status?: { allowed?: unknown; denied?: unknown } }
+    return status?.allowed === true && status.denied !== true
+  } catch {
+    // Whatever went wrong, no verdict was given.
+    return undefined
+  }
+}

@@ -1,0 +1,391 @@
+import { onAbort } from '../../../base/abort.ts'
+import { elapsed, sleep } from '../../../base/clock.ts'
+import type { Exchange, ObjectReply, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
+import type { GVR } from '../../../api/kube/gvk.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../../api/kube/resource-version.ts'
+import { notFound, StatusError, tooLargeResourceVersion } from '../../../api/kube/status.ts'
+import { node, shared } from '../../../api/request/identity.ts'
+import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
+import { listReply, objectReply } from '../../answers/replies.ts'
+import { refuseVersionOfGet } from '../../answers/asked-version.ts'
+import { collectionKey, objectKey } from '../../answers/keys.ts'
+import { offlineList } from '../../answers/lists.ts'
+import { storedList, type Source } from '../../answers/source.ts'
+import { toldOfName } from '../../answers/told-of-name.ts'
+import { withStaleness } from '../../answers/staleness.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import type { Access } from './access.ts'
+import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'
+import { ownVersion, sharedAsk, takesBookmarks, type SharedAsk } from './asked.ts'
+import { Cacher, type CacherHooks, type CacheWatch, type Link } from '../cacher/cacher.ts'
+import type { LogBounds } from '../cacher/event-log.ts'
+import { continued, ownUpstream, type PassThrough } from '../cacher/continued.ts'
+import { rankOf } from '../cacher/return-order.ts'
+import { mayReadWhole } from './review.ts'
+import type { Ways } from '../cacher/reflecting.ts'
+import { Demand } from './demand.ts'
+
+export interface SharedParts {
+  readonly store: ObjectStore
+  readonly ways: Ways
+  readonly access: Access
+  /** The resources whose collections are shared, at present. */
+  readonly scope: () => readonly GVR[]
+  readonly link: Link
+  /** How long a watch lasts at least whose client named no timeout. */
+  readonly leastMs: number
+  /** Of the events of each collection that are kept in memory. */
+  readonly bounds: LogBounds
+  /** How long nobody may read a collection before its watch is closed; default five minutes. */
+  readonly idleMs?: number
+  readonly hooks: CacherHooks
+}
+
+const idleMs = 5 * 60_000
+
+/** A collection that is shared, and which clients watch it. */
+interface Shared {
+  readonly cacher: Cacher
+  readonly demand: Demand
+}
+
+/** The hub reads it with the node's credentials, for all who may read it whole. */
+const asHub = { identity: shared, credential: 'node' } as const
+
+/**
+ * How long a request waits for a verdict or for a watch to be open; then it goes to an API server
+ * by itself.
+ */
+const patienceMs = 1_000
+
+/**
+ * Collections that all components of a node read from one watch of an API server each, and in each
+ * form: where the hub itself and the caller may list and watch all of it. Nobody is shown what an
+ * API server would not show him, nor anything older than it would.
+ */
+export class SharedCollections implements AsyncDisposable {
+  readonly #parts: SharedParts
+  readonly #collections = new Map<string, Shared>()
+
+  constructor(parts: SharedParts) {
+    this.#parts = parts
+  }
+
+  /** What the events of all collections take in memory. */
+  get bytes(): number {
+    return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
+  }
+
+  /**
+   * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A
+   * watch that passes through is gone on with from here once that can be.
+   */
+  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
+    const { signal } = exchange
+    const asked = this.#ask(exchange)
+    if (asked === undefined || asked.verb === 'get') return passThrough(signal)
+    if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough(signal)
+    if (!(await this.#soon(this.#mayShare(asked)))) return passThrough(signal)
+    const collection = this.#of(asked)
+    const { demand } = collection
+    const alone = !asked.selected.selection.everything && !demand.hasOthers(asked.reader)
+    // One who wants less than all is spared all, as long as nobody else wants any.
+    const reply = alone ? undefined : await this.#watch(asked, collection)
+    return reply ?? this.#handedOver(asked, collection, passThrough)
+  }
+
+  /**
+   * Begins to follow what `exchange` asks for, if it may be shared, so that it is then answered
+   * from here. Resolves when that is so, or is not going to be, after `patienceMs` at the latest.
+   */
+  async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
+    const asked = this.#ask(exchange)
+    if (asked && (await this.#mayShare(asked))) await this.#of(asked).cacher.open(patienceMs)
+  }
+
+  /**
+   * Answers while no API server can be asked: where what is shared is newer than what the caller
+   * itself was shown, and the last verdict was that it may read it. `undefined`: it is to be
+   * answered otherwise.
+   */
+  offline(exchange: Exchange): Reply | undefined {
+    const asked = this.#ask(exchange)
+    if (asked === undefined || !this.#mightShare(asked)) return undefined
+    const { cacher, demand } = this.#of(asked)
+    const version = resourceVersion(cacher.version)
+    if (version === undefined) return undefined
+    if (asked.verb === 'get') return this.#object(asked, cacher, version)
+    const own = ownVersion(asked, this.#parts.store)
+    const order = own === undefined ? 1 : compareVersions(version, own)
+    // Of two that are as new, the shared one is where a watch outlasts the outage.
+    if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
+    if (asked.verb === 'list') {
+      return offlineList(exchange, asked.info, sourceIn(cacher, asked, version), this.#parts.store)
+    }
+    const reply = this.#watchOffline(asked, { cacher, demand }, version)
+    return reply && aged(reply, exchange, cacher.confirmedAt)
+  }
+
+  #watchOffline(
+    asked: SharedAsk,
+    collection: Shared,
+    version: ResourceVersion,
+  ): WatchReply | undefined {
+    const begins = watchBegins(asked.info)
+    if (begins.kind === 'other') return undefined
+    if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
+      throw new StatusError(tooLargeResourceVersion(begins.least, version))
+    }
+    const { cacher } = collection
+    const watch = cacher.watch(this.#wanted(asked, collection, begins))
+    return watch ?? (begins.kind === 'after' ? cacher.expired(begins.version) : undefined)
+  }
+
+  /**
+   * The newest version at which this caller may have been told of what it asks for; `undefined`
+   * where it was told nothing from here.
+   */
+  told(exchange: Exchange): ResourceVersion | undefined {
+    const asked = this.#ask(exchange)
+    if (!asked || !this.#mightShare(asked)) return undefined
+    return resourceVersion(this.#of(asked).cacher.version)
+  }
+
+  /**
+   * Whether an API server has said since that an object does not exist which this caller may be
+   * shown from here.
+   */
+  isContradicted(exchange: Exchange): boolean {
+    const asked = this.#ask(exchange)
+    if (!asked || !this.#mightShare(asked)) return false
+    return this.#parts.store.isContradicted(this.#of(asked).cacher.key)
+  }
+
+  /** Ends what is shared no longer; to be called when `scope` has changed. */
+  rescope(): void {
+    const scope = this.#parts.scope()
+    for (const [id, { cacher }] of this.#collections) {
+      if (scope.some((gvr) => idOf(gvr, cacher.key.audience.form) === id)) continue
+      this.#collections.delete(id)
+      void cacher[Symbol.asyncDispose]()
+    }
+  }
+
+  #ask(exchange: Exchange): SharedAsk | undefined {
+    return sharedAsk(exchange, this.#parts.scope())
+  }
+
+  #of({ gvr, form, exchange, info }: SharedAsk): Shared {
+    const id = idOf(gvr, form.key)
+    const known = this.#collections.get(id)
+    if (known) return known
+    const { store, ways, link, bounds, hooks } = this.#parts
+    const most = this.#parts.idleMs ?? idleMs
+    const audience = { identity: shared, form: form.key }
+    const cacher = new Cacher(
+      {
+        key: { audience, gvr, labelSelector: '', fieldSelector: '' },
+        form,
+        store,
+        ways,
+        link,
+        bounds,
+        rank: rankOf(exchange, info),
+        reflects: true,
+        lists: true,
+        idleMs: most,
+        hooks,
+      },
+      asHub,
+    )
+    const collection = { cacher, demand: new Demand(most) }
+    this.#collections.set(id, collection)
+    return collection
+  }
+
+  async #mayShare({ who, gvr }: SharedAsk): Promise<boolean> {
+    const hub = { identity: node, credential: 'node' } as const
+    const verdicts = await Promise.all(
+      (who.credential === 'node' ? [hub] : [hub, who]).map((each) =>
+        this.#parts.access.of(each.identity, gvr, () =>
+          mayReadWhole(this.#parts.ways.unrecorded, each, gvr),
+        ),
+      ),
+    )
+    return verdicts.every((allowed) => allowed === true)
+  }
+
+  /** Whether they were allowed when an API server was last asked. */
+  #mightShare({ who, gvr }: SharedAsk): boolean {
+    const { access } = this.#parts
+    return access.last(node, gvr) === true && access.last(who.identity, gvr) === true
+  }
+
+  /** False where it is not known in time. */
+  async #soon(verdict: Promise<boolean>): Promise<boolean> {
+    const waited = new AbortController()
+    const late = sleep(patienceMs, waited.signal).then(() => false)
+    const known = await Promise.race([verdict, late])
+    waited.abort()
+    return known
+  }
+
+  /** A list that may be of some age. */
+  async #list(asked: SharedAsk): Promise<Reply | undefined> {
+    const cacher = this.#collections.get(idOf(asked.gvr, asked.form.key))?.cacher
+    const begins = listBegins(asked.info)
+    if (!cacher?.isLive || begins.kind !== 'state') return undefined
+    if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
+    const { store } = this.#parts
+    const version = resourceVersion(cacher.version)
+    const least = newest(begins.least, ownVersion(asked, store))
+    const isOld = version === undefined || (least && compareVersions(version, least) < 0)
+    if (isOld || store.isContradicted(cacher.key)) return undefined
+    const stored = storedList(sourceIn(cacher, asked, version), store)
+    return stored && listReply(asked.form, stored)
+  }
+
+  /** A watch of the collection, which is opened for it if need be. */
+  async #watch(asked: SharedAsk, collection: Shared): Promise<WatchReply | undefined> {
+    const begins = watchBegins(asked.info)
+    // Who is counted while the watch is being opened is not alone.
+    const { cacher, demand } = collection
+    using _waiting = demand.join(asked.reader)
+    const { exchange, info, form, selected } = asked
+    const like = selected.selection.everything ? collectionKey(exchange, info, form) : undefined
+    await cacher.open(patienceMs, like)
+    if (exchange.signal.aborted || !cacher.isLive) return undefined
+    if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
+    if (begins.kind === 'state') {
+      const version = resourceVersion(cacher.version)
+      const least = newest(begins.least, ownVersion(asked, this.#parts.store))
+      if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
+    }
+    return cacher.watch(this.#wanted(asked, collection, begins))
+  }
+
+  /** The caller's own watch, until what is shared has come as far. */
+  async #handedOver(
+    asked: SharedAsk,
+    collection: Shared,
+    passThrough: PassThrough,
+  ): Promise<Reply> {
+    const { cacher, demand } = collection
+    const waiting = demand.join(asked.reader)
+    const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
+    const own = ownUpstream(asked.exchange.signal)
+    const reply = await passThrough(own.signal)
+    if (reply.kind !== 'watch') return reply
+    const began = elapsed()
+    let { held } = reply
+    const follow = (version: ResourceVersion, isCut: boolean) => {
+      if (isCut || !cacher.isLive || reply.form().key !== asked.form.key) return undefined
+      const wanted = this.#wanted(asked, collection, { kind: 'after', version })
+      const left = wanted.lastsMs - (elapsed() - began)
+      const rest = left > 0 ? cacher.events({ ...wanted, lastsMs: left }) : undefined
+      if (!rest) return undefined
+      gone[Symbol.dispose]()
+      waiting[Symbol.dispose]()
+      held = () => cacher.held({ selected: asked.selected })
+      return rest
+    }
+    const begins = watchBegins(asked.info)
+    const from = begins.kind === 'after' ? begins.version : undefined
+    const { signal } = asked.exchange
+    const events = continued(reply.events, {
+      from,
+      signal,
+      follow,
+      onReady: (act) => cacher.onReady(act),
+      close: own.close,
+    })
+    return { ...reply, events, isShared: true, held: () => held?.() }
+  }
+
+  #wanted(
+    asked: SharedAsk,
+    { demand }: Shared,
+    begins: Exclude<Begins, { kind: 'other' }>,
+  ): CacheWatch {
+    const { selected, reader, exchange } = asked
+    return {
+      ...(begins.kind === 'after'
+        ? { from: begins.version }
+        : { state: begins.ends ? 'with-end' : 'without-end' }),
+      selected,
+      onBegin: () => demand.join(reader),
+      bookmarks: takesBookmarks(asked),
+      lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs),
+      signal: exchange.signal,
+    }
+  }
+
+  #object(asked: SharedAsk, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
+    const { exchange, info, form, gvr } = asked
+    const { store } = this.#parts
+    const name = info.name ?? ''
+    const held = store.get({ audience: key.audience, gvr, namespace: info.namespace ?? '', name })
+    if (held === undefined) return undefined
+    const own = exchange.forms.flatMap((each) => store.get(objectKey(exchange, info, each)) ?? [])
+    const newestOwn = own
+      .flatMap((each) =>
+        each === 'absent' ? [] : (resourceVersion(each.object.resourceVersion) ?? []),
+      )
+      .toSorted(compareVersions)
+      .at(-1)
+    // What is not there as of the shared version was deleted, unless it was shown at a later one.
+    const known = held === 'absent' ? version : resourceVersion(held.object.resourceVersion)
+    const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
+    if (!isNews) return undefined
+    // Of two collections the newer one knows whether it is there.
+    const gone = own.includes('absent') && newestOwn === undefined
+    if (gone && !isNewer(version, toldOfName(exchange, info, store))) return undefined
+    refuseVersionOfGet(info, held === 'absent' ? version : held.confirmedVersion)
+    if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+    return aged(objectReply(form, held), exchange, held.confirmedAt)
+  }
+
+  /** Ends all readers and watches. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const collections = [...this.#collections.values()]
+    this.#collections.clear()
+    await Promise.all(collections.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
+  }
+}
+
+const idOf = ({ group, version, resource }: GVR, form: string): string =>
+  JSON.stringify([group, version, resource, form])
+
+function newest(
+  a: ResourceVersion | undefined,
+  b: ResourceVersion | undefined,
+): ResourceVersion | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return compareVersions(a, b) < 0 ? b : a
+}
+
+const isNewer = (version: ResourceVersion, than: ResourceVersion | undefined): boolean =>
+  than === undefined || compareVersions(version, than) > 0
+
+/** The same answer, with what it says of its age. */
+const aged = <R extends ObjectReply | WatchReply>(
+  reply: R,
+  exchange: Exchange,
+  confirmedAt: number,
+): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
+
+/** What of the shared collection is asked for. */
+const sourceIn = (
+  { key }: Cacher,
+  { form, selected }: SharedAsk,
+  version: ResourceVersion,
+): Source => ({
+  form,
+  key,
+  resourceVersion: version,
+  ...(!selected.selection.everything && { selection: selected.selection }),
+})

@@ -1,0 +1,46 @@
+import { readObject } from '../../api/codec/object.ts'
+import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { nobody } from '../../api/request/identity.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { tokenKey } from '../answers/keys.ts'
+import type { ObjectKey } from '../store/store.ts'
+
+/** An answer with a token, as it is put into the store. */
+export interface KeptToken {
+  readonly key: ObjectKey
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+/**
+ * What is kept of the answer to a token request; `undefined` where request or answer is of another
+ * kind, and for callers who have proved no identity. Throws `MalformedBody`.
+ */
+export function tokenToKeep(
+  exchange: Exchange,
+  { info, content }: { readonly info: ResourceRequest; readonly content: Buffer },
+  answer: { readonly encoding: Encoding; readonly body: Buffer },
+): KeptToken | undefined {
+  const asked = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+  const form = exchange.forms.find(
+    ({ encoding, shape }) => encoding === answer.encoding && shape === 'object',
+  )
+  if (asked === undefined || form === undefined || exchange.identity === nobody) return undefined
+  const spec = tokenSpec({ encoding: asked, ...readObject(asked, 'object', content) })
+  const answered = readObject(answer.encoding, 'object', answer.body)
+  const token = tokenIn({ encoding: answer.encoding, ...answered })
+  if (spec === undefined || token === '') return undefined
+  const key = tokenKey(exchange, info, form, spec)
+  const { namespace, name } = key
+  // An answer has no version of its own: the last one counts.
+  const { bytes } = answered.object
+  return {
+    key,
+    gvk: answered.gvk,
+    object: { namespace, name, uid: '', resourceVersion: '', bytes },
+  }
+}

@@ -1,0 +1,95 @@
+import type { Cursor, Path } from '../../../api/codec/cursor.ts'
+import { applyEdits, type Edit, type EditValue } from '../../../api/codec/edit.ts'
+import { PathError } from '../../../api/codec/path-error.ts'
+import { isList, isObject, type Json } from '../../../api/kube/json.ts'
+import type { Known } from '../cel/evaluation.ts'
+import type { Program } from '../cel/program.ts'
+import { fieldShape, type Shape } from '../cel/shape.ts'
+import { Failure, keysOf, listOf, memberOf, type Value } from '../cel/value.ts'
+import type { KnownObjects } from './resources.ts'
+
+/** What a declared filter does to an object. */
+export type DeclaredEdit =
+  | { readonly op: 'remove'; readonly path: Path }
+  | { readonly op: 'set'; readonly path: Path; readonly value: EditValue | Program }
+
+/** The edit for one object. Throws where its expression has no value. */
+export function editFor(edit: DeclaredEdit, cursor: Cursor, known: Known): Edit {
+  if (edit.op === 'remove') return edit
+  const { path, value } = edit
+  return isProgram(value)
+    ? { op: 'set', path, value: editValueOf(value.evaluate(cursor, known)) }
+    : { op: 'set', path, value }
+}
+
+const isProgram = (value: EditValue | Program): value is Program =>
+  typeof value === 'object' && 'evaluate' in value && typeof value.evaluate === 'function'
+
+/**
+ * Why an edit can be made in none of the versions that are known of a resource; `undefined`: it
+ * can.
+ */
+export function whyImpossible(edit: DeclaredEdit, { forms }: KnownObjects): string | undefined {
+  const reasons = forms.map(({ gvk, shape, inProtobuf }) => {
+    // Into a list of one, since what is in an empty one nobody can tell.
+    const path = edit.path.map((step) => (step === '*' || typeof step === 'number' ? 0 : step))
+    try {
+      checkPath(shape, path)
+      const value = edit.op === 'remove' || isProgram(edit.value) ? undefined : edit.value
+      const tried: Edit = value === undefined ? { op: 'remove', path } : { op: 'set', path, value }
+      const empty = { namespace: '', name: '', uid: '', resourceVersion: '' }
+      const bytes = Buffer.from(inProtobuf ? '' : '{}')
+      applyEdits(inProtobuf ? 'protobuf' : 'json', gvk, { ...empty, bytes }, [tried])
+      return undefined
+    } catch (cause) {
+      if (!(cause instanceof PathError)) throw cause
+      return cause.message
+    }
+  })
+  return reasons.includes(undefined) ? undefined : reasons[0]
+}
+
+function checkPath(shape: Shape, [step, ...rest]: Path): void {
+  if (step === undefined || shape.kind === 'any') return
+  if (shape.kind === 'scalar') throw new PathError(`${step} in what is no object`)
+  if (shape.kind === 'message') checkPath(fieldShape(shape.schema, String(step)), rest)
+  else if ((typeof step === 'number') === (shape.kind === 'list')) checkPath(shape.of, rest)
+  else throw new PathError(`no ${shape.kind} has ${step}`)
+}
+
+/**
+ * A constant as an edit takes it; `undefined` where there is null in it, which no field of an
+ * object is set to.
+ */
+export function constantOf(json: Json): EditValue | undefined {
+  if (json === null) return undefined
+  if (isList(json)) {
+    const items = json.map(constantOf)
+    return items.every((item) => item !== undefined) ? items : undefined
+  }
+  if (!isObject(json)) return json
+  const members = Object.entries(json).map(([key, value]) => [key, constantOf(value)] as const)
+  return members.some(([, value]) => value === undefined)
+    ? undefined
+    : (Object.fromEntries(members) as Record<string, EditValue>)
+}
+
+/** What an expression came to, as an edit takes it. Throws for what it cannot take. */
+function editValueOf(value: Value): EditValue {
+  if (value instanceof Failure) throw new Error(value.reason)
+  if (value === null) throw new Error('no field is set to null')
+  if (typeof value === 'bigint') {
+    if (!Number.isSafeInteger(Number(value))) throw new Error('a number beyond 2^53')
+    return Number(value)
+  }
+  if (typeof value !== 'object') return value
+  const list = listOf(value)
+  if (list) return Array.from({ length: list.length }, (_, at) => editValueOf(list.at(at)))
+  const keys = keysOf(value) ?? []
+  return Object.fromEntries(
+    keys.map((key) => {
+      if (typeof key !== 'string') throw new Error('a key that is no text')
+      return [key, editValueOf(memberOf(value, key) ?? null)]
+    }),
+  )
+}

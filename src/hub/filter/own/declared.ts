@@ -1,0 +1,307 @@
+import { isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml'
+import type { Json } from '../../../api/kube/json.ts'
+import type { Root } from '../cel/compile.ts'
+import type { Known } from '../cel/evaluation.ts'
+import { compile, type Program } from '../cel/program.ts'
+import { Failure, typeOf } from '../cel/value.ts'
+import type { Cursor, Edit } from '../filter.ts'
+import type { Filter, FilterDefinition, FilterRule } from '../filter.ts'
+import { constantOf, editFor, whyImpossible, type DeclaredEdit } from './declared-edit.ts'
+import { checkKeys, checkName, checkOnError, checkRule, isFields, shown } from './definition.ts'
+import { parsePath } from './edit-path.ts'
+import type { Mistakes } from './mistakes.ts'
+import { aboutThem, knownObjects, type KnownObjects } from './resources.ts'
+
+/** In one file. */
+export const mostFilters = 100
+export const mostEdits = 20
+/** Of a file that is no YAML, one mistake follows from another. */
+const mostErrors = 10
+
+const keys = ['name', 'components', 'group', 'resources', 'verbs', 'when', 'then', 'onError']
+/** Replies to writes as well: who writes an object is shown it as who reads it. */
+const defaultVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The filters that a file in YAML declares: a list of conditions in CEL and what becomes of the
+ * objects that meet them.
+ */
+export function filtersDeclaredIn(
+  content: string,
+  hash: string,
+  mistakes: Mistakes,
+): readonly FilterDefinition[] {
+  const lines = new LineCounter()
+  // The parser compares each key of a map with all before it, which takes minutes where there are
+  // many.
+  const document = parseDocument(content, { lineCounter: lines, uniqueKeys: false })
+  for (const { message, linePos } of document.errors.slice(0, mostErrors)) {
+    const [{ line } = { line: 1 }] = linePos ?? []
+    mistakes.say(`line ${line}`, message.split('\n')[0] ?? '')
+  }
+  if (document.errors.length > 0 || isAnyKeyTwice(document, lines, mistakes)) return []
+  const list = plain(document, mistakes)
+  if (list === undefined) return []
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostFilters) {
+    mistakes.say('', `must be a list of filters, at least one and at most ${mostFilters}`)
+    return []
+  }
+  return list.flatMap((fields: unknown, at) => {
+    const place = new Place(document, lines, mistakes, [at])
+    const filter = new Declaration(place).read(fields)
+    return filter ? [{ ...filter, revision: hash }] : []
+  })
+}
+
+function isAnyKeyTwice(document: Document, lines: LineCounter, mistakes: Mistakes): boolean {
+  const { length } = mistakes.all
+  visit(document, {
+    Map(_key, { items }) {
+      const keys = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const { line } = lines.linePos(key.range?.[0] ?? 0)
+        if (keys.has(key.value)) {
+          mistakes.say(`line ${line}`, `${shown(key.value)} stands twice in one map`)
+          return visit.BREAK
+        }
+        keys.add(key.value)
+      }
+      return undefined
+    },
+  })
+  return mistakes.all.length > length
+}
+
+/** Aliases are unfolded, within reason. */
+function plain(document: Document, mistakes: Mistakes): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 50 })
+  } catch (cause) {
+    mistakes.say('', cause instanceof Error ? cause.message : String(cause))
+    return undefined
+  }
+}
+
+/** A place in the file, for saying what is wrong there. */
+class Place {
+  readonly #document: Document
+  readonly #lines: LineCounter
+  readonly #mistakes: Mistakes
+  readonly #path: readonly (string | number)[]
+
+  constructor(
+    document: Document,
+    lines: LineCounter,
+    mistakes: Mistakes,
+    path: readonly (string | number)[],
+  ) {
+    this.#document = document
+    this.#lines = lines
+    this.#mistakes = mistakes
+    this.#path = path
+  }
+
+  in(...path: readonly (string | number)[]): Place {
+    return new Place(this.#document, this.#lines, this.#mistakes, [...this.#path, ...path])
+  }
+
+  readonly wrong = (what: string): void => {
+    const [filter, ...within] = this.#path
+    this.#mistakes.say(
+      [`line ${this.#line()}`, `filter ${Number(filter) + 1}`, ...within].join(', '),
+      what,
+    )
+  }
+
+  get mistakes(): number {
+    return this.#mistakes.all.length
+  }
+
+  /** Of what stands there, or of what it would stand in. */
+  #line(): number {
+    for (let length = this.#path.length; length >= 0; length--) {
+      const node = this.#document.getIn(this.#path.slice(0, length), true) as
+        { readonly range?: readonly [number, number, number] | null } | undefined
+      if (node?.range) return this.#lines.linePos(node.range[0]).line
+    }
+    return 1
+  }
+}
+
+/** One filter of the file. */
+class Declaration {
+  readonly #place: Place
+  readonly #roots = new Set<Root>()
+
+  constructor(place: Place) {
+    this.#place = place
+  }
+
+  /** `undefined` where something is wrong with it. */
+  read(fields: unknown): FilterDefinition | undefined {
+    const { wrong, mistakes } = this.#place
+    if (!isFields(fields)) {
+      wrong(`is no filter, but ${shown(fields)}`)
+      return undefined
+    }
+    checkKeys(fields, keys, wrong)
+    checkName(fields['name'], wrong)
+    const { onError = 'pass', group = '', verbs = defaultVerbs } = fields
+    checkOnError(onError, wrong)
+    const rule = { components: fields['components'], resources: fields['resources'], group, verbs }
+    if (!checkRule(rule, wrong)) return undefined
+    const objects = knownObjects(rule)
+    const when = this.#expression(fields['when'], ['bool'], objects, this.#place.in('when'))
+    const then = this.#then(fields['then'], objects)
+    if (!when || !then || this.#place.mistakes > mistakes) return undefined
+    return this.#definition(
+      aboutThem(objects),
+      fields['name'] as string,
+      rule,
+      onError as 'pass' | 'withhold',
+      when,
+      then,
+    )
+  }
+
+  #definition(
+    isMeant: (cursor: Cursor) => boolean,
+    name: string,
+    { components, group, resources, verbs }: FilterRule,
+    onError: 'pass' | 'withhold',
+    when: Program,
+    then: 'withhold' | readonly DeclaredEdit[],
+  ): FilterDefinition {
+    const needs = [...this.#roots]
+    return {
+      name,
+      rules: [{ components, group, resources, verbs }],
+      onError,
+      needs,
+      awaits: needs,
+      create: (inputs) => {
+        const missing = needs.filter((name) => inputs[name] === undefined)
+        if (missing.length > 0) return failing(isMeant, missing)
+        const { node, pool } = inputs
+        return judging(isMeant, { node: jsonOf(node), pool: jsonOf(pool) }, when, then)
+      },
+    }
+  }
+
+  #expression(
+    text: unknown,
+    types: readonly string[] | undefined,
+    objects: readonly KnownObjects[],
+    place: Place,
+  ): Program | undefined {
+    if (typeof text !== 'string') {
+      place.wrong(`must be an expression in CEL, not ${shown(text)}`)
+      return undefined
+    }
+    let program: Program | undefined
+    const said = new Set<string>()
+    for (const { resource, forms } of objects) {
+      const compiled = compile(
+        text,
+        types,
+        forms.map(({ shape }) => shape),
+      )
+      if ('program' in compiled) program = compiled.program
+      else
+        for (const { what, at } of compiled.mistakes) {
+          if (said.has(what)) continue
+          said.add(what)
+          place.wrong(`character ${at + 1}: ${what} (${resource})`)
+        }
+    }
+    for (const root of program?.roots ?? []) this.#roots.add(root)
+    return program
+  }
+
+  #then(then: unknown, objects: readonly KnownObjects[]): 'withhold' | DeclaredEdit[] | undefined {
+    const place = this.#place.in('then')
+    if (then === 'withhold') return then
+    if (!Array.isArray(then) || then.length === 0 || then.length > mostEdits) {
+      place.wrong(`must be withhold or a list of at most ${mostEdits} edits, not ${shown(then)}`)
+      return undefined
+    }
+    return then.flatMap((fields: unknown, at) => this.#edit(fields, objects, place.in(at)) ?? [])
+  }
+
+  #edit(fields: unknown, objects: readonly KnownObjects[], place: Place): DeclaredEdit | undefined {
+    if (!isFields(fields) || 'set' in fields === 'remove' in fields) {
+      place.wrong(
+        'must be { set: PATH, value: CONSTANT }, { set: PATH, expression: CEL } or { remove: PATH }',
+      )
+      return undefined
+    }
+    const op = 'set' in fields ? 'set' : 'remove'
+    checkKeys(fields, op === 'set' ? ['set', 'value', 'expression'] : ['remove'], place.wrong)
+    const text = fields[op]
+    const path = typeof text === 'string' ? parsePath(text) : undefined
+    if (!path) {
+      place.wrong(
+        `${shown(text)} is no path such as spec.ports[*].name or metadata.labels['a.example/b']`,
+      )
+      return undefined
+    }
+    const edit: DeclaredEdit | undefined =
+      op === 'remove' ? { op, path } : this.#set(path, fields, objects, place)
+    if (!edit) return undefined
+    for (const known of objects) {
+      const why = whyImpossible(edit, known)
+      if (why !== undefined) place.wrong(`${String(text)}: ${why} (${known.resource})`)
+    }
+    return edit
+  }
+
+  #set(
+    path: DeclaredEdit['path'],
+    fields: Fields,
+    objects: readonly KnownObjects[],
+    place: Place,
+  ): DeclaredEdit | undefined {
+    if ('value' in fields === 'expression' in fields) {
+      place.wrong('a set takes either a value or an expression')
+      return undefined
+    }
+    const value =
+      'expression' in fields
+        ? this.#expression(fields['expression'], undefined, objects, place.in('expression'))
+        : constantOf(fields['value'] as Json)
+    if (value !== undefined) return { op: 'set', path, value }
+    if ('value' in fields) place.wrong('no field is set to null: remove it')
+    return undefined
+  }
+}
+
+/** What the hub knows, as plain JSON: what is not known of it is left out. */
+const jsonOf = (facts: object | null | undefined): Json | undefined =>
+  facts === undefined ? undefined : (JSON.parse(JSON.stringify(facts)) as Json)
+
+/** What an expression speaks of nobody tells: what becomes of objects `onError` says. */
+const failing =
+  (isMeant: (cursor: Cursor) => boolean, missing: readonly string[]): Filter =>
+  (object) => {
+    if (!isMeant(object)) return 'leave'
+    throw new Error(`${missing.join(' and ')} cannot be known here`)
+  }
+
+function judging(
+  isMeant: (cursor: Cursor) => boolean,
+  known: Known,
+  when: Program,
+  then: 'withhold' | readonly DeclaredEdit[],
+): Filter {
+  return (cursor: Cursor) => {
+    if (!isMeant(cursor)) return 'leave'
+    const holds = when.evaluate(cursor, known)
+    if (holds === false) return 'leave'
+    if (holds instanceof Failure) throw new Error(holds.reason)
+    if (holds !== true) throw new Error(`the condition came to ${typeOf(holds)}`)
+    return then === 'withhold' ? then : then.map((edit): Edit => editFor(edit, cursor, known))
+  }
+}

@@ -1,0 +1,187 @@
+import { didYouMean } from '../../../config/suggestion.ts'
+import type { ResourceVerb } from '../../../api/request/request-info.ts'
+import type { FilterDefinition, FilterRule } from '../filter.ts'
+import type { InputName } from '../inputs.ts'
+import type { Mistakes } from './mistakes.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** All there are: the compiler says which is missing. */
+const inputs: Readonly<Record<InputName, true>> = {
+  nodeName: true,
+  node: true,
+  pool: true,
+  poolNodes: true,
+  topologies: true,
+  hubAddress: true,
+  propagation: true,
+}
+
+const verbs: Readonly<Record<ResourceVerb, true>> = {
+  get: true,
+  list: true,
+  watch: true,
+  create: true,
+  update: true,
+  patch: true,
+  delete: true,
+  deletecollection: true,
+}
+
+const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create']
+const ruleKeys = ['components', 'group', 'resources', 'verbs', 'only']
+
+const nameForm = /^[a-z][a-z0-9-]{0,62}$/
+/** As `componentOf` makes them of a User-Agent. */
+const componentForm = /^[a-z0-9][a-z0-9._-]{0,127}$/
+const groupForm = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/
+/** Of the core group's objects all that is written of the group is its version. */
+const versionForm = /^v\d+((alpha|beta)\d+)?$/
+const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * The definition, where there is nothing wrong with it; what `create` makes shows when it is
+ * called.
+ */
+export function checkedDefinition(
+  value: unknown,
+  where: string,
+  mistakes: Mistakes,
+): FilterDefinition | undefined {
+  const before = mistakes.all.length
+  const wrong = (what: string): void => mistakes.say(where, what)
+  if (!isFields(value)) {
+    wrong('is no filter definition')
+    return undefined
+  }
+  checkKeys(value, keys, wrong)
+  checkName(value['name'], wrong)
+  if (!['string', 'undefined'].includes(typeof value['revision'])) wrong('revision must be a text')
+  checkRules(value['rules'], where, mistakes)
+  checkOnError(value['onError'], wrong)
+  checkInputs('needs', value['needs'], Object.keys(inputs), wrong)
+  if (value['awaits'] !== undefined) {
+    const needs = Array.isArray(value['needs']) ? value['needs'].map(String) : []
+    checkInputs('awaits', value['awaits'], needs, wrong)
+  }
+  if (typeof value['create'] !== 'function') wrong('create must be a function')
+  return mistakes.all.length > before ? undefined : (value as unknown as FilterDefinition)
+}
+
+/** Says of each key that has no meaning here which one may have been meant. */
+export function checkKeys(
+  value: Fields,
+  known: readonly string[],
+  wrong: (what: string) => void,
+): void {
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) wrong(`${key} is not known${didYouMean(key, known)}`)
+  }
+}
+
+export function checkName(name: unknown, wrong: (what: string) => void): void {
+  if (typeof name !== 'string' || !nameForm.test(name))
+    wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${shown(name)}`)
+}
+
+export function checkOnError(onError: unknown, wrong: (what: string) => void): void {
+  if (onError !== 'pass' && onError !== 'withhold')
+    wrong(`onError must be pass or withhold, not ${shown(onError)}`)
+}
+
+function checkRules(rules: unknown, where: string, mistakes: Mistakes): void {
+  if (!Array.isArray(rules) || rules.length === 0) {
+    mistakes.say(where, 'rules must be a list of at least one rule')
+    return
+  }
+  for (const [at, rule] of rules.entries()) {
+    const wrong = (what: string): void => mistakes.say(`${where}.rules[${at}]`, what)
+    if (!isFields(rule)) {
+      wrong('is no rule')
+      continue
+    }
+    checkKeys(rule, ruleKeys, wrong)
+    checkRule(rule, wrong)
+    checkOnly(rule['only'], wrong)
+  }
+}
+
+function checkOnly(only: unknown, wrong: (what: string) => void): void {
+  if (only === undefined) return
+  const names = isFields(only) ? [only['namespace'], only['name']] : []
+  if (names.length === 0 || names.some((name) => typeof name !== 'string'))
+    wrong(`only must be a namespace and a name, not ${shown(only)}`)
+}
+
+/** What a rule is made of, whatever else stands beside it. */
+export function checkRule(
+  rule: Fields,
+  wrong: (what: string) => void,
+): rule is Fields & FilterRule {
+  const lists = [
+    checkWords('components', rule['components'], componentForm, wrong),
+    checkWords('resources', rule['resources'], resourceForm, wrong),
+    checkWords('verbs', rule['verbs'], resourceForm, wrong),
+  ]
+  const { group } = rule
+  const isGroup = typeof group === 'string' && groupForm.test(group) && !versionForm.test(group)
+  if (!isGroup)
+    wrong(`group must be the name of an API group, empty for the core, not ${shown(group)}`)
+  const unknown = (lists[2] ? (rule['verbs'] as string[]) : []).filter(
+    (verb) => !Object.hasOwn(verbs, verb),
+  )
+  for (const verb of unknown)
+    wrong(`verbs: ${verb} is no verb${didYouMean(verb, Object.keys(verbs))}`)
+  return isGroup && unknown.length === 0 && lists.every(Boolean)
+}
+
+function checkWords(
+  key: string,
+  value: unknown,
+  form: RegExp,
+  wrong: (what: string) => void,
+): boolean {
+  if (!Array.isArray(value) || value.length === 0) {
+    wrong(`${key} must be a list of at least one name`)
+    return false
+  }
+  const bad = value.filter((word) => typeof word !== 'string' || !form.test(word))
+  for (const word of bad) wrong(`${key}: ${shown(word)} is no name in lower case`)
+  return bad.length === 0
+}
+
+function checkInputs(
+  key: string,
+  value: unknown,
+  known: readonly string[],
+  wrong: (what: string) => void,
+): void {
+  if (!Array.isArray(value)) {
+    wrong(`${key} must be a list, be it empty`)
+    return
+  }
+  for (const name of value) {
+    if (typeof name === 'string' && known.includes(name)) continue
+    const of = key === 'needs' ? 'is nothing that the hub knows' : 'is not among its needs'
+    wrong(`${key}: ${shown(name)} ${of}${didYouMean(String(name), known)}`)
+  }
+}
+
+/** A value in a message: short, whatever it is. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'absent'
+  const text = typeof value === 'function' ? 'a function' : (jsonOf(value) ?? typeof value)
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // A number that JSON does not know, or what goes round in a circle.
+    return undefined
+  }
+}

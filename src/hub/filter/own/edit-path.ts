@@ -1,0 +1,21 @@
+import type { Path } from '../../../api/codec/cursor.ts'
+
+const step = /\.?([A-Za-z_$][\w$-]*)|\[(\d{1,4})\]|\[(\*)\]|\[(?:'([^'\]]+)'|"([^"\]]+)")\]/y
+
+/**
+ * `spec.ports[*].protocol`, `metadata.labels['example.com/x']`: a way into an object; `undefined`
+ * where it is none.
+ */
+export function parsePath(text: string): Path | undefined {
+  const path: (string | number)[] = []
+  step.lastIndex = 0
+  while (step.lastIndex < text.length) {
+    const from = step.lastIndex
+    const [whole, name, index, all, ...quoted] = step.exec(text) ?? []
+    // Only the first step has no dot before its name.
+    if (whole === undefined || (name !== undefined && whole.startsWith('.') !== from > 0))
+      return undefined
+    path.push(index === undefined ? (name ?? all ?? quoted[0] ?? quoted[1] ?? '') : Number(index))
+  }
+  return typeof path[0] === 'string' && path[0] !== '*' ? path : undefined
+}

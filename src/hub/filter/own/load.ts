@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { FilterDefinition } from '../filter.ts'
+import { reasonOf, Mistakes } from './mistakes.ts'
+import { filtersOfModule } from './module.ts'
+import { whyUntrusted } from '../../../base/ownership.ts'
+
+/** Filters are written by hand: a larger file was named by mistake. */
+export const largest = 1024 * 1024
+
+export type LoadedFilters =
+  { readonly filters: readonly FilterDefinition[] } | { readonly mistakes: readonly string[] }
+
+/**
+ * Loads the filters of these files, in their order: either all, or everything that is wrong with
+ * any of them. `taken` are names of filters that there are besides. Loading a module runs it.
+ */
+export async function loadFilters(
+  files: readonly string[],
+  taken: readonly string[],
+): Promise<LoadedFilters> {
+  const names = new Map(taken.map((name) => [name, 'a filter of the hub']))
+  const filters: FilterDefinition[] = []
+  const wrong: string[] = []
+  for (const file of files) {
+    const mistakes = new Mistakes(file)
+    const loaded = await filtersOf(file, mistakes)
+    for (const filter of loaded) {
+      const other = names.get(filter.name)
+      if (other !== undefined) mistakes.say('', `${filter.name} is the name of ${other}, too`)
+      names.set(filter.name, `a filter of ${file}`)
+    }
+    filters.push(...loaded)
+    wrong.push(...mistakes.all)
+  }
+  return wrong.length > 0 ? { mistakes: wrong } : { filters }
+}
+
+async function filtersOf(file: string, mistakes: Mistakes): Promise<readonly FilterDefinition[]> {
+  const path = resolve(file)
+  const found = contentOf(path, mistakes)
+  if (found === undefined) return []
+  const hash = createHash('sha256').update(found).digest('hex').slice(0, 16)
+  if (/\.(ya?ml|json)$/.test(path)) {
+    const { filtersDeclaredIn } = await import('./declared.ts') // CEL is not needed without any
+    return filtersDeclaredIn(found, hash, mistakes)
+  }
+  if (/\.m?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
+  mistakes.say('', 'is neither a module (.mjs, .mts, .js, .ts) nor declares filters (.yaml, .json)')
+  return []
+}
+
+function contentOf(path: string, mistakes: Mistakes): string | undefined {
+  try {
+    const untrusted = whyUntrusted(path)
+    if (untrusted === undefined) {
+      if (statSync(path).size <= largest) return readFileSync(path, 'utf8')
+      mistakes.say('', 'is larger than 1 MiB')
+    } else mistakes.say('', `is not to be trusted: ${untrusted}`)
+  } catch (cause) {
+    mistakes.say('', `cannot be read: ${reasonOf(cause)}`)
+  }
+  return undefined
+}

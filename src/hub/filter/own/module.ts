@@ -1,0 +1,97 @@
+import { pathToFileURL } from 'node:url'
+import { after } from '../../../base/clock.ts'
+import type { FilterDefinition } from '../filter.ts'
+import { checkedDefinition, isFields, shown } from './definition.ts'
+import { reasonOf, type Mistakes } from './mistakes.ts'
+import { whyUnusable } from './probe.ts'
+import { trustImportsOf } from './trusted-imports.ts'
+
+/** What a module may take until it has loaded; only one that waits for something takes longer. */
+export const patienceMs = 10_000
+
+/**
+ * The filters that a module exports, by themselves or in lists, in the order of the exports' names;
+ * functions and plain values beside them are its own affair. `hash` is that of its content: each
+ * content is loaded once, and stays in memory as long as the process.
+ */
+export async function filtersOfModule(
+  file: string,
+  hash: string,
+  mistakes: Mistakes,
+): Promise<readonly FilterDefinition[]> {
+  const exported = await loaded(file, hash, mistakes)
+  if (exported === undefined) return []
+  const all = Object.entries(exported).flatMap(([name, value]): [string, unknown][] =>
+    Array.isArray(value)
+      ? value.map((each: unknown, at) => [`${name}[${at}]`, each])
+      : isFields(value)
+        ? [[name, value]]
+        : [],
+  )
+  // What is exported twice, as by default and by its name, is one.
+  const found = [...new Map(all.map(([name, value]) => [value, [name, value] as const])).values()]
+  if (found.length === 0) mistakes.say('', `exports no filter definition${beside(exported)}`)
+  return found.flatMap(([where, value]) => {
+    try {
+      return definitionOf(value, where, { file, hash }, mistakes) ?? []
+    } catch (cause) {
+      mistakes.say(where, `cannot be looked at: ${reasonOf(cause, file)}`)
+      return []
+    }
+  })
+}
+
+/** What is exported by a module that exports no definition, which may be one half of it. */
+function beside(exported: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(exported)
+  return names.length === 0 ? ', nor anything else' : `, only ${shown(names)}`
+}
+
+/** Taken out of what was exported, which may be an object of a class, and may change later. */
+function definitionOf(
+  value: unknown,
+  where: string,
+  { file, hash }: { readonly file: string; readonly hash: string },
+  mistakes: Mistakes,
+): FilterDefinition | undefined {
+  const definition = checkedDefinition(value, where, mistakes)
+  if (!definition) return undefined
+  const unusable = whyUnusable(definition, file)
+  if (unusable !== undefined) {
+    mistakes.say(where, unusable)
+    return undefined
+  }
+  const { name, rules, onError, needs, awaits } = definition
+  return {
+    name,
+    revision: hash,
+    rules,
+    onError,
+    needs,
+    ...(awaits && { awaits }),
+    create: (inputs, warn) => definition.create(inputs, warn),
+  }
+}
+
+async function loaded(
+  file: string,
+  hash: string,
+  mistakes: Mistakes,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<'late'>()
+  using _ = after(patienceMs, () => resolve('late'))
+  trustImportsOf(file)
+  try {
+    const loading: Promise<Record<string, unknown>> = import(`${pathToFileURL(file).href}?${hash}`)
+    loading.catch(() => undefined)
+    const exported = await Promise.race([loading, late])
+    if (exported !== 'late' && !('module.exports' in exported)) return exported
+    // Node keeps these by their path: another content of the file would be the first one again.
+    if (exported !== 'late')
+      mistakes.say('', 'is a CommonJS module: filters are exported by `export`')
+    else mistakes.say('', `has not loaded after ${patienceMs / 1000} s: it waits for something`)
+  } catch (cause) {
+    mistakes.say('', `cannot be loaded: ${reasonOf(cause, file)}`)
+  }
+  return undefined
+}

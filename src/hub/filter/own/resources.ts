@@ -1,0 +1,91 @@
+import { kindsOf, partialObjectMetadata, schemaOf } from '../../../api/codec/schema/schema.ts'
+import { parseApiVersion, type GVK } from '../../../api/kube/gvk.ts'
+import type { Cursor, FilterRule } from '../filter.ts'
+import { any, type Shape } from '../cel/shape.ts'
+
+/**
+ * The groups that API servers themselves serve, in protobuf too (pkg/controlplane/instance.go and
+ * the servers beside it, 1.36).
+ */
+const builtInGroups = new Set([
+  '',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'apps',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'autoscaling',
+  'batch',
+  'certificates.k8s.io',
+  'coordination.k8s.io',
+  'discovery.k8s.io',
+  'events.k8s.io',
+  'extensions',
+  'flowcontrol.apiserver.k8s.io',
+  'internal.apiserver.k8s.io',
+  'networking.k8s.io',
+  'node.k8s.io',
+  'policy',
+  'rbac.authorization.k8s.io',
+  'resource.k8s.io',
+  'scheduling.k8s.io',
+  'storage.k8s.io',
+  'storagemigration.k8s.io',
+])
+
+/** The objects of one resource, as far as they are known before there are any. */
+export interface KnownObjects {
+  /** `services`, `ingresses.networking.k8s.io`. */
+  readonly resource: string
+  /**
+   * One for each version; a custom resource has one that knows nothing, since it comes in JSON
+   * only.
+   */
+  readonly forms: readonly {
+    readonly gvk: GVK
+    readonly shape: Shape
+    readonly inProtobuf: boolean
+  }[]
+}
+
+export function knownObjects({
+  group,
+  resources,
+}: Pick<FilterRule, 'group' | 'resources'>): KnownObjects[] {
+  return resources.map((resource) => ({
+    resource: group === '' ? resource : `${resource}.${group}`,
+    forms: formsOf(group, resource),
+  }))
+}
+
+/**
+ * Tells the objects that a filter of these resources is about from what else an answer may hold,
+ * such as the Status of a deletion.
+ */
+export function aboutThem(objects: readonly KnownObjects[]): (cursor: Cursor) => boolean {
+  const kinds = new Set(
+    objects.flatMap(({ forms }) => forms.map(({ gvk: { group, kind } }) => `${group} ${kind}`)),
+  )
+  const others = objects.some(({ forms }) => forms.some(({ gvk }) => gvk.kind === unknownKind))
+  return ({ kind, apiVersion }) => {
+    const { group } = parseApiVersion(apiVersion)
+    if (kind === 'PartialObjectMetadata' && group === 'meta.k8s.io') return true
+    return kinds.has(`${group} ${kind}`) || (others && !(kind === 'Status' && group === ''))
+  }
+}
+
+const unknownKind = 'Unknown'
+
+function formsOf(group: string, resource: string): KnownObjects['forms'] {
+  const known = kindsOf(group, resource).flatMap((gvk) => {
+    const schema = schemaOf(gvk)
+    return schema ? [{ gvk, shape: { kind: 'message' as const, schema }, inProtobuf: true }] : []
+  })
+  if (known.length > 0) return known
+  const gvk = { group, version: 'v1', kind: unknownKind }
+  // Of all kinds of the API server's own the metadata are alike.
+  return builtInGroups.has(group)
+    ? [{ gvk, shape: { kind: 'message', schema: partialObjectMetadata }, inProtobuf: true }]
+    : [{ gvk, shape: any, inProtobuf: false }]
+}

@@ -1,0 +1,315 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { Broadcast } from '../base/broadcast.ts'
+import { settledFolder } from '../base/folder.ts'
+import { Connections } from '../http/client/connections.ts'
+import { loadCredentials } from '../http/client/credential-follower.ts'
+import type { Credentials } from '../config/credentials.ts'
+import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
+import type { FilterDefinition } from './filter/filter.ts'
+import { Shown } from './filter/shown.ts'
+import { AnswerLog } from './wiring/answer-log.ts'
+import { Boot } from './wiring/boot.ts'
+import { HubConfigMap } from './wiring/config-map.ts'
+import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
+import { certificateCheck, followed, sayFault, servingOf } from './wiring/credentials.ts'
+import { clientPath, cloudPath } from './wiring/data-path.ts'
+import { EnabledFilters } from './wiring/filters.ts'
+import { filtersOfModules, followedModules } from './wiring/filter-modules.ts'
+import { ReachableAddress } from './wiring/hub-address.ts'
+import { gaugesOnRead, showConfigRead, showListening } from './wiring/gauges.ts'
+import { Health } from './wiring/health.ts'
+import { FilterInputs } from './wiring/inputs.ts'
+import { neededBy } from './wiring/needed.ts'
+import { inspectToken } from './wiring/inspect-token.ts'
+import { learnOf } from './wiring/learn.ts'
+import { HostNetwork, noticingOf, verdictsOf } from './wiring/host-network.ts'
+import { ownHosts } from './wiring/names.ts'
+import { placesOf } from './wiring/places.ts'
+import { nodeKeys } from './wiring/node-key.ts'
+import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
+import { inRootDir } from './wiring/root-dir.ts'
+import { RecordedComponents } from './wiring/recorded-components.ts'
+import { accessOf } from './wiring/shared.ts'
+import { storeOf } from './wiring/store.ts'
+import { logFailure } from './wiring/unforeseen.ts'
+import { ClusterKeys } from './identity/cluster-keys.ts'
+import { mayInspect } from './identity/inspectors.ts'
+import { Proofs } from './identity/proofs.ts'
+import { SocketOwners } from './identity/socket-owner.ts'
+import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
+import type { AnswerLine } from './pipeline/trace.ts'
+import { isReady, listenOps } from '../http/server/ops.ts'
+
+/**
+ * A running hub. Disposing it lets requests under way finish for the configured grace period, then
+ * cuts them.
+ */
+export interface Hub extends AsyncDisposable {
+  /** Where the plain proxy listens. */
+  readonly proxyPort: number
+  /** Where the TLS proxy listens. */
+  readonly proxySecurePort: number
+  readonly opsPort: number
+  /** The listening sockets, for a process that is to take over. */
+  readonly sockets: readonly OpenSocket[]
+  readonly metrics: HubMetrics
+  /** `undefined` before the first verdict. */
+  readonly online: () => boolean | undefined
+  /**
+   * Takes over all settings that can change while the hub runs, without ending a watch. Without
+   * what else was read, the files of filters are looked at as when one changes: what they hold
+   * comes by itself, or is refused by itself.
+   */
+  reconfigure(live: LiveConfig, read?: ReadAnew): void
+  /**
+   * Shows in metrics and readiness that the configuration has become unusable, and that the last
+   * good one stays in force.
+   */
+  keepConfig(mistakes: readonly string[]): void
+  /**
+   * Begins to stop, and resolves when another process can serve in its place: no request is
+   * answered here any more, and the store is closed. Tunnels and logs under way go on until the hub
+   * is disposed of, and then for the rest of the grace period.
+   */
+  release(): Promise<void>
+  /** Resolves when the hub has been disposed of. */
+  readonly closed: Promise<void>
+}
+
+/** What was read together with settings that are to be in force. */
+export interface ReadAnew {
+  /** The filters of their modules. */
+  readonly filters: readonly FilterDefinition[]
+  /** Flags that have another value now and wait for the next start. */
+  readonly waiting: readonly string[]
+}
+
+export interface HubOptions {
+  readonly log: Logger
+  /**
+   * Resolves when the process before this one has closed the store; absent: there is none. Called
+   * only when everything that can fail without the store has succeeded.
+   */
+  readonly turn?: () => Promise<void>
+  /** Called when the hub goes offline or online. */
+  readonly onOnline?: (online: boolean) => void
+  /** Called for each answer when it is over. */
+  readonly onAnswer?: (line: AnswerLine) => void
+}
+
+/**
+ * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store,
+ * listens. Resolves when requests are served, which does not wait for the cloud. Rejects with the
+ * first failure, and leaves nothing open then.
+ */
+export async function startHub(
+  config: HubConfig,
+  { log, turn, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
+): Promise<Hub> {
+  await using parts = new AsyncDisposableStack()
+  // These parts exist once on a node: `release` disposes of them before the next process makes its
+  // own.
+  await using unshared = new AsyncDisposableStack()
+  let inForce: LiveConfig = config
+  const live = (): LiveConfig => inForce
+  const metrics = createMetrics({ components: () => live().cacheComponents })
+  const health = new Health()
+  const answers = parts.use(new AnswerLog(log))
+  inRootDir(config.rootDir, () => settledFolder(config.rootDir, 0o700))
+
+  const keys = await nodeKeys(config)
+  const own = await filtersOfModules(config)
+
+  const credentials = loadCredentials(config.credentials)
+  sayFault(credentials, log)
+  const serving = parts.use(servingOf(config, credentials.ca, log))
+  const connections = parts.use(new Connections(credentials))
+  const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
+  const credentialsReplaced = new Broadcast<[Credentials]>()
+  const credentialFollower = parts.use(
+    followed(config, credentials, (changed) => credentialsReplaced.announce(changed), log),
+  )
+  credentialsReplaced.listen((changed) => connections.replaceCredentials(changed))
+  credentialsReplaced.listen(() => cloud.credentialsReplaced())
+  credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
+
+  if (turn) {
+    await cloud.settled()
+    await turn()
+  }
+  const takenOver = turn !== undefined
+  const committed = new Broadcast()
+  const access = unshared.use(accessOf(config, { metrics, log }))
+  const needed = neededBy(config.nodeName, access, log)
+  const store = unshared.use(
+    await storeOf(config, { keys, metrics, health, log, takenOver, committed, needed }),
+  )
+  const verdictsKept = new Broadcast()
+  const verdicts = unshared.use(verdictsOf(config, store, { kept: verdictsKept, log }))
+  const filters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
+  verdictsKept.listen(() => filters.remake())
+  filters.modules(own)
+  const moduleFollower = unshared.use(
+    followedModules(config, own, { filters, health, metrics, log }),
+  )
+  const shown = unshared.use(
+    new Shown(join(config.rootDir, 'shown.json'), (err) =>
+      log.error({ err }, 'what clients were shown could not be written'),
+    ),
+  )
+  const hostNetwork = unshared.use(
+    new HostNetwork({ config, inputs: () => filters.inputs, store, verdicts, metrics, log }),
+  )
+  unshared.use(filters.onChange(() => hostNetwork.stir()))
+  unshared.use(committed.listen(() => hostNetwork.stir()))
+  const hubAddress = unshared.use(
+    new ReachableAddress({
+      pods: config.pods,
+      shown: () => serving.current.certificate,
+      ca: () => connections.credentials.ca,
+      tell: (found) => filters.inform({ hubAddress: found }),
+      metrics,
+      log,
+    }),
+  )
+  unshared.use(credentialsReplaced.listen(() => void hubAddress.look()))
+  serving.follow({ replaceCredentials: () => void hubAddress.look() })
+  gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
+
+  const proofs = unshared.use(
+    new Proofs(join(config.rootDir, 'proofs.json'), (err) =>
+      log.error({ err }, 'which tokens were accepted could not be written'),
+    ),
+  )
+  const clusterKeys = unshared.use(
+    new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
+  )
+  const owners = unshared.use(new SocketOwners())
+  const recorded = new RecordedComponents(live)
+  const path = cloudPath({
+    config,
+    live,
+    cloud,
+    connections,
+    store,
+    clusterKeys,
+    access,
+    recorded,
+    filters,
+    metrics,
+    log,
+  })
+  const shared = unshared.use(path.shared)
+  const cachers = unshared.use(path.cachers)
+  metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
+  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
+  const { own: dispatch, sharing } = path
+  const asking = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
+  const inputs = unshared.use(new FilterInputs(asking))
+  const configMap = unshared.use(new HubConfigMap(asking))
+  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
+  // judge.
+  const learnPool = (): void => {
+    if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
+  }
+  learnPool()
+  const boot = unshared.use(
+    new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
+  )
+  unshared.use(committed.listen(() => boot.stir()))
+  const stopping = new AbortController()
+  const handler = clientPath({
+    config,
+    live,
+    path,
+    store,
+    proofs,
+    clusterKeys,
+    keys,
+    owners,
+    filters,
+    noticing: noticingOf(config, verdicts),
+    learn: learnOf({ filters, inputs, hubAddress }),
+    shown,
+    stopping: stopping.signal,
+    metrics,
+    log,
+    onAnswer: (line) => {
+      answers.add(line)
+      onAnswer(line)
+    },
+  })
+  const inspectors = { token: inspectToken(config, log), owners }
+  const checks = [
+    ...health.checks(store, config, stopping.signal),
+    certificateCheck(cloud, connections),
+  ]
+  metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
+  showConfigRead(metrics, true)
+  const ops = await listenOps({
+    at: placesOf(config, 'ops'),
+    metrics,
+    ownHosts: ownHosts(config),
+    checks,
+    remarks: () => [
+      ...health.remarks(cloud, store),
+      ...configMap.remarks(),
+      ...inputs.remarks(),
+      boot.remark(),
+      hubAddress.remark(),
+    ],
+    inspections: {
+      reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
+      admits: (caller) => mayInspect(caller, inspectors),
+    },
+    onBroken: (err) =>
+      logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
+  })
+  unshared.defer(() => ops.close(0))
+  const proxies = parts.use(await openProxies(config, live, { handler, serving, metrics, log }))
+  hubAddress.listening(proxies.secure.port)
+  unshared.defer(() => proxies.settle())
+  unshared.defer(() => stopping.abort())
+  const held = unshared.move()
+  let released: Promise<void> | undefined
+  const release = (): Promise<void> => (released ??= held.disposeAsync())
+  parts.defer(release)
+
+  const sockets = [...socketsOf('ops', ops), ...proxies.sockets]
+  showListening(sockets, { metrics, health, log })
+  const running = parts.move()
+  const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
+  return {
+    proxyPort: proxies.plain.port,
+    proxySecurePort: proxies.secure.port,
+    opsPort: ops.port,
+    sockets,
+    metrics,
+    online: () => cloud.online,
+    reconfigure: (next, read) => {
+      inForce = next
+      // Before anything is shown in another mode.
+      if (next.hostNetworkPropagation !== 'off') verdicts.keep()
+      filters.reconfigure(next)
+      shared.rescope()
+      inputs.reconfigure()
+      learnPool()
+      configMap.reconfigure()
+      reconfigureCloud(cloud, next)
+      credentialFollower.move(next.credentials)
+      moduleFollower.move(next.filters.modules, read?.filters)
+      health.configRead(read?.waiting ?? [])
+      metrics.configReloads.add({ result: 'success' })
+      showConfigRead(metrics, true)
+    },
+    keepConfig: (mistakes) => {
+      health.configUnusable(mistakes)
+      metrics.configReloads.add({ result: 'failure' })
+      showConfigRead(metrics, false)
+    },
+    release,
+    closed,
+    [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
+  }
+}

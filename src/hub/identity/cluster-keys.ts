@@ -1,0 +1,126 @@
+import { createPublicKey, verify, type KeyObject, type webcrypto } from 'node:crypto'
+import { KeptFile } from '../../base/kept-file.ts'
+import { ownFile } from '../../base/own-file.ts'
+import type { WebToken } from './web-token.ts'
+
+/** The verdict on a token's signature: `unknown` where the keys at hand do not tell. */
+export type Signature = 'genuine' | 'forged' | 'unknown'
+
+/** A JSON web key (RFC 7517); tokens name it by `kid`. */
+export type PublishedKey = webcrypto.JsonWebKey & { readonly kid?: string }
+
+/**
+ * What the API servers publish for those who verify their tokens (OpenID Connect discovery, RFC
+ * 7517).
+ */
+export interface PublishedKeys {
+  readonly issuer: string
+  readonly keys: readonly PublishedKey[]
+}
+
+interface Algorithm {
+  readonly hash: string
+  readonly type: 'rsa' | 'ec'
+}
+
+/**
+ * What API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with the one kind of key
+ * it is for.
+ */
+const algorithms = new Map<string, Algorithm>([
+  ['RS256', { hash: 'sha256', type: 'rsa' }],
+  ['ES256', { hash: 'sha256', type: 'ec' }],
+  ['ES384', { hash: 'sha384', type: 'ec' }],
+  ['ES512', { hash: 'sha512', type: 'ec' }],
+])
+
+/** More keys than any cluster has; further ones are ignored. */
+const mostKeys = 64
+
+/**
+ * The keys with which the cluster signs the tokens of its service accounts, kept in `file` for when
+ * no API server can be asked. Unknown until they are learned; a file that cannot be read is as good
+ * as none. Disposing waits until they are written.
+ */
+export class ClusterKeys implements AsyncDisposable {
+  readonly #file: KeptFile
+  #published: PublishedKeys | undefined
+  #issuer = ''
+  #keys = new Map<string, KeyObject>()
+  #generation = 0
+
+  constructor(file: string) {
+    this.#file = new KeptFile(file, () => JSON.stringify(this.#published))
+    try {
+      this.#take(JSON.parse(String(ownFile(file))) as PublishedKeys)
+    } catch {
+      this.#keys.clear()
+    }
+  }
+
+  /** Changes with the keys: a verdict holds for one generation. */
+  get generation(): number {
+    return this.#generation
+  }
+
+  has(keyId: string): boolean {
+    return this.#keys.has(keyId)
+  }
+
+  /**
+   * They count at once; resolves when they are on the disk. Rejects where they cannot be written,
+   * or none of them can be used.
+   */
+  async learn(published: PublishedKeys): Promise<void> {
+    this.#take(published)
+    this.#published = published
+    await this.#file.write()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
+  }
+
+  #take({ issuer, keys }: PublishedKeys): void {
+    const usable = new Map(
+      keys.slice(0, mostKeys).flatMap((jwk) => {
+        const key = keyIn(jwk)
+        return key && jwk.kid !== undefined ? [[jwk.kid, key] as const] : []
+      }),
+    )
+    if (typeof issuer !== 'string' || issuer === '' || usable.size === 0)
+      throw new Error('no key with an id and an issuer is published')
+    this.#issuer = issuer
+    this.#keys = usable
+    this.#generation++
+  }
+
+  /**
+   * Whether the cluster signed the token for its own API servers. The token's times are not
+   * checked.
+   */
+  signature(token: WebToken): Signature {
+    const key = this.#keys.get(token.keyId)
+    const algorithm = algorithms.get(token.algorithm)
+    if (key === undefined || token.issuer !== this.#issuer) return 'unknown'
+    // API servers may accept further audiences, but do not publish which.
+    if (!token.audiences.includes(this.#issuer)) return 'unknown'
+    if (algorithm === undefined || key.asymmetricKeyType !== algorithm.type) return 'forged'
+    const genuine = verify(
+      algorithm.hash,
+      Buffer.from(token.signed),
+      { key, dsaEncoding: 'ieee-p1363' },
+      token.signature,
+    )
+    return genuine ? 'genuine' : 'forged'
+  }
+}
+
+/** `undefined` for a key of a kind that is not known here. */
+function keyIn(jwk: PublishedKey): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,72 @@
+import type { User } from '../../http/exchange/exchange.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import { serviceAccount, type Identity } from '../../api/request/identity.ts'
+
+/**
+ * The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds
+ * since the epoch.
+ */
+export interface WebToken {
+  /** The text that the signature signs. */
+  readonly signed: string
+  readonly signature: Buffer
+  readonly algorithm: string
+  readonly keyId: string
+  readonly issuer: string
+  readonly audiences: readonly string[]
+  readonly expiresAt: number | undefined
+  readonly notBefore: number | undefined
+  /** The service account that it says it speaks for. */
+  readonly account: NamedAccount | undefined
+}
+
+/**
+ * A service account that a token names: as an identity here, and as the user that an API server
+ * takes its holder for.
+ */
+export interface NamedAccount extends User {
+  readonly identity: Identity
+}
+
+/** `undefined` for a token of another kind. */
+export function readWebToken(token: string): WebToken | undefined {
+  const read = claimsOf(token)
+  if (!read) return undefined
+  const { header, claims } = read
+  const { aud } = claims
+  const [head = '', body = '', signature = ''] = token.split('.')
+  return {
+    signed: `${head}.${body}`,
+    signature: Buffer.from(signature, 'base64url'),
+    algorithm: textOf(header['alg']) ?? '',
+    keyId: textOf(header['kid']) ?? '',
+    issuer: textOf(claims['iss']) ?? '',
+    audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
+    expiresAt: momentOf(claims['exp']),
+    notBefore: momentOf(claims['nbf']),
+    account: accountIn(claims),
+  }
+}
+
+/**
+ * The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only
+ * where the subject names the same one.
+ */
+function accountIn(claims: JsonObject): NamedAccount | undefined {
+  const own = objectOf(claims['kubernetes.io'])
+  const account = objectOf(own?.['serviceaccount'])
+  const [namespace, name, uid] = [own?.['namespace'], account?.['name'], account?.['uid']].map(
+    textOf,
+  )
+  if (!namespace || !name || !uid) return undefined
+  const username = `system:serviceaccount:${namespace}:${name}`
+  if (claims['sub'] !== username) return undefined
+  return { identity: serviceAccount({ namespace, name, uid }), username, uid }
+}
+
+const objectOf = (value: Json | undefined): JsonObject | undefined =>
+  isObject(value) ? value : undefined
+
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

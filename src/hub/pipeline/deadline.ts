@@ -1,0 +1,47 @@
+import { onAbort, follow } from '../../base/abort.ts'
+import { after } from '../../base/clock.ts'
+import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
+import { serviceUnavailable, StatusError, timeout } from '../../api/kube/status.ts'
+import { isWatch } from '../../api/request/request-info.ts'
+
+/** How long after its time a watch is ended that its server has not ended. */
+const graceMs = 15_000
+
+/** Why the hub itself ends a watch. */
+const overTime = new Error('a watch was over its time')
+const stopped = new Error('the hub is stopping')
+
+/**
+ * Ends a watch fifteen seconds after the time it asked for, unless that is more than a day, or when
+ * `stopping` aborts: a watch outlasts any grace period, and its client goes on from its version
+ * with the next hub. A watch that has not begun by then is answered 504 when its time is over, 503
+ * when the hub stops. Nothing but watches is timed out here.
+ */
+export function withDeadline(stopping: AbortSignal) {
+  return (next: Handler<Exchange>): Handler<Exchange> => {
+    const untilDeadline: Handler<Exchange> = async (exchange) => {
+      const { info } = exchange
+      const seconds = Number(info.query.get('timeoutSeconds'))
+      const ending = new AbortController()
+      const links = [
+        follow(exchange.signal, ending),
+        onAbort(stopping, () => ending.abort(stopped)),
+        ...(seconds > 0 && seconds <= 86_400
+          ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
+          : []),
+      ]
+      onAbort(exchange.signal, () => links.forEach((link) => link[Symbol.dispose]()))
+      try {
+        return await next({ ...exchange, signal: ending.signal })
+      } catch (error) {
+        const { reason } = ending.signal as { reason: unknown }
+        if (reason === overTime) {
+          throw new StatusError(timeout('the watch did not begin within the time it asked for'))
+        }
+        if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
+        throw error
+      }
+    }
+    return (exchange) => (isWatch(exchange.info) ? untilDeadline : next)(exchange)
+  }
+}

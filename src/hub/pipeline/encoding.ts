@@ -1,0 +1,110 @@
+import { joined, lengthOf } from '../../base/bytes.ts'
+import { elapsed, sleep } from '../../base/clock.ts'
+import type { ListBatch } from '../../api/codec/list.ts'
+import { objectBody } from '../../api/codec/object.ts'
+import { listItems, listJoint } from '../../api/codec/render.ts'
+import { shortestWatchMs, type WatchEvent } from '../../api/codec/watch.ts'
+import { eventFrame } from '../../api/codec/event-frame.ts'
+import { sourceOf } from '../../http/exchange/chunks.ts'
+import type {
+  Exchange,
+  Handler,
+  ListReply,
+  Reply,
+  WatchReply,
+  WireReply,
+} from '../../http/exchange/exchange.ts'
+import type { HeaderList } from '../../http/exchange/headers.ts'
+import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+
+/**
+ * Turns objects into bytes, in the form they are in; an object that nobody changed leaves in the
+ * bytes it came in. The end of a list is sent only when its recorder has committed it.
+ */
+export function withEncoding(next: Handler<Exchange>): Handler<Exchange, WireReply> {
+  return async (exchange) => encoded(await next(exchange))
+}
+
+function encoded(reply: Reply): WireReply {
+  switch (reply.kind) {
+    case 'bytes':
+    case 'body':
+    case 'upgrade':
+      return reply
+    case 'object': {
+      const { form, gvk, object, status, headers, from } = reply
+      if (reply.body) return { kind: 'body', status, headers, from, body: reply.body }
+      const body = objectBody(form.encoding, form.shape, gvk, object)
+      return { kind: 'body', status, headers: withLength(headers, body), from, body }
+    }
+    case 'list':
+      return reply.asItCame
+        ? streamed(reply.headers, reply, reply.asItCame)
+        : streamed(unpackedHeaders(reply.headers), reply, listBody(reply))
+    case 'watch':
+      return streamed(unpackedHeaders(reply.headers), reply, watchBody(reply))
+  }
+}
+
+/** A body that is made while it is sent, no faster than the client reads it. */
+function streamed(
+  headers: HeaderList,
+  { status, from }: ListReply | WatchReply,
+  body: AsyncGenerator<readonly Uint8Array[]>,
+): WireReply {
+  return { kind: 'bytes', status, headers, from, source: sourceOf(body) }
+}
+
+async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uint8Array[]> {
+  yield list.head
+  let first = true
+  for await (const batch of list.batches) {
+    if (batch.objects.length === 0) continue
+    if (!first) yield listJoint(form.encoding)
+    yield bytesOf(batch, form.encoding)
+    first = false
+  }
+  yield (await list.end()).tail
+}
+
+/**
+ * A batch that was put together here is copied into one chunk: a write for each object would cost
+ * more than the copy.
+ */
+const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
+  batch.bytes ?? [joined(listItems(encoding, batch.objects))]
+
+/** The frames of events that several watches are given, each in one form; gone with the event. */
+const written = new WeakMap<WatchEvent, Uint8Array>()
+
+/**
+ * A watch that its server ends at once, as an API server does that is being stopped, is held open
+ * for `shortestWatchMs`, so that its client goes on from its version instead of listing again.
+ */
+async function* watchBody({
+  form,
+  events,
+  gvk,
+  extra,
+  isShared,
+}: WatchReply): AsyncGenerator<readonly Uint8Array[]> {
+  const began = elapsed()
+  let silent = true
+  let definitions = extra
+  for await (const group of events) {
+    const frames = group.map((event) => {
+      if (event.frame) return event.frame
+      const { encoding, shape } = form()
+      const known = isShared ? written.get(event) : undefined
+      const frame = known ?? eventFrame(encoding, shape, gvk(), event, definitions)
+      if (isShared) written.set(event, frame)
+      if (event.type !== 'BOOKMARK') definitions = undefined
+      return frame
+    })
+    // What arrived together leaves in one write.
+    if (lengthOf(frames) > 0) yield [joined(frames)]
+    silent = false
+  }
+  if (silent) await sleep(Math.max(shortestWatchMs - (elapsed() - began), 0))
+}

@@ -1,0 +1,49 @@
+import { follow, LightAbort } from '../../base/abort.ts'
+import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
+import { StatusError, type Status } from '../../api/kube/status.ts'
+import { changesNothing } from '../../api/request/request-info.ts'
+
+/** Lets a layer end a request whose client still waits. */
+export class Ending {
+  readonly #exchange: Exchange
+  readonly #abort = new LightAbort()
+  readonly #answer = Promise.withResolvers<Reply>()
+  #sent = false
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+    follow(exchange.signal, this.#abort)
+  }
+
+  /**
+   * Hands the exchange on with a signal that aborts when the client has gone, and when `end` is
+   * called.
+   */
+  serve(next: Handler<Exchange>): Promise<Reply> {
+    const { promise, resolve, reject } = this.#answer
+    const onSent = (): void => {
+      this.#sent = true
+      this.#exchange.onSent?.()
+    }
+    next({ ...this.#exchange, signal: this.#abort.signal, onSent }).then(resolve, reject)
+    return promise
+  }
+
+  /**
+   * Whether the client may repeat the request without harm: it changes nothing, or no API server
+   * has seen any of it.
+   */
+  get repeatable(): boolean {
+    return !this.#sent || changesNothing(this.#exchange)
+  }
+
+  /**
+   * Answers with `refusal`, which may have the client repeat the request, or where the request is
+   * not repeatable with `unknown`, which must not. An answer that has begun is broken off instead.
+   */
+  end(refusal: Status, unknown: Status): void {
+    const reason = new StatusError(this.repeatable ? refusal : unknown)
+    this.#answer.reject(reason)
+    this.#abort.abort(reason)
+  }
+}

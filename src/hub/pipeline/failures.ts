@@ -1,0 +1,153 @@
+import { BrokenAnswer } from '../cache/recorder.ts'
+import { statusBody } from '../../api/codec/render.ts'
+import { BrokenStream } from '../../http/exchange/chunks.ts'
+import type {
+  BodyReply,
+  Exchange,
+  Handler,
+  Incoming,
+  Reply,
+  WireReply,
+} from '../../http/exchange/exchange.ts'
+import { HeaderList } from '../../http/exchange/headers.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
+import { MalformedSelector } from '../../api/kube/selectors.ts'
+import {
+  badRequest,
+  internalError,
+  serviceUnavailable,
+  StatusError,
+  type Status,
+} from '../../api/kube/status.ts'
+import { CredentialsRefused, Unreachable } from '../upstream/forward.ts'
+import { MalformedPath } from '../../api/request/request-info.ts'
+import { StoreFailure } from '../store/store.ts'
+
+/**
+ * A Status as an answer, with Retry-After where it says so (apiserver
+ * pkg/endpoints/handlers/responsewriters).
+ */
+function statusReply(status: Status, encoding: Encoding): BodyReply {
+  const body = statusBody(encoding, status)
+  const retryAfter = status.details?.retryAfterSeconds
+  const headers = new HeaderList([
+    'Cache-Control',
+    'no-cache, private',
+    'Content-Type',
+    mediaType(encoding),
+    ...(retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)]),
+    'Content-Length',
+    String(body.byteLength),
+  ])
+  return { kind: 'body', from: 'hub', status: status.code, headers, body }
+}
+
+/** What clients are told of a failure; `undefined` for one that nobody foresaw. */
+function statusOf(error: unknown): Status | undefined {
+  if (error instanceof StatusError) return error.status
+  if (error instanceof MalformedSelector) return badRequest(error.message)
+  if (error instanceof BrokenAnswer || error instanceof BrokenStream)
+    return serviceUnavailable('the answer of the API server broke off')
+  if (error instanceof StoreFailure)
+    return serviceUnavailable('what is kept for this cannot be read, and the cloud was not reached')
+  if (error instanceof CredentialsRefused) {
+    return serviceUnavailable(
+      "the API server does not accept the hub's own credentials (401), and the answer is not in the cache: the hub's log and /readyz?verbose say why",
+    )
+  }
+  if (error instanceof Unreachable) {
+    return error.sent
+      ? serviceUnavailable(
+          'the API server was asked and its connection broke: whether it has acted is not known',
+        )
+      : serviceUnavailable('no API server can be reached')
+  }
+  return undefined
+}
+
+/** Whether it is a failure that clients are told of in a Status of its own. */
+export const isForeseen = (error: unknown): boolean => statusOf(error) !== undefined
+
+/** Told of failures nobody foresaw: the one place where they are logged. */
+export type OnUnforeseen = (
+  error: unknown,
+  what: { readonly method: string; readonly url: string },
+) => void
+
+/** Failures become a Status in the encoding that the client reads. */
+export function withRescue(onUnforeseen: OnUnforeseen) {
+  return (next: Handler<Exchange>): Handler<Exchange> =>
+    async (exchange): Promise<Reply> => {
+      try {
+        return await next(exchange)
+      } catch (error) {
+        const [form] = exchange.forms
+        const status = told(error, exchange, onUnforeseen)
+        const shown = isProven(exchange) ? status : withoutEcho(status)
+        return statusReply(shown, form?.encoding ?? 'json')
+      }
+    }
+}
+
+/**
+ * Without the words of a refusal that may repeat the request, a selector of 60 KB say: who is not
+ * proven is not to decide how long an answer is that the hub holds for it. Other failures have
+ * words of the hub's own.
+ */
+function withoutEcho(status: Status): Status {
+  const { code, details } = status
+  if (code >= 500 || code === 401 || code === 429) return status
+  const { details: _details, ...plain } = badRequest('the request was refused')
+  const retryAfterSeconds = details?.retryAfterSeconds
+  return {
+    ...plain,
+    ...(status.reason !== undefined && { reason: status.reason }),
+    code,
+    ...(retryAfterSeconds !== undefined && { details: { retryAfterSeconds } }),
+  }
+}
+
+/** Told of answers to requests that never became exchanges. */
+export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
+
+/**
+ * Answers a Status in JSON where no layer below caught the failure: it is not known then in which
+ * form an answer is wanted.
+ */
+export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused) {
+  return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
+    async (incoming) => {
+      try {
+        return await next(incoming)
+      } catch (error) {
+        const reply =
+          error instanceof MalformedPath
+            ? noRequest()
+            : statusReply(told(error, incoming, onUnforeseen), 'json')
+        onRefused(incoming, reply)
+        return reply
+      }
+    }
+}
+
+/**
+ * To a malformed request Go's net/http answers in plain text, before the API server sees it
+ * (net/http server.go, serve).
+ */
+function noRequest(): BodyReply {
+  const headers = ['Content-Type', 'text/plain; charset=utf-8', 'Connection', 'close']
+  const body = Buffer.from('400 Bad Request')
+  return { kind: 'body', from: 'hub', status: 400, headers: new HeaderList(headers), body }
+}
+
+function told(
+  error: unknown,
+  { method, url, signal }: Incoming,
+  onUnforeseen: OnUnforeseen,
+): Status {
+  const status = statusOf(error)
+  if (status) return status
+  if (!signal.aborted) onUnforeseen(error, { method, url })
+  return internalError('the hub failed to answer')
+}

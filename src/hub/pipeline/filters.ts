@@ -1,0 +1,169 @@
+import { onAbort } from '../../base/abort.ts'
+import { after } from '../../base/clock.ts'
+import { BrokenAnswer } from '../cache/recorder.ts'
+import type {
+  Exchange,
+  Handler,
+  ListReply,
+  ObjectReply,
+  Reply,
+} from '../../http/exchange/exchange.ts'
+import type { Chain, FilterChain } from '../filter/chain.ts'
+import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
+import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
+import { audienceOf } from './audience.ts'
+import { filteredList, notedList } from './filtered-list.ts'
+import type { FilterParts } from './filter-parts.ts'
+import { stateOf } from './filtered-watch.ts'
+import { judgingParts } from './partial-look.ts'
+import { resumedWatch } from './resumed-watch.ts'
+import { settled } from './settled.ts'
+import { mayShowObject, unreadObject } from './unread-object.ts'
+
+/**
+ * How long a request waits for what its filters need to know first: right after the start it is
+ * about to come.
+ */
+const patienceMs = 5_000
+
+/**
+ * Shows each component objects as its filters leave them, whether cloud or cache answers, the
+ * objects in replies to writes included. Only whole objects can be judged: see `judgingParts` for
+ * metadata and tables. While a filter would have to guess, its components get 503, as for what was
+ * never listed. Who was shown a collection as other filters, or others inputs, made it is told of
+ * what differs (`FilteredWatch`).
+ */
+export function withFilters(parts: FilterParts) {
+  return (next: Handler<Exchange>): Handler<Exchange> =>
+    async (exchange) => {
+      const { info } = exchange
+      if (!info.isResource) return next(exchange)
+      const { filters } = parts
+      const now = chainNow(filters, exchange, info)
+      const mustWait = isRead(info) && now !== undefined && now.unknown.length > 0
+      const chain = mustWait ? await usableChain(filters, exchange, info) : now
+      if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
+      if (!chain && info.verb !== 'list') return next(exchange)
+      const reply = await next(exchange)
+      try {
+        return await filtered(reply, parts, exchange, info)
+      } catch (error) {
+        // Nothing was passed on yet, so the request can be made once more; by now the cache may
+        // answer it.
+        const isRepeatable = error instanceof BrokenAnswer && isRead(info)
+        if (!isRepeatable || exchange.signal.aborted) throw error
+        return filtered(await next(exchange), parts, exchange, info)
+      }
+    }
+}
+
+const reads: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>(['get', 'list', 'watch'])
+
+const isRead = ({ verb }: ResourceRequest): boolean => reads.has(verb)
+
+const chainNow = (
+  filters: FilterChain,
+  { component }: Exchange,
+  info: ResourceRequest,
+): Chain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
+
+/**
+ * The chain, once all is known that its filters wait for. Throws a 503 where that is not known in
+ * time.
+ */
+async function usableChain(
+  filters: FilterChain,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Chain | undefined> {
+  const isOver = Promise.withResolvers<void>()
+  {
+    using _left = onAbort(exchange.signal, isOver.resolve)
+    using _late = after(patienceMs, isOver.resolve)
+    using _known = filters.onChange(() => {
+      if (!chainNow(filters, exchange, info)?.unknown.length) isOver.resolve()
+    })
+    await isOver.promise
+  }
+  const later = chainNow(filters, exchange, info)
+  if (!later || later.unknown.length === 0) return later
+  const missing = later.unknown.join(', ')
+  // Without Retry-After, as for what was never listed: with one a client would repeat it every
+  // second.
+  throw new StatusError(
+    serviceUnavailable(`it is not known yet what filters depend on here: ${missing}`),
+  )
+}
+
+async function filtered(
+  unread: Reply,
+  parts: FilterParts,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Reply> {
+  const isUnread = unread.kind === 'bytes' && mayShowObject(info)
+  const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
+  const reply = acts ? await unreadObject(unread, exchange) : unread
+  if (reply.kind !== 'object' && reply.kind !== 'list') return reply
+  const isOfParts = reply.form.shape !== 'object'
+  const { store } = parts
+  if (isOfParts && !store) return reply
+  const whole = chainNow(parts.filters, exchange, info)
+  const chain = isOfParts && whole && store ? judgingParts(whole, store, exchange, info) : whole
+  if (reply.kind === 'list') {
+    return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
+  }
+  return chain ? filteredObject(reply, chain, info) : reply
+}
+
+/** What is shown first under a state of the chain is known to have been when it is. */
+async function shownList(
+  reply: ListReply,
+  chain: Chain | undefined,
+  { shown }: FilterParts,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Reply> {
+  const audience = audienceOf(exchange, info)
+  if (!audience || (!chain && !shown.knows(audience))) return reply
+  const state = stateOf(chain)
+  await shown.show(audience, state)
+  const list = chain ? await filteredList(reply, chain) : reply
+  // Pages may have been shown under several states: a further one tells nothing of those before.
+  if (info.query.get('continue')) return list
+  return notedList(list, (version) => shown.listed(audience, state, version))
+}
+
+/** The objects that were deleted together, as a list shows them. */
+async function deletedList(reply: ListReply, chain: Chain | undefined): Promise<Reply> {
+  try {
+    return chain ? await filteredList(reply, chain) : reply
+  } catch (error) {
+    // What was written was written, whatever may be shown of it.
+    if (error instanceof StatusError) return reply
+    throw error
+  }
+}
+
+async function filteredObject(
+  reply: ObjectReply,
+  chain: Chain,
+  info: ResourceRequest,
+): Promise<ObjectReply> {
+  try {
+    await settled(chain, reply.gvk, reply.form, [reply.object])
+  } catch (error) {
+    // What was written was written, whatever may be shown of it.
+    if (!isRead(info)) return reply
+    throw error
+  }
+  const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
+  if (object === reply.object) return reply
+  if (object === undefined) {
+    // Who has written an object knows it, and would take a refusal for a write that failed.
+    if (info.verb !== 'get') return reply
+    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+  }
+  const { body: _unchanged, ...rest } = reply
+  return { ...rest, object }
+}

@@ -1,0 +1,114 @@
+import type { Wanted } from '../cache/recorder.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import {
+  compareVersions,
+  isNewer,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../api/kube/resource-version.ts'
+import { areAccepted, listOptionsOf, wantsExactly } from '../../api/request/list-options.ts'
+import { isTrue } from '../../api/request/request-info.ts'
+
+/**
+ * Whether only the cloud may answer, as long as any API server answers its probe. True of writes,
+ * and of reads that name no resource version (a get, a list, a watch that begins with a list):
+ * those ask for the most recent state, which a cache cannot promise.
+ */
+export function wantsTheCloud({ method, info }: Exchange): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return true
+  if (!info.isResource) return false
+  const { verb, query } = info
+  const isList = verb === 'get' || verb === 'list' || isTrue(query.get('sendInitialEvents'))
+  return isList && !query.get('resourceVersion')
+}
+
+/**
+ * The newest resource version at which this caller was shown a collection, or any object of its
+ * resource, where it asks for its state of any age (a list or WatchList of version 0, or a get of
+ * an object in it): a lagging API server must not answer with an older one. `otherwise` is asked
+ * what the caller was shown that is not its own. `undefined` where the caller was shown none, and
+ * for all other requests.
+ */
+export function toldOf(
+  what: Wanted,
+  otherwise: () => ResourceVersion | undefined = () => undefined,
+): ResourceVersion | undefined {
+  if (what.kind === 'document' || what.kind === 'token') return undefined
+  const { query, verb } = what.info
+  if (what.kind === 'object') {
+    return verb === 'get' && query.get('resourceVersion') === '0' ? otherwise() : undefined
+  }
+  const isWatch = what.kind === 'watch'
+  if (isWatch && !isTrue(query.get('sendInitialEvents'))) return undefined
+  const match = query.get('resourceVersionMatch') ?? ''
+  const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
+  if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
+  // What is refused is not to be made something that is not.
+  if (!areAccepted(query, isWatch)) return undefined
+  const told = [...(what.kept?.values() ?? []), what.observed, otherwise()]
+  return told
+    .flatMap((version) => resourceVersion(version) ?? [])
+    .toSorted(compareVersions)
+    .at(-1)
+}
+
+/**
+ * The same list, or watch that begins with the state, but not older than `version`. `undefined` for
+ * all other requests: one that names exactly its version, or a further page, is given that; a get
+ * is of one object, whose newest state is known.
+ */
+export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
+  const { info, url } = exchange
+  if (!info.isResource || (info.verb !== 'list' && info.verb !== 'watch')) return undefined
+  const { query } = info
+  const isWatch = info.verb === 'watch'
+  const asked = query.get('resourceVersion') ?? ''
+  const isOfAnyAge = asked === '' || asked === '0'
+  if (isWatch && !isTrue(query.get('sendInitialEvents'))) {
+    // An API server takes one from any version for a WatchList, unless it says otherwise.
+    if (!isOfAnyAge || query.has('sendInitialEvents')) return undefined
+  }
+  if (!areAccepted(query, isWatch)) return undefined
+  const options = listOptionsOf(query, isWatch, true)
+  if (options.continue !== '' || (!isWatch && !isOfAnyAge && wantsExactly(options)))
+    return undefined
+  if (!isOfAnyAge && !isNewer(version, asked)) return exchange
+  const least = new URLSearchParams(query)
+  least.set('resourceVersion', version)
+  least.set('resourceVersionMatch', 'NotOlderThan')
+  least.delete('limit')
+  if (isWatch) least.set('sendInitialEvents', 'true')
+  const [path] = url.split('?')
+  return { ...exchange, url: `${path}?${least}`, info: { ...info, query: least } }
+}
+
+/**
+ * The URL of the same list, not older than `version`. The limit is left out: at version 0 an API
+ * server ignores it, but with a version it would read page by page from etcd (apiserver
+ * pkg/storage/cacher, shouldDelegateList).
+ */
+export function notOlderThan(url: string, version: ResourceVersion): string {
+  return withQuery(url, (query) => {
+    query.set('resourceVersion', version)
+    query.set('resourceVersionMatch', 'NotOlderThan')
+  })
+}
+
+/**
+ * The URL of the same WatchList, of the most recent state: one not older than a version is refused
+ * within the stream, where that version does not come, and a client that takes any does not expect
+ * that.
+ */
+export const mostRecentState = (url: string): string =>
+  withQuery(url, (query) => query.set('resourceVersionMatch', 'NotOlderThan'))
+
+/** The URL of the same list, read consistently. */
+export const mostRecent = (url: string): string => withQuery(url, () => undefined)
+
+function withQuery(url: string, change: (query: URLSearchParams) => void): string {
+  const [path, ...rest] = url.split('?')
+  const query = new URLSearchParams(rest.join('?'))
+  for (const name of ['resourceVersion', 'resourceVersionMatch', 'limit']) query.delete(name)
+  change(query)
+  return query.size === 0 ? `${path}` : `${path}?${query}`
+}

@@ -1,0 +1,35 @@
+import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import { identify, type CallerRules } from '../identity/caller.ts'
+import { componentOf } from '../../api/request/component.ts'
+import { formsOf } from '../../api/request/form.ts'
+import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
+
+/** A request whose URL is understood. */
+export interface Asked extends Incoming {
+  readonly info: RequestInfo
+}
+
+/** Parses what is asked. */
+export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incoming, WireReply> {
+  return (incoming) => {
+    const info = parseRequestInfo(incoming.method, incoming.url)
+    return next({ ...incoming, info })
+  }
+}
+
+/**
+ * Finds out who asks, through which component, and in which forms an answer is wanted: the request
+ * becomes an exchange.
+ */
+export function withIdentity(rules: CallerRules) {
+  return (next: Handler<Exchange, WireReply>): Handler<Asked, WireReply> =>
+    async (asked) => {
+      const caller = await identify(asked, rules)
+      return next({
+        ...asked,
+        ...caller,
+        component: componentOf(asked.headers.get('user-agent')),
+        forms: formsOf(asked.headers.get('accept'), asked.info.query),
+      })
+    }
+}

@@ -1,0 +1,182 @@
+import { onAbort } from '../../base/abort.ts'
+import { elapsed } from '../../base/clock.ts'
+import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
+import { metered } from '../../http/exchange/passing-on.ts'
+import { StatusError, timeout, tooManyRequests } from '../../api/kube/status.ts'
+import { Ending } from './ending.ts'
+import { isShort, type OnShed } from './in-flight.ts'
+import {
+  priorityLevelOf,
+  priorityLevels,
+  PriorityShares,
+  Share,
+  type PriorityLevel,
+} from './priority-levels.ts'
+
+/** What a request body of unknown length is counted as. */
+const unknownBytes = 64 * 1024
+
+/**
+ * The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes).
+ */
+const largestBody = 3 * 1024 * 1024
+
+/**
+ * What short requests may hold together of the memory that all of the process may use; the rest is
+ * the process itself.
+ */
+export const requestsShare = 1 / 2
+
+/**
+ * So many short requests are served however large the process is: it shrinks only while it works.
+ */
+export const alwaysServed = 4
+
+/** How long a measurement of the process's size is used. */
+const sampleMs = 250
+
+interface Holder {
+  readonly ending: Ending
+  readonly bytes: Share
+  readonly place: Share
+}
+
+const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
+
+const unknownFate = timeout(
+  'the hub is short of memory and waits no longer for the API server: whether it has acted is not known',
+)
+
+/**
+ * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and
+ * have not gone to a client. They may hold half of `limitBytes`, each priority level its share of
+ * that; the rest is the process itself. New short requests whose level has no room are answered
+ * 429, and where those under way still grow beyond it, the one that holds most is ended with 429. A
+ * write that an API server has seen is ended last, as one whose fate is not known (504): its client
+ * must not repeat it. New requests are also answered 429 while the whole process is larger than
+ * `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
+ */
+export class MemoryBudget {
+  readonly #limit: number
+  readonly #onShed: OnShed
+  readonly #size: () => number
+  readonly #holders = new Map<string, Holder>()
+  readonly #bytes: PriorityShares
+  readonly #places = new PriorityShares(() => alwaysServed)
+  #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
+
+  constructor(limitBytes: number, onShed: OnShed, size = () => process.memoryUsage.rss()) {
+    this.#limit = limitBytes
+    this.#onShed = onShed
+    this.#size = size
+    this.#bytes = new PriorityShares(() => limitBytes * requestsShare)
+  }
+
+  /** Bytes that short requests hold. */
+  get held(): number {
+    return priorityLevels.reduce((sum, level) => sum + this.#bytes.taken(level), 0)
+  }
+
+  /** A layer that answers 429 where memory is short. */
+  readonly shedding =
+    (next: Handler<Exchange>): Handler<Exchange> =>
+    (exchange) => {
+      if (!isShort(exchange)) return next(exchange)
+      const { id, signal, body, headers } = exchange
+      const bytes = body ? bodyBytes(headers.get('content-length')) : 0
+      const level = priorityLevelOf(exchange)
+      if (!this.#hasRoom(level, bytes)) {
+        this.#onShed('memory', level)
+        throw new StatusError(tooLittle)
+      }
+      const holder: Holder = {
+        ending: new Ending(exchange),
+        bytes: new Share(this.#bytes, exchange),
+        place: new Share(this.#places, exchange),
+      }
+      this.#holders.set(id, holder)
+      holder.bytes.add(bytes)
+      holder.place.add(1)
+      onAbort(signal, () => this.#release(id))
+      return holder.ending.serve(next)
+    }
+
+  #hasRoom(level: PriorityLevel, bytes: number): boolean {
+    if (!this.#bytes.fits(level, Math.max(bytes, 1))) return false
+    return this.#places.fits(level) || !this.#isLarge()
+  }
+
+  #isLarge(): boolean {
+    const at = elapsed()
+    if (at - this.#sampled.at >= sampleMs)
+      this.#sampled = { at, isLarge: this.#size() > this.#limit }
+    return this.#sampled.isLarge
+  }
+
+  #release(id: string): void {
+    const holder = this.#holders.get(id)
+    holder?.bytes.release()
+    holder?.place.release()
+    this.#holders.delete(id)
+  }
+
+  /** Adds to what a request holds; a negative number takes away. */
+  #add(id: string, bytes: number): void {
+    // More may leave than came from the cloud: filters add bytes, and the cache answers, too.
+    this.#holders.get(id)?.bytes.add(bytes)
+    if (bytes <= 0) return
+    for (;;) {
+      const level = this.#bytes.overfull
+      if (level === undefined || !this.#endOne(level)) return
+    }
+  }
+
+  /**
+   * Ends one of those who share what this level may hold; false where none of them holds anything.
+   */
+  #endOne(level: PriorityLevel): boolean {
+    const upTo = priorityLevels.indexOf(level)
+    const [first] = [...this.#holders]
+      .filter(([, { bytes }]) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
+      .toSorted(([, one], [, other]) => inOrderOfEnding(one, other))
+    if (!first) return false
+    const [id, { ending, bytes }] = first
+    this.#onShed('memory', bytes.level)
+    this.#release(id)
+    ending.end(tooLittle, unknownFate)
+    return true
+  }
+
+  /** Counts the bytes of an answer as they come from the cloud. */
+  received(id: string, source: ByteSource): ByteSource {
+    return this.#counting(id, source, 1)
+  }
+
+  /** A layer above all that hold bytes: what passes through it is no longer held. */
+  readonly sending =
+    (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    async (exchange) => {
+      const reply = await next(exchange)
+      if (reply.kind !== 'bytes' || !this.#holders.has(exchange.id)) return reply
+      return { ...reply, source: this.#counting(exchange.id, reply.source, -1) }
+    }
+
+  #counting(id: string, source: ByteSource, sign: 1 | -1): ByteSource {
+    if (!this.#holders.has(id)) return source
+    return metered(source, (bytes) => this.#add(id, sign * bytes))
+  }
+}
+
+function bodyBytes(contentLength: string | undefined): number {
+  if (contentLength === undefined) return unknownBytes
+  return Math.min(Number(contentLength) || 0, largestBody)
+}
+
+/**
+ * What can be repeated goes before what cannot, the lower level before the higher, and then what
+ * holds most.
+ */
+const inOrderOfEnding = (one: Holder, other: Holder): number =>
+  Number(other.ending.repeatable) - Number(one.ending.repeatable) ||
+  priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
+  other.bytes.amount - one.bytes.amount

@@ -1,0 +1,59 @@
+import { isPartial } from '../../api/codec/partial.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { Chain } from '../filter/chain.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { objectForm } from '../../api/request/form.ts'
+import { shared } from '../../api/request/identity.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { ObjectStore } from '../store/store.ts'
+
+const encodings = ['json', 'protobuf'] as const
+
+/**
+ * A chain as it judges metadata and rows of a Table, which show too little of an object to be
+ * judged by: it withholds what it withholds of the whole object, where that is stored at the same
+ * version, as the caller or all callers were given it. Metadata alone would have filters guess at
+ * what they do not see, and a row hides most of it: what is not stored passes, and nothing is
+ * edited. Whole objects it judges as `chain` does.
+ */
+export function judgingParts(
+  chain: Chain,
+  store: ObjectStore,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Chain {
+  const { filters, state, unknown, settles } = chain
+  return {
+    filters,
+    state,
+    unknown,
+    settles,
+    look: (gvk, encoding, object) => {
+      if (!isPartial(gvk)) return chain.look(gvk, encoding, object)
+      return passes(object, chain, store, exchange, info) ? object : undefined
+    },
+    before: (gvk, encoding, objects) =>
+      isPartial(gvk) ? undefined : chain.before(gvk, encoding, objects),
+  }
+}
+
+function passes(
+  { namespace, name, uid, resourceVersion }: ApiObject,
+  chain: Chain,
+  store: ObjectStore,
+  { identity }: Exchange,
+  { gvr }: ResourceRequest,
+): boolean {
+  if (!chain.state.acts || name === '' || resourceVersion === '') return true
+  for (const who of [identity, shared]) {
+    for (const encoding of encodings) {
+      const form = objectForm(encoding).key
+      const found = store.get({ audience: { identity: who, form }, gvr, namespace, name })
+      if (typeof found !== 'object') continue
+      const whole = found.object
+      if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue
+      return chain.look(found.gvk, encoding, whole) !== undefined
+    }
+  }
+  return true
+}

@@ -1,0 +1,125 @@
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+
+/**
+ * The priority levels of requests, as in API Priority and Fairness, the lowest first: callers that
+ * have not proved who they are, other programs of the node, the node itself (its kubelet, and what
+ * else of root's shows no token).
+ */
+export const priorityLevels = ['unproven', 'workload', 'node'] as const
+
+export type PriorityLevel = (typeof priorityLevels)[number]
+
+export function priorityLevelOf(exchange: Pick<Exchange, 'claim'>): PriorityLevel {
+  if (exchange.claim === undefined) return 'node'
+  return isProven(exchange) ? 'workload' : 'unproven'
+}
+
+/**
+ * How much of a total a level may take together with the levels below it. None is so small that a
+ * level has nothing.
+ */
+const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
+  unproven: (total) => Math.max(1, Math.floor(total / 10)),
+  workload: (total) => Math.max(1, total - Math.max(1, Math.floor(total / 4))),
+  node: (total) => total,
+}
+
+/**
+ * A total of seats, or of bytes, of which each priority level may take a share. A level may use
+ * what the levels above it leave, up to its limit, and a higher level all that is left: so a
+ * quarter is the node's alone, and callers that have proved nothing get a tenth at most. What a
+ * level takes beyond its limit counts against that level, never against a higher one.
+ */
+export class PriorityShares {
+  readonly #total: () => number
+  readonly #taken: Record<PriorityLevel, number> = { unproven: 0, workload: 0, node: 0 }
+
+  constructor(total: () => number) {
+    this.#total = total
+  }
+
+  /** The most that a level takes together with the levels below it. */
+  limit(level: PriorityLevel): number {
+    return limits[level](this.#total())
+  }
+
+  taken(level: PriorityLevel): number {
+    return this.#taken[level]
+  }
+
+  /** Whether a level may take so much more. */
+  fits(level: PriorityLevel, amount = 1): boolean {
+    return this.#exceeded(priorityLevels.indexOf(level), amount) === undefined
+  }
+
+  /**
+   * The lowest level that holds more than its limit, together with the levels below it;
+   * `undefined`: none does.
+   */
+  get overfull(): PriorityLevel | undefined {
+    return this.#exceeded(0, 0)
+  }
+
+  /** The first level from `from` upward whose limit would be exceeded by `more`. */
+  #exceeded(from: number, more: number): PriorityLevel | undefined {
+    let used = 0
+    for (const [i, level] of priorityLevels.entries()) {
+      const limit = this.limit(level)
+      used += this.#taken[level]
+      if (i >= from && used + more > limit) return level
+      used = Math.min(used, limit)
+    }
+    return undefined
+  }
+
+  /** Takes so much more at a level, or gives back where it is negative, whether it fits or not. */
+  take(level: PriorityLevel, amount: number): void {
+    this.#taken[level] += amount
+  }
+}
+
+/** What one request has taken of a total. */
+export class Share {
+  readonly #of: PriorityShares
+  readonly #exchange: Pick<Exchange, 'claim'>
+  #level: PriorityLevel
+  #amount = 0
+
+  constructor(of: PriorityShares, exchange: Pick<Exchange, 'claim'>) {
+    this.#of = of
+    this.#exchange = exchange
+    this.#level = priorityLevelOf(exchange)
+  }
+
+  get level(): PriorityLevel {
+    return this.#level
+  }
+
+  get amount(): number {
+    return this.#amount
+  }
+
+  /** Takes more, or gives back where `amount` is negative; no more than was taken. */
+  add(amount: number): void {
+    this.rise()
+    const difference = Math.max(amount, -this.#amount)
+    this.#amount += difference
+    this.#of.take(this.#level, difference)
+  }
+
+  /**
+   * Counts at the level of proven callers from now on, where the caller has been proved meanwhile.
+   */
+  rise(): void {
+    if (this.#level !== 'unproven' || !isProven(this.#exchange)) return
+    this.#of.take('unproven', -this.#amount)
+    this.#level = priorityLevelOf(this.#exchange)
+    this.#of.take(this.#level, this.#amount)
+  }
+
+  /** Gives back all of it. */
+  release(): void {
+    this.add(-this.#amount)
+  }
+}

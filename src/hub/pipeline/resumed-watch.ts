@@ -1,0 +1,181 @@
+import { follow } from '../../base/abort.ts'
+import type {
+  BytesReply,
+  ByteSource,
+  Exchange,
+  Handler,
+  Reply,
+  WatchReply,
+} from '../../http/exchange/exchange.ts'
+import { passingOn } from '../../http/exchange/passing-on.ts'
+import type { Chain } from '../filter/chain.ts'
+import { owed } from '../filter/chain-state.ts'
+import type { Audience } from '../filter/shown.ts'
+import { mediaType } from '../../api/kube/media-type.ts'
+import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
+import type { Form } from '../../api/request/form.ts'
+import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
+import { answerHeaders } from '../answers/replies.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { audienceOf } from './audience.ts'
+import {
+  expiredEvent,
+  FilteredWatch,
+  filtersChanged,
+  stateOf,
+  unknownLook,
+} from './filtered-watch.ts'
+import type { FilterParts } from './filter-parts.ts'
+import { judgingParts } from './partial-look.ts'
+import { unreadWatch } from './unread-watch.ts'
+
+/**
+ * A watch as its filters leave it. One that goes on from what its client was shown under another
+ * state of the filters begins with what looks different now; where the filters themselves were
+ * others, or it is not known what they were, its client has to list.
+ */
+export async function resumedWatch(
+  parts: FilterParts,
+  next: Handler<Exchange>,
+  exchange: Exchange,
+  info: ResourceRequest,
+): Promise<Reply> {
+  const { filters, shown, hooks, store } = parts
+  const audience = audienceOf(exchange, info)
+  const [form] = exchange.forms
+  if (!form || !audience || (audience.ofParts && !store)) return next(exchange)
+  const judging = audience.ofParts && store ? onParts(store, exchange, info) : asItIs
+  const chainNow = (): Chain | undefined =>
+    judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
+  const chain = chainNow()
+  const isTracked = chain !== undefined || shown.knows(audience)
+  const from = goesOnFrom(info)
+  const debt = isTracked && from ? debtOf(parts, audience, info, chain, from) : nothing
+  if (typeof debt === 'string') {
+    hooks.onExpired(audience, debt)
+    shown.toldToList(audience, stateOf(chain))
+    return expiredReply(form, debt)
+  }
+  if (isTracked && debt.length === 0) await shown.show(audience, stateOf(chain), from)
+  const ending = new AbortController()
+  follow(exchange.signal, ending)
+  const unread = await next({ ...exchange, signal: ending.signal })
+  const onChange = (act: () => void): Disposable => filters.onChange(act)
+  if (unread.kind === 'bytes' && !chain) return endedByFilters(unread, onChange, chainNow)
+  const reply = unread.kind === 'bytes' ? unreadWatch(unread, form) : unread
+  if (reply.kind !== 'watch') return reply
+  const watch = new FilteredWatch({
+    reply,
+    audience,
+    shown,
+    hooks,
+    chainNow,
+    onChange,
+    chain,
+    ...(from && { from }),
+    former: debt.flatMap((each) => judging(each) ?? []),
+    bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
+    giveUp: () => ending.abort(),
+  })
+  return { ...reply, events: watch.events(), gvk: () => watch.gvk }
+}
+
+type Judging = (chain: Chain | undefined) => Chain | undefined
+
+const asItIs: Judging = (chain) => chain
+
+/** Of one chain always the same one. */
+function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest): Judging {
+  const known = new WeakMap<Chain, Chain>()
+  return (chain) => {
+    if (!chain) return undefined
+    const judging = known.get(chain) ?? judgingParts(chain, store, exchange, info)
+    known.set(chain, judging)
+    return judging
+  }
+}
+
+const nothing: readonly Chain[] = []
+
+/** `undefined`: it begins with the state of the collection, or with whatever comes next. */
+function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
+  if (isTrue(query.get('sendInitialEvents'))) return undefined
+  return resourceVersion(query.get('resourceVersion') ?? undefined)
+}
+
+/** The chains with whose looks what a client holds has to be compared; or why it has to list. */
+function debtOf(
+  { filters, shown }: FilterParts,
+  audience: Audience,
+  info: ResourceRequest,
+  chain: Chain | undefined,
+  from: ResourceVersion,
+): readonly Chain[] | string {
+  const states = shown.under(audience, from)
+  const now = stateOf(chain)
+  if (!states) return now.acts ? unknownLook : nothing
+  const former: Chain[] = []
+  for (const state of states) {
+    const due = owed(state, now)
+    if (due === 'nothing') continue
+    const then =
+      due === 'difference'
+        ? filters.chainOf(audience.component, audience.gvr, info.verb, state, info)
+        : undefined
+    if (!then) return filtersChanged
+    former.push(then)
+  }
+  return former
+}
+
+const expiredReply = (form: Form, why: string): WatchReply => ({
+  kind: 'watch',
+  from: 'hub',
+  status: 200,
+  headers: answerHeaders(mediaType(form.encoding, true)),
+  form: () => form,
+  gvk: () => ({ group: '', version: '', kind: '' }),
+  events: once([expiredEvent(why)]),
+})
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value
+}
+
+/**
+ * A watch that passes unread, until a filter stands for it: then its client comes back, and is told
+ * what it is owed.
+ */
+function endedByFilters(
+  reply: BytesReply,
+  onChange: (act: () => void) => Disposable,
+  chainNow: () => Chain | undefined,
+): BytesReply {
+  const source: ByteSource = (sink) => {
+    // An answer whose body is here already may come to its end at once.
+    let giveUp = (): void => undefined
+    const changes = onChange(() => {
+      if (!chainNow()) return
+      leave()
+      sink.end()
+    })
+    const leave = (): void => {
+      changes[Symbol.dispose]()
+      giveUp()
+    }
+    giveUp = reply.source({
+      ...passingOn(sink),
+      write: (chunk) => sink.write(chunk),
+      end: (trailers) => {
+        changes[Symbol.dispose]()
+        sink.end(trailers)
+      },
+      fail: (cause) => {
+        changes[Symbol.dispose]()
+        sink.fail(cause)
+      },
+    })
+    return leave
+  }
+  return { ...reply, source }
+}

@@ -1,0 +1,23 @@
+import type { Chain } from '../filter/chain.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
+import type { Form } from '../../api/request/form.ts'
+
+/** Waits for what filters settle before they judge objects. Throws a 503 where they cannot. */
+export async function settled(
+  chain: Chain,
+  gvk: GVK,
+  { encoding, shape }: Form,
+  objects: readonly ApiObject[],
+): Promise<void> {
+  if (!chain.settles || shape !== 'object') return
+  try {
+    await chain.before(gvk, encoding, objects)
+  } catch (cause) {
+    if (cause instanceof StatusError) throw cause
+    throw new StatusError(serviceUnavailable('a filter cannot say yet what may be shown'), {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,67 @@
+import { objectKind, type ListBatch } from '../../api/codec/list.ts'
+import type { WatchEvent } from '../../api/codec/watch.ts'
+import type {
+  Exchange,
+  Handler,
+  ListReply,
+  Reply,
+  WatchReply,
+} from '../../http/exchange/exchange.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+
+/**
+ * Whether somebody has shown an object otherwise than it is, before there was anything to show it
+ * otherwise here.
+ */
+type Notices = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
+
+/**
+ * What to look at the answer to an exchange for; `undefined`: nothing, or no longer. Whoever
+ * notices sees to it that filters act from then on.
+ */
+export type Noticing = (exchange: Exchange) => Notices | undefined
+
+/**
+ * Breaks lists and watches off that show what somebody before this hub has shown otherwise: its
+ * client comes again, and then filters act. Until then nothing has to wait for them, and all passes
+ * as it came.
+ */
+export const withTakenOver =
+  (noticing: Noticing) =>
+  (next: Handler<Exchange>): Handler<Exchange> =>
+  (exchange) => {
+    const notices = noticing(exchange)
+    return notices ? next(exchange).then((reply) => watchedFor(reply, notices)) : next(exchange)
+  }
+
+function watchedFor(reply: Reply, notices: Notices): Reply {
+  if (reply.kind === 'list' && reply.form.shape === 'object') return listWatchedFor(reply, notices)
+  if (reply.kind === 'watch') return { ...reply, events: eventsWatchedFor(reply, notices) }
+  return reply
+}
+
+function listWatchedFor({ asItCame: _unread, ...reply }: ListReply, notices: Notices): ListReply {
+  const { list, form } = reply
+  const gvk = objectKind(list.gvk)
+  const batches = passedUnless(list.batches, ({ objects }: ListBatch) =>
+    objects.some((object) => notices(gvk, form.encoding, object)),
+  )
+  return { ...reply, list: { gvk: list.gvk, head: list.head, batches, end: () => list.end() } }
+}
+
+const eventsWatchedFor = ({ events, form, gvk }: WatchReply, notices: Notices) =>
+  passedUnless(
+    events,
+    (group: readonly WatchEvent[]) =>
+      form().shape === 'object' &&
+      group.some((event) => 'object' in event && notices(gvk(), form().encoding, event.object)),
+  )
+
+async function* passedUnless<T>(all: AsyncIterable<T>, isIt: (each: T) => boolean) {
+  for await (const each of all) {
+    if (isIt(each)) throw new Error('what is told was shown otherwise by another hub')
+    yield each
+  }
+}

@@ -1,0 +1,90 @@
+import { onAbort } from '../../base/abort.ts'
+import { elapsed } from '../../base/clock.ts'
+import type {
+  BodyReply,
+  Exchange,
+  Handler,
+  Incoming,
+  WireReply,
+} from '../../http/exchange/exchange.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { componentOf } from '../../api/request/component.ts'
+import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
+import { trafficLabels } from './traffic.ts'
+
+/** One answer, for logs: neither its query nor its headers, which may hold secrets. */
+export interface AnswerLine {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly component: string
+  readonly code: number
+  readonly source: string
+  /** From the request to the end of its answer. */
+  readonly ms: number
+}
+
+export type OnAnswer = (line: AnswerLine) => void
+
+/** Counts and times each request by verb, resource, component and source, whoever answers it. */
+export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
+  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    async (exchange) => {
+      const began = elapsed()
+      const { info } = exchange
+      const lasting = isLongRunning(info) || exchange.upgrade
+      const watching = isWatch(info)
+      const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
+      const traffic = info.isResource ? metrics.traffic(trafficLabels(exchange)) : undefined
+      gauge?.add(1)
+      if (traffic) traffic.inFlight++
+      onAbort(exchange.signal, () => {
+        gauge?.add(-1)
+        if (traffic) traffic.inFlight--
+      })
+      const reply = await next(exchange)
+      let code = 0
+      const count = (answered: number): void => {
+        code = answered
+        metrics.requests.add({
+          verb: info.verb,
+          resource: info.isResource ? info.gvr.resource : '',
+          component: exchange.component,
+          code: String(code),
+          source: reply.from,
+        })
+      }
+      if (reply.kind !== 'upgrade') count(reply.status)
+      else if (reply.answered) void reply.answered.then(count)
+      else count(101)
+      onAbort(exchange.signal, () => {
+        const ms = elapsed() - began
+        if (!lasting) {
+          metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
+        }
+        const { id, method, component } = exchange
+        onAnswer({ id, method, path: info.path, component, code, source: reply.from, ms })
+      })
+      return reply
+    }
+}
+
+/**
+ * Counts answers to requests that never became exchanges: who asked, or for what, could not be
+ * told.
+ */
+export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
+  return (
+    { id, method, url, headers, signal }: Incoming,
+    { status: code, from: source }: BodyReply,
+  ): void => {
+    const began = elapsed()
+    const component = componentOf(headers.get('user-agent'))
+    const verb = method.toLowerCase()
+    metrics.requests.add({ verb, resource: '', component, code: String(code), source })
+    const [path = ''] = url.split('?')
+    onAbort(signal, () =>
+      onAnswer({ id, method, path, component, code, source, ms: elapsed() - began }),
+    )
+  }
+}

@@ -1,0 +1,43 @@
+import { Arriving } from '../cache/arriving.ts'
+import { watchCutter } from '../../api/codec/watch-cutter.ts'
+import type { WatchEvent } from '../../api/codec/watch.ts'
+import { BrokenStream } from '../../http/exchange/chunks.ts'
+import type { BytesReply, WatchReply } from '../../http/exchange/exchange.ts'
+import { isGzip } from '../../http/exchange/unpacked.ts'
+import { encodingOf } from '../../api/kube/media-type.ts'
+import type { Form } from '../../api/request/form.ts'
+
+/**
+ * A watch that was not recorded, read for its events, of whole objects only; the answer as it came
+ * where it is none. What there was before an event is not known of it, nor what its collection
+ * holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
+ */
+export function unreadWatch(reply: BytesReply, form: Form): WatchReply | BytesReply {
+  const { status, headers } = reply
+  const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
+  const isOfForm = encodingOf(headers.get('content-type')) === form.encoding
+  if (status !== 200 || !isReadable || !isOfForm || form.shape !== 'object') return reply
+  const arriving = new Arriving(reply, () => undefined)
+  arriving.letGo()
+  const cutter = watchCutter(form.encoding, form.shape)
+  const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
+    try {
+      for await (const group of arriving.chunks) {
+        const cut = group.flatMap((chunk) => cutter.push(chunk))
+        if (cut.length > 0) yield cut
+      }
+    } catch (error) {
+      if (!(error instanceof BrokenStream)) throw error
+    }
+  }
+  const { from } = reply
+  return {
+    kind: 'watch',
+    status,
+    headers,
+    from,
+    form: () => form,
+    gvk: () => cutter.gvk,
+    events: events(),
+  }
+}

@@ -1,0 +1,41 @@
+import type { GVR } from '../../../api/kube/gvk.ts'
+import type { Audience, CollectionKey } from '../store.ts'
+
+/** Audience and GVR: identity, form, group, version, resource. */
+export type ScopeKey = readonly [string, string, string, string, string]
+
+/** A collection as the tables know it; `namespace` is '' for all. */
+export interface CollectionAddress {
+  readonly scope: ScopeKey
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly fieldSelector: string
+}
+
+export const scopeOf = ({ identity, form }: Audience, gvr: GVR): ScopeKey => [
+  identity,
+  form,
+  gvr.group,
+  gvr.version,
+  gvr.resource,
+]
+
+export const addressOf = (key: CollectionKey): CollectionAddress => ({
+  scope: scopeOf(key.audience, key.gvr),
+  namespace: key.namespace ?? '',
+  labelSelector: key.labelSelector,
+  fieldSelector: key.fieldSelector,
+})
+
+/** The reverse of `addressOf`. */
+export const keyOf = (
+  audience: Audience,
+  gvr: GVR,
+  { namespace, labelSelector, fieldSelector }: CollectionAddress,
+): CollectionKey => ({
+  audience,
+  gvr,
+  ...(namespace !== '' && { namespace }),
+  labelSelector,
+  fieldSelector,
+})

@@ -1,0 +1,53 @@
+import { now } from '../../../base/clock.ts'
+import type { WatchEvent } from '../../../api/codec/watch.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import type { CollectionAddress } from './address.ts'
+import { pack, unpack, type Apply, type Displaced } from './messages.ts'
+import { newest } from './versions.ts'
+
+/** The newest version that events name; '' for none. */
+export function newestIn(events: readonly WatchEvent[]): string {
+  let version = ''
+  for (const event of events) {
+    if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)
+    else if (event.type !== 'ERROR') version = newest(version, event.object.resourceVersion)
+  }
+  return version
+}
+
+/** Events as the writer is told of them: without those that are of no object. */
+export function toApply(
+  collection: CollectionAddress,
+  events: readonly WatchEvent[],
+  { since, previous, version }: Pick<Apply, 'since' | 'previous' | 'version'>,
+): Omit<Apply, 'whole'> {
+  const told = events.filter((event) => event.type !== 'BOOKMARK' && event.type !== 'ERROR')
+  return {
+    kind: 'apply',
+    collection,
+    types: told.map(({ type }) => type),
+    objects: pack(told.map(({ object }) => object)),
+    since,
+    previous,
+    version,
+    confirmedAt: now(),
+  }
+}
+
+/** What each of the events displaced: positions among objects become positions among events. */
+export function toPrevious(
+  events: readonly WatchEvent[],
+  displaced: Displaced | undefined,
+): readonly (ApiObject | undefined)[] {
+  if (displaced === undefined) return events.map(() => undefined)
+  const objects = unpack(displaced.objects)
+  const byPosition = new Map(
+    displaced.positions.map((position, index) => [position, objects[index]]),
+  )
+  let position = 0
+  return events.map(({ type }) => {
+    if (type === 'BOOKMARK' || type === 'ERROR') return undefined
+    position += 1
+    return byPosition.get(position - 1)
+  })
+}

@@ -1,0 +1,33 @@
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { StoreFailure } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Damage } from './damage.ts'
+import type { ScopeKey } from './address.ts'
+import type { Reads } from './reads.ts'
+import type { Stored } from './stored.ts'
+
+/** Reads the bytes of what is stored; what is damaged is left out, and set apart. */
+export class Bodies {
+  readonly #connection: Connection
+  readonly #damage: Damage
+
+  constructor(connection: Connection, damage: Damage) {
+    this.#connection = connection
+    this.#damage = damage
+  }
+
+  /** In the order given. Throws what SQLite throws. */
+  of(reads: Reads, scope: ScopeKey, wanted: readonly Stored[]): readonly ApiObject[] {
+    return reads.bodies(scope, wanted, (stored) => this.#damage.object(scope, stored))
+  }
+
+  /**
+   * The same of a list that is being read, which cannot be answered otherwise than by breaking off:
+   * throws a `StoreFailure`.
+   */
+  run(scope: ScopeKey, run: readonly Stored[]): readonly ApiObject[] {
+    const objects = this.#connection.read((reads) => this.of(reads, scope, run))
+    if (!objects) throw new StoreFailure('what is stored cannot be read further')
+    return objects
+  }
+}

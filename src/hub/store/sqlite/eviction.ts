@@ -1,0 +1,564 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { node, shared } from '../../../api/request/identity.ts'
+import type { Evicted, EvictedKind, Step } from './eviction-step.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { Objects } from './objects.ts'
+import {
+  collectionWeight,
+  documentWeight,
+  headWeight,
+  objectWeight,
+  ringWeight,
+  type Quotas,
+  type Usage,
+} from './quotas.ts'
+import type { Rings } from './rings.ts'
+import { prepare, type Row, type Statement } from './statements.ts'
+
+/**
+ * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was
+ * written since the last step, twice as much is taken, rows and bytes, so that no flood outruns it.
+ */
+export const stepRows = 250
+/** Documents are large: each counts as so many rows. */
+const rowsOfDocument = 25
+const stepGone = 25
+
+/**
+ * Of the bytes that the database may have: above the first room is made, until the second is
+ * reached.
+ */
+export const near = 0.9
+export const enough = 0.8
+
+const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
+
+/**
+ * What a kubelet needs to run its pods again after a boot without a link: they, what they refer to,
+ * and how their volumes are attached.
+ */
+const needed = [
+  '/nodes',
+  '/pods',
+  '/secrets',
+  '/configmaps',
+  '/services',
+  '/serviceaccounts',
+  '/serviceaccounts/token',
+  '/persistentvolumeclaims',
+  '/persistentvolumes',
+  'certificates.k8s.io/clustertrustbundles',
+  'coordination.k8s.io/leases',
+  'node.k8s.io/runtimeclasses',
+  'resource.k8s.io/resourceclaims',
+  'storage.k8s.io/csidrivers',
+  'storage.k8s.io/csinodes',
+  'storage.k8s.io/volumeattachments',
+]
+
+/**
+ * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it
+ * stays. Not attachments: how those of volumes are called that are not of CSI is not ours to know.
+ */
+const referred = [
+  '/secrets',
+  '/configmaps',
+  '/serviceaccounts',
+  '/persistentvolumeclaims',
+  '/persistentvolumes',
+  'resource.k8s.io/resourceclaims',
+]
+
+/** Those that are `?`, a list in JSON, name them all, as `placeNameOf` has it. */
+const unreferred = (name: string, namespace: string): string =>
+  `identity = '${node}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(referred)})
+   AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
+
+const byName = 'metadata.name='
+
+const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${quoted(needed)})`
+const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${shared}' OR ${ofNode})`
+const passingScopes = 'SELECT id FROM scope WHERE passing = 1'
+/** Discovery, which programs read before they do anything; OpenAPI is for people. */
+const neededDocuments = `identity = '${node}' AND (${['/api', '/apis', '/version']
+  .map((path) => `url = '${path}' OR url GLOB '${path}[/?]*'`)
+  .join(' OR ')})`
+
+/** What was written since the last step. */
+interface Written {
+  readonly rows: number
+  readonly bytes: number
+}
+
+const none: Written = { rows: 0, bytes: 0 }
+
+/** What one step takes, until it has taken enough. */
+class Taking {
+  readonly #kind: EvictedKind
+  readonly #collections: CollectionAddress[] = []
+  #count = 0
+  #rowsLeft: number
+  /** That are to be taken at least, whatever rows it takes. */
+  #bytesDue: number
+  #bytesLeft: number
+  #isEmpty = true
+
+  /** At most about so many bytes. */
+  constructor(kind: EvictedKind, written: Written, bytes = Infinity) {
+    this.#kind = kind
+    this.#rowsLeft = Math.max(stepRows, 2 * written.rows)
+    this.#bytesDue = 2 * written.bytes
+    this.#bytesLeft = bytes
+  }
+
+  get rowsLeft(): number {
+    if (this.#bytesLeft <= 0) return 0
+    if (this.#rowsLeft > 0) return this.#rowsLeft
+    return this.#bytesDue > 0 ? stepRows : 0
+  }
+
+  /** Objects or documents, and what they weigh. */
+  took(count: number, bytes: number, rows = count): void {
+    this.#count += count
+    this.#bytesLeft -= bytes
+    this.#bytesDue -= bytes
+    this.#rowsLeft -= rows
+    this.#isEmpty = false
+  }
+
+  /**
+   * A part of a collection, or what was left of it: an event, or a collection without members,
+   * costs as much as an object.
+   */
+  tookOf(collection: CollectionAddress, count: number, bytes: number, rows: number): void {
+    this.took(count, bytes, rows)
+    this.#collections.push(collection)
+  }
+
+  get evicted(): Evicted | undefined {
+    if (this.#isEmpty) return undefined
+    return { kind: this.#kind, count: this.#count, collections: this.#collections }
+  }
+}
+
+/**
+ * Takes a part of what an identity has, and says how much that was; `undefined`: it has nothing.
+ */
+type Take = (identity: string, taking: Taking) => Usage | undefined
+
+/** A kind of which the heaviest identity gives first. */
+interface Class {
+  readonly kind: EvictedKind
+  /** Identities that have something of it, with its weight. */
+  readonly weights: Statement
+  readonly take: Take
+}
+
+/**
+ * The writer's view of a database that comes near to what it may take, and of identities that have
+ * too much of it: step by step the least needed goes, and what a node needs to boot never; what
+ * pods refer to goes last, and only where somebody says what of it is needed. A collection goes as
+ * a whole: from its first step on it was never listed.
+ */
+export class Eviction {
+  readonly #objects: Objects
+  readonly #rings: Rings
+  readonly #quotas: Quotas
+  readonly #maxBytes: number
+  readonly #pageSize: number
+  readonly #classes: readonly [passing: Class, ...Class[]]
+  /**
+   * Of equal ones the one that was used longest ago comes first. As they were read when a kind's
+   * turn came, less what was taken since; read again when it comes anew, or when they are used up.
+   */
+  readonly #weights = new Map<EvictedKind, Map<string, number>>()
+  /** Since the last step, where others are to follow. */
+  #written: Written | undefined
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects, rings: Rings, quotas: Quotas, maxBytes: number) {
+    this.#objects = objects
+    this.#rings = rings
+    this.#quotas = quotas
+    this.#maxBytes = maxBytes
+    this.#pageSize = Number(prepare(db, 'PRAGMA page_size').get()?.[0])
+    const collections = (where: string, most = 1): Statement =>
+      prepare(
+        db,
+        `SELECT collection.id, scope, version, ${headWeight}, namespace, label_selector, field_selector,
+           identity, form, api_group, api_version, resource
+         FROM collection JOIN scope ON scope.id = scope
+         WHERE ${where} ORDER BY confirmed_at, collection.id LIMIT ${most}`,
+      )
+    const singles = (where: string): Statement =>
+      prepare(
+        db,
+        `SELECT scope, namespace, name, body, size, ${objectWeight} FROM single
+         WHERE ${where} ORDER BY confirmed_at LIMIT ?`,
+      )
+    const documents = (where: string): Statement =>
+      prepare(
+        db,
+        `SELECT rowid, ${documentWeight} FROM document
+         WHERE ${where} ORDER BY confirmed_at LIMIT ?`,
+      )
+    const weights = (...of: readonly string[]): Statement =>
+      prepare(
+        db,
+        `SELECT identity, sum(weight) FROM (${of.join(' UNION ALL ')})
+         GROUP BY identity ORDER BY min(at)`,
+      )
+    const ofCollections = (where: string): string =>
+      `SELECT identity, ${collectionWeight} AS weight, confirmed_at AS at
+       FROM collection JOIN scope ON scope.id = scope WHERE ${where}`
+    const ofSingles = (where: string): string =>
+      `SELECT identity, ${objectWeight} AS weight, confirmed_at AS at
+       FROM single JOIN scope ON scope.id = scope WHERE ${where}`
+    const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
+    const isPassing = `scope IN (${passingScopes})`
+    const isFree = `scope NOT IN (${neededScopes})`
+    const isFreeDocument = `NOT (${neededDocuments})`
+    const passing = [
+      this.#collections(collections(`${isPassing} AND identity = ?`)),
+      this.#singles(singles(`${isPassing} AND ${ofIdentity}`)),
+    ] as const
+    this.#classes = [
+      {
+        kind: 'passing',
+        weights: weights(ofCollections(isPassing), ofSingles(isPassing)),
+        take: (identity, taking) => passing[0](identity, taking) ?? passing[1](identity, taking),
+      },
+      {
+        kind: 'document',
+        weights: weights(
+          `SELECT identity, ${documentWeight} AS weight, confirmed_at AS at
+           FROM document WHERE ${isFreeDocument}`,
+        ),
+        take: this.#documents(documents(`${isFreeDocument} AND identity = ?`)),
+      },
+      {
+        kind: 'object',
+        weights: weights(ofSingles(isFree)),
+        take: this.#singles(singles(`${isFree} AND ${ofIdentity}`)),
+      },
+      {
+        kind: 'collection',
+        weights: weights(ofCollections(isFree)),
+        take: this.#collections(collections(`${isFree} AND identity = ?`)),
+      },
+    ]
+    this.#sql = {
+      pages: prepare(db, 'PRAGMA page_count'),
+      free: prepare(db, 'PRAGMA freelist_count'),
+      asked: prepare(db, 'UPDATE scope SET passing = 0 WHERE id = ? AND passing = 1'),
+      passing: prepare(db, 'UPDATE scope SET passing = 1 WHERE id = ?'),
+      own: {
+        collection: this.#collections(collections(`${ofIdentity}`)),
+        object: this.#singles(singles(ofIdentity)),
+        document: this.#documents(documents('identity = ?')),
+      },
+      oldest: prepare(
+        db,
+        `SELECT kind FROM (
+           SELECT 'collection' AS kind, min(confirmed_at) AS at FROM collection WHERE ${ofIdentity}
+           UNION ALL SELECT 'object', min(confirmed_at) FROM single WHERE ${ofIdentity}
+           UNION ALL SELECT 'document', min(confirmed_at) FROM document WHERE identity = ?)
+         WHERE at IS NOT NULL ORDER BY at LIMIT 1`,
+      ),
+      idle: prepare(
+        db,
+        `SELECT identity FROM audience
+         WHERE idle_days > 0 AND identity NOT IN ('${node}', '${shared}') AND (
+           EXISTS (SELECT 1 FROM document WHERE document.identity = audience.identity)
+           OR EXISTS (SELECT 1 FROM scope WHERE scope.identity = audience.identity AND (
+             EXISTS (SELECT 1 FROM collection WHERE scope = scope.id)
+             OR EXISTS (SELECT 1 FROM single WHERE scope = scope.id))))
+         ORDER BY idle_days DESC LIMIT 1`,
+      ),
+      // Few at a time: somebody may still follow the latest.
+      goneCollections: collections(
+        `label_selector = '' AND field_selector GLOB '${byName}*' AND instr(field_selector, ',') = 0
+         AND ${unreferred(`substr(field_selector, ${byName.length + 1})`, 'collection.namespace')}`,
+        stepGone,
+      ),
+      goneSingles: prepare(
+        db,
+        `SELECT scope, namespace, name, body, size, ${objectWeight}
+         FROM single JOIN scope ON scope.id = scope
+         WHERE ${unreferred('name', 'namespace')} ORDER BY confirmed_at LIMIT ${stepGone}`,
+      ),
+      removeDocument: prepare(db, 'DELETE FROM document WHERE rowid = ?'),
+      disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ? AND whole = 1'),
+      ringed: prepare(
+        db,
+        `SELECT ring_next - ring_first, ${ringWeight} FROM collection
+         WHERE id = ? AND ring_next > ring_first`,
+      ),
+      members: prepare(
+        db,
+        `SELECT namespace, name, body, size, ${objectWeight} FROM member WHERE collection = ? LIMIT ?`,
+      ),
+      removeMember: prepare(
+        db,
+        'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
+      ),
+      removeCollection: prepare(db, 'DELETE FROM collection WHERE id = ?'),
+      recall: prepare(
+        db,
+        `DELETE FROM forgotten WHERE scope = ?1 AND NOT EXISTS (
+           SELECT 1 FROM collection JOIN member ON member.collection = collection.id
+           WHERE collection.scope = ?1 AND member.namespace = forgotten.namespace
+             AND member.name = forgotten.name
+           UNION ALL
+           SELECT 1 FROM single WHERE single.scope = ?1 AND single.namespace = forgotten.namespace
+             AND single.name = forgotten.name)`,
+      ),
+      removeSingle: prepare(
+        db,
+        'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
+      ),
+    }
+  }
+
+  /**
+   * Asked after each commit: mostly all pages together, whether they hold anything or not, tell
+   * that it is not.
+   */
+  get isNear(): boolean {
+    const limit = near * this.#maxBytes
+    return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
+  }
+
+  /** So many objects and documents were written, of so many bytes. */
+  wrote({ rows, bytes }: Written): void {
+    if (!this.#written) return
+    this.#written = { rows: this.#written.rows + rows, bytes: this.#written.bytes + bytes }
+  }
+
+  /** The transaction that ran did nothing. */
+  rolledBack(): void {
+    this.#weights.clear()
+  }
+
+  /**
+   * Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody
+   * else ever did.
+   */
+  asked(scope: ScopeKey, passing: boolean): void {
+    const known = this.#objects.knownScope(scope)
+    if (!passing) {
+      if (known !== undefined) this.#sql.asked.run(known)
+    } else if (known === undefined) this.#sql.passing.run(this.#objects.scope(scope))
+  }
+
+  /**
+   * Gives back rows that are kept for later, and takes away some of what is least needed, if that
+   * is not enough.
+   */
+  step(needed?: readonly string[]): Step {
+    const given = this.#objects.giveBack(stepRows)
+    const excess = this.#used() - this.#objects.keptBytes - enough * this.#maxBytes
+    if (excess <= 0) {
+      this.#weights.clear()
+      this.#written = undefined
+      if (given > 0 || !this.isNear) return { more: given > 0 && this.isNear }
+      return { more: false, pinned: true }
+    }
+    const evicted = this.#evict(excess) ?? (needed && this.#gone(JSON.stringify(needed)))
+    if (evicted) return { evicted, more: true }
+    return given > 0 ? { more: true } : { more: false, exhausted: true }
+  }
+
+  /** Takes away some of what an identity used longest ago, if it has too much. */
+  stepOf(identity: string): Step {
+    let excess = this.#quotas.excess(identity)
+    if (!excess) {
+      this.#written = undefined
+      return { more: false }
+    }
+    const taking = new Taking(
+      'quota',
+      this.#takeWritten(),
+      excess.of === 'bytes' ? excess.amount : Infinity,
+    )
+    for (; excess && taking.rowsLeft > 0; excess = this.#quotas.excess(identity)) {
+      const kind = excess.of === 'bytes' ? this.#oldestOf(identity) : kindOf[excess.of]
+      const taken = kind && this.#sql.own[kind](identity, taking)
+      if (!taken) break
+      this.#quotas.released(identity, taken)
+    }
+    const { evicted } = taking
+    return evicted ? { evicted, more: true } : { more: false }
+  }
+
+  #oldestOf(identity: string): 'collection' | 'object' | 'document' | undefined {
+    const [kind] = this.#sql.oldest.get(identity, identity, identity) ?? []
+    return kind as 'collection' | 'object' | 'document' | undefined
+  }
+
+  /** Bytes of pages that hold something. */
+  #used(): number {
+    return this.#bytesOf(this.#sql.pages) - this.#bytesOf(this.#sql.free)
+  }
+
+  #bytesOf(pages: Statement): number {
+    return Number(pages.get()?.[0]) * this.#pageSize
+  }
+
+  /** What this step is to keep up with. */
+  #takeWritten(): Written {
+    const written = this.#written ?? none
+    this.#written = none
+    return written
+  }
+
+  /** About so many bytes, if a step may take as much. */
+  #evict(bytes: number): Evicted | undefined {
+    const written = this.#takeWritten()
+    const begin = (kind: EvictedKind): Taking => new Taking(kind, written, bytes)
+    const [passing, ...others] = this.#classes
+    let evicted = this.#ofClass(passing, begin) ?? this.#idle(begin('idle'))
+    for (const each of others) evicted ??= this.#ofClass(each, begin)
+    return evicted
+  }
+
+  #ofClass(of: Class, begin: (kind: EvictedKind) => Taking): Evicted | undefined {
+    const known = this.#weights.get(of.kind)
+    const evicted = known && this.#ofHeaviest(of, known, begin(of.kind))
+    if (evicted) return evicted
+    const weights = weighed(of.weights)
+    this.#weights.set(of.kind, weights)
+    return this.#ofHeaviest(of, weights, begin(of.kind))
+  }
+
+  #ofHeaviest(
+    { kind, take }: Class,
+    weights: Map<string, number>,
+    taking: Taking,
+  ): Evicted | undefined {
+    while (taking.rowsLeft > 0) {
+      // What others have is what a node's network may be made of: the node's own rest goes first.
+      const identity = kind === 'collection' && weights.has(node) ? node : heaviest(weights)
+      if (identity === undefined) break
+      const taken = take(identity, taking)
+      if (taken) weights.set(identity, (weights.get(identity) ?? 0) - taken.bytes)
+      else weights.delete(identity)
+    }
+    return taking.evicted
+  }
+
+  #gone(needed: string): Evicted | undefined {
+    const taking = new Taking('gone', none)
+    for (const row of this.#sql.goneCollections.all(needed)) this.#collection(row, taking)
+    if (!taking.evicted) this.#removeSingles(this.#sql.goneSingles.all(needed), taking)
+    return taking.evicted
+  }
+
+  #idle(taking: Taking): Evicted | undefined {
+    const [identity] = this.#sql.idle.get() ?? []
+    if (identity === undefined) return undefined
+    const { collection, object, document } = this.#sql.own
+    for (const take of [collection, object, document])
+      while (taking.rowsLeft > 0 && take(String(identity), taking));
+    return taking.evicted
+  }
+
+  #collections(oldest: Statement): Take {
+    return (identity, taking) => {
+      const row = oldest.get(identity)
+      return row && this.#collection(row, taking)
+    }
+  }
+
+  #collection(row: Row, taking: Taking): Usage {
+    const [id = 0, scope, version, weight, namespace, labelSelector, fieldSelector, ...key] = row
+    const of = { id: Number(id), scope: Number(scope) }
+    const address: CollectionAddress = {
+      scope: key.map(String) as unknown as ScopeKey,
+      namespace: String(namespace),
+      labelSelector: String(labelSelector),
+      fieldSelector: String(fieldSelector),
+    }
+    this.#sql.disown.run(of.id)
+    const ring = this.#sql.ringed.get(of.id)
+    if (ring) {
+      this.#rings.restart(of, String(version))
+      const [events, bytes] = [Number(ring[0]), Number(ring[1])]
+      taking.tookOf(address, 0, bytes, events)
+      return { bytes, collections: 0, documents: 0 }
+    }
+    const most = Math.max(1, taking.rowsLeft)
+    const members = this.#sql.members.all(of.id, most)
+    let bytes = 0
+    for (const [name, ...rest] of members) {
+      this.#sql.removeMember.run(of.id, name ?? '', rest[0] ?? '')
+      this.#release([of.scope, name ?? '', ...rest])
+      bytes += Number(rest[3])
+    }
+    const isGone = members.length < most
+    if (isGone) {
+      this.#sql.removeCollection.run(of.id)
+      this.#sql.recall.run(of.scope)
+      this.#rings.forget()
+      bytes += Number(weight)
+    }
+    taking.tookOf(address, members.length, bytes, members.length + 1)
+    return { bytes, collections: isGone ? 1 : 0, documents: 0 }
+  }
+
+  #singles(oldest: Statement): Take {
+    return (identity, taking) =>
+      this.#removeSingles(oldest.all(identity, Math.min(stepRows, taking.rowsLeft)), taking)
+  }
+
+  #removeSingles(rows: readonly Row[], taking: Taking): Usage | undefined {
+    if (rows.length === 0) return undefined
+    let bytes = 0
+    for (const row of rows) {
+      if (taking.rowsLeft === 0) break
+      const [scope = 0, namespace = '', name = '', , , weight] = row
+      this.#sql.removeSingle.run(scope, namespace, name)
+      this.#release(row)
+      bytes += Number(weight)
+      taking.took(1, Number(weight))
+    }
+    return { bytes, collections: 0, documents: 0 }
+  }
+
+  #documents(oldest: Statement): Take {
+    return (identity, taking) => {
+      const rows = oldest.all(identity, Math.ceil(taking.rowsLeft / rowsOfDocument))
+      if (rows.length === 0) return undefined
+      let [bytes, documents] = [0, 0]
+      for (const [rowid = 0, weight] of rows) {
+        if (taking.rowsLeft === 0) break
+        this.#sql.removeDocument.run(rowid)
+        bytes += Number(weight)
+        documents += 1
+        taking.took(1, Number(weight), rowsOfDocument)
+      }
+      return { bytes, collections: 0, documents }
+    }
+  }
+
+  #release([scope, namespace, name, body, size]: Row): void {
+    this.#objects.release(Number(scope), {
+      id: Number(body),
+      namespace: String(namespace),
+      name: String(name),
+      size: Number(size),
+    })
+  }
+}
+
+const kindOf = { collections: 'collection', documents: 'document' } as const
+
+const weighed = (weights: Statement): Map<string, number> =>
+  new Map(weights.all().map(([identity, weight]) => [String(identity), Number(weight)]))
+
+function heaviest(weights: ReadonlyMap<string, number>): string | undefined {
+  let most: string | undefined
+  for (const [identity, weight] of weights)
+    if (most === undefined || weight > (weights.get(most) ?? 0)) most = identity
+  return most
+}

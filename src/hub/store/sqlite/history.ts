@@ -1,0 +1,60 @@
+import type { ObjectEvent } from '../../../api/codec/watch.ts'
+import { StoreFailure, type CollectionKey, type StoredChanges } from '../store.ts'
+import { addressOf, type ScopeKey } from './address.ts'
+import type { Reads, StoredEvent } from './reads.ts'
+import type { Stored } from './stored.ts'
+import { Runs } from './runs.ts'
+import type { ViewParts } from './view.ts'
+
+/** A body that an event refers to is damaged: without it there would be a hole. */
+class Incomplete extends StoreFailure {}
+
+/** What happened to collections, as their rings tell it. */
+export class History {
+  readonly #parts: ViewParts
+
+  constructor(parts: ViewParts) {
+    this.#parts = parts
+  }
+
+  /** As `ObjectStore.changes`. Throws what SQLite throws. */
+  changes(reads: Reads, key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
+    const { collections, damage, snapshots } = this.#parts
+    const address = addressOf(key)
+    if (!collections.serves(address)) return undefined
+    const found = reads.atOnce(() => {
+      const head = reads.head(address)
+      return head?.whole ? { head, events: reads.events(head, since) } : undefined
+    })
+    if (!found) return undefined
+    const { gvk, extra, version: resourceVersion } = found.head
+    const { events = 'expired' } = found
+    if (events === 'damaged') damage.ring(address)
+    if (typeof events === 'string') return 'expired'
+    const batches = new Runs(events, snapshots.read(), (run) => this.#run(address.scope, run))
+    try {
+      return { gvk, extra, resourceVersion, batches: batches.readAhead() }
+    } catch (failure) {
+      batches.return()
+      if (failure instanceof Incomplete) return 'expired'
+      throw failure
+    }
+  }
+
+  #run(scope: ScopeKey, run: readonly StoredEvent[]): readonly ObjectEvent[] {
+    const wanted = new Map<number, Stored>()
+    for (const { object, previous } of run) {
+      wanted.set(object.id, object)
+      if (previous) wanted.set(previous.id, previous)
+    }
+    const ids = [...wanted.keys()]
+    const objects = this.#parts.bodies.run(scope, [...wanted.values()])
+    if (objects.length < ids.length) throw new Incomplete('an event is damaged')
+    const byId = new Map(ids.map((id, index) => [id, objects[index]]))
+    return run.flatMap(({ type, object: { id }, previous }) => {
+      const object = byId.get(id)
+      const before = previous && byId.get(previous.id)
+      return object ? [{ type, object, ...(before && { previous: before }) }] : []
+    })
+  }
+}

@@ -1,0 +1,153 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { node } from '../../../api/request/identity.ts'
+import type { Objects } from './objects.ts'
+import type { Rings } from './rings.ts'
+import { prepare, type Row } from './statements.ts'
+
+/** Days of running after which the audiences of a caller that did not come back are forgotten. */
+export const keptIdleDays = 30
+
+/** Before this was written: a clock that says so was never set. */
+const firstDay = Math.floor(Date.UTC(2026, 0, 1) / (24 * 60 * 60_000))
+
+/** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
+const stepRows = 500
+/** Documents are few and large. */
+const stepDocuments = 10
+
+/**
+ * The writer's view of audiences nobody uses any more: tokens that tell nothing of themselves are
+ * replaced by new ones, and service accounts go with what ran under them; the node's own audience
+ * stays. Counted are days on which the hub ran, as the clock of a node without a battery jumps, and
+ * a node that was stored away for a year is to know all that it knew.
+ */
+export class IdleAudiences {
+  readonly #objects: Objects
+  readonly #rings: Rings
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects, rings: Rings) {
+    this.#objects = objects
+    this.#rings = rings
+    const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
+    this.#sql = {
+      newcomers: prepare(
+        db,
+        `INSERT INTO audience (identity, idle_days)
+         SELECT identity, 0 FROM scope WHERE identity <> '${node}'
+         UNION SELECT identity, 0 FROM document WHERE identity <> '${node}'
+         ON CONFLICT DO NOTHING`,
+      ),
+      day: prepare(db, 'SELECT max(day) FROM aged'),
+      setDay: prepare(
+        db,
+        'INSERT INTO aged (id, day) VALUES (1, ?) ON CONFLICT DO UPDATE SET day = excluded.day',
+      ),
+      age: prepare(db, 'UPDATE audience SET idle_days = idle_days + 1'),
+      used: prepare(db, 'UPDATE audience SET idle_days = 0 WHERE identity = ? AND idle_days > 0'),
+      idle: prepare(db, 'SELECT 1 FROM audience WHERE identity = ? AND idle_days >= ?'),
+      disown: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
+      ringed: prepare(
+        db,
+        `SELECT id, scope, version FROM collection
+         WHERE ${ofIdentity} AND ring_next > ring_first LIMIT 1`,
+      ),
+      members: prepare(
+        db,
+        `SELECT collection.scope, member.namespace, name, body, size, collection
+         FROM collection JOIN member ON member.collection = collection.id
+         WHERE collection.${ofIdentity} LIMIT ${stepRows}`,
+      ),
+      removeMember: prepare(
+        db,
+        'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
+      ),
+      singles: prepare(
+        db,
+        `SELECT scope, namespace, name, body, size FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
+      ),
+      removeSingle: prepare(
+        db,
+        'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
+      ),
+      documents: prepare(
+        db,
+        `DELETE FROM document WHERE rowid IN
+           (SELECT rowid FROM document WHERE identity = ? LIMIT ${stepDocuments}) RETURNING 1`,
+      ),
+      rest: [
+        `DELETE FROM forgotten WHERE ${ofIdentity}`,
+        `DELETE FROM collection WHERE ${ofIdentity}`,
+        'DELETE FROM scope WHERE identity = ?',
+        'DELETE FROM audience WHERE identity = ?',
+      ].map((sql) => prepare(db, sql)),
+    }
+  }
+
+  /**
+   * `day` has begun. A day counts once, and none that lies before one which has been counted; but
+   * where that was told by a clock that was ahead, it is counted on from the day on which that was
+   * put right.
+   */
+  age(day: number): void {
+    const last = this.#sql.day.get()?.[0]
+    const counts = typeof last !== 'number' || day > last
+    if (counts || day >= firstDay) this.#sql.setDay.run(day)
+    if (counts) this.#sql.age.run()
+    this.#sql.newcomers.run()
+  }
+
+  used(identity: string): void {
+    this.#sql.used.run(identity)
+  }
+
+  /** One step of forgetting all that is kept for `identity`, unless it was used meanwhile. */
+  forget(identity: string): void {
+    if (!this.#sql.idle.get(identity, keptIdleDays)) return
+    // What is forgotten in part is no list.
+    this.#sql.disown.run(identity)
+    if (this.#forgetRing(identity)) return
+    if (this.#forgetMembers(identity) || this.#forgetSingles(identity)) return
+    if (this.#sql.documents.all(identity).length > 0) return
+    for (const statement of this.#sql.rest) statement.run(identity)
+    this.#objects.forgetScopes()
+    this.#rings.forget()
+  }
+
+  #forgetRing(identity: string): boolean {
+    const [ringed] = this.#sql.ringed.all(identity)
+    if (ringed === undefined) return false
+    const [id, scope, version] = ringed
+    this.#rings.restart({ id: Number(id), scope: Number(scope) }, String(version))
+    return true
+  }
+
+  #forgetMembers(identity: string): boolean {
+    const members = this.#sql.members.all(identity)
+    for (const row of members) {
+      const [, namespace = '', name = '', , , collection = 0] = row
+      this.#sql.removeMember.run(collection, namespace, name)
+      this.#release(row)
+    }
+    return members.length > 0
+  }
+
+  #forgetSingles(identity: string): boolean {
+    const singles = this.#sql.singles.all(identity)
+    for (const row of singles) {
+      const [scope = 0, namespace = '', name = ''] = row
+      this.#sql.removeSingle.run(scope, namespace, name)
+      this.#release(row)
+    }
+    return singles.length > 0
+  }
+
+  #release([scope, namespace, name, body, size]: Row): void {
+    this.#objects.release(Number(scope), {
+      id: Number(body),
+      namespace: String(namespace),
+      name: String(name),
+      size: Number(size),
+    })
+  }
+}

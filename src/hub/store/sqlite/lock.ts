@@ -1,0 +1,60 @@
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { closeToOthers } from '../../../base/closed-file.ts'
+import { lockHolder } from './lock-holder.ts'
+
+/** SQLite's codes for a file that another holds, and for one that is no database. */
+const busy = 5
+const noDatabase = 26
+
+/** The directory is another's. */
+export class Taken extends Error {
+  readonly code = 'TAKEN'
+  constructor(lock: string, cause: unknown) {
+    const pid = lockHolder(lock)
+    const holder = pid === undefined ? 'another hub' : `another hub, process ${pid},`
+    super(`${holder} uses ${dirname(lock)}: stop it, or give this one a --root-dir of its own`, {
+      cause,
+    })
+  }
+}
+
+/**
+ * Holds `path` against other processes, and other stores of this one, until it is disposed or the
+ * process ends, however it ends: a transaction that stays open on a database of its own, to which
+ * nothing is ever written. Throws `Taken`.
+ */
+export function lock(path: string): Disposable {
+  try {
+    return take(path)
+  } catch (cause) {
+    if (!(cause instanceof Error && 'errcode' in cause)) throw cause
+    if (cause.errcode === busy) throw new Taken(path, cause)
+    if (cause.errcode !== noDatabase) throw cause
+    rmSync(path)
+    return take(path)
+  }
+}
+
+function take(path: string): Disposable {
+  createClosed(path)
+  const db = new DatabaseSync(path)
+  try {
+    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+    return db
+  } catch (cause) {
+    db.close()
+    throw cause
+  }
+}
+
+/** Not opened if it is there: closing it would let go of the locks that this process has on it. */
+function createClosed(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
+    closeToOthers(path, 0o600)
+  }
+}

@@ -1,0 +1,263 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { fromBody, roomFor, toBody } from './body.ts'
+import type { ScopeKey } from './address.ts'
+import { RingBodies } from './ring-bodies.ts'
+import { isSealed, type Seal } from './seal.ts'
+import { secureDelete } from './secure-delete.ts'
+import { Spares, type Spare } from './spares.ts'
+import { prepare } from './statements.ts'
+
+/** One version of one object, as the rows that refer to its body know it. */
+export interface Held extends Omit<ApiObject, 'bytes'> {
+  /** Row of `body`. */
+  readonly id: number
+  readonly size: number
+}
+
+/** As much of it as tells where its body is, and who else may refer to that. */
+export type Placed = Omit<Held, 'uid' | 'resourceVersion'>
+
+/** A row that was left to nobody. */
+interface Left extends Spare {
+  readonly isSealed: boolean
+}
+
+/**
+ * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row
+ * is used again when nobody does and no list that is being read may still come to it. The row of a
+ * sealed one is overwritten instead: the key that opens it may lie on the same disk.
+ */
+export class Objects {
+  readonly #db: DatabaseSync
+  readonly #seal: Seal
+  readonly #scopes = new Map<string, number>()
+  /** By the id of the scope. */
+  readonly #sealed = new Map<number, boolean>()
+  /**
+   * Bodies left by committed groups, in order of the group; `#left` are those of the transaction
+   * that runs, and `#erased` what it deletes of the former.
+   */
+  #unreferenced: (Left & { readonly group: number })[] = []
+  #left: Left[] = []
+  #erased: (Left & { readonly group: number })[] = []
+  readonly #spares = new Spares()
+  readonly #ringed: RingBodies
+  #nextId: number
+  readonly #sql
+
+  constructor(db: DatabaseSync, seal: Seal) {
+    this.#db = db
+    this.#seal = seal
+    this.#ringed = new RingBodies(db)
+    this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
+    // Collections of other names are many where each object is watched by itself, and need no look.
+    const anyoneWith = (condition: (table: string) => string): string => `
+      SELECT member.body FROM collection JOIN member ON member.collection = collection.id
+      WHERE collection.scope = ?1 AND collection.namespace IN ('', ?2)
+        AND (field_selector NOT GLOB 'metadata.name=*' OR field_selector = 'metadata.name=' || ?3
+          OR field_selector GLOB '*,*')
+        AND member.namespace = ?2 AND member.name = ?3 AND ${condition('member')}
+      UNION ALL SELECT body FROM single
+      WHERE scope = ?1 AND namespace = ?2 AND name = ?3 AND ${condition('single')}
+      UNION ALL SELECT body FROM staged
+      WHERE scope = ?1 AND namespace = ?2 AND name = ?3 AND ${condition('staged')}
+      LIMIT 1`
+    this.#sql = {
+      addScope: prepare(
+        db,
+        `INSERT INTO scope (identity, form, api_group, api_version, resource) VALUES (?, ?, ?, ?, ?)
+         RETURNING id`,
+      ),
+      findScope: prepare(
+        db,
+        `SELECT id FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
+      scopeOf: prepare(
+        db,
+        'SELECT identity, form, api_group, api_version, resource FROM scope WHERE id = ?',
+      ),
+      sameVersion: prepare(
+        db,
+        anyoneWith((table) => `${table}.version = ?4 AND ${table}.uid = ?5`),
+      ),
+      sameBody: prepare(
+        db,
+        anyoneWith((table) => `${table}.body = ?4`),
+      ),
+      setBody: prepare(
+        db,
+        `INSERT INTO body (id, checksum, bytes) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET checksum = excluded.checksum, bytes = excluded.bytes`,
+      ),
+      removeBody: prepare(db, 'DELETE FROM body WHERE id = ?'),
+      read: prepare(db, 'SELECT checksum, bytes FROM body WHERE id = ?'),
+    }
+  }
+
+  scope(key: ScopeKey): number {
+    const known = this.knownScope(key)
+    if (known !== undefined) return known
+    const id = Number(this.#sql.addScope.get(...key)?.[0])
+    this.#scopes.set(JSON.stringify(key), id)
+    return id
+  }
+
+  /** `undefined`: nothing was ever stored in it. */
+  knownScope(key: ScopeKey): number | undefined {
+    const text = JSON.stringify(key)
+    const known = this.#scopes.get(text)
+    if (known !== undefined) return known
+    const row = this.#sql.findScope.get(...key)
+    if (!row) return undefined
+    this.#scopes.set(text, Number(row[0]))
+    return Number(row[0])
+  }
+
+  /** Some are gone. */
+  forgetScopes(): void {
+    this.#scopes.clear()
+    this.#sealed.clear()
+  }
+
+  /**
+   * Stores the body, or finds it stored for someone else. The caller is to refer to it before the
+   * transaction ends.
+   */
+  acquire(key: ScopeKey, object: ApiObject): Held {
+    const { namespace, name, uid, resourceVersion } = object
+    const size = object.bytes.byteLength
+    const found =
+      resourceVersion === ''
+        ? undefined
+        : this.#sql.sameVersion.get(this.scope(key), namespace, name, resourceVersion, uid)
+    const id = found ? Number(found[0]) : this.#store(key, object)
+    return { id, namespace, name, uid, resourceVersion, size }
+  }
+
+  #store(key: ScopeKey, object: ApiObject): number {
+    const id = this.#spares.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
+    const { checksum, bytes } = toBody(this.#seal, key, object)
+    this.#sql.setBody.run(id, checksum, bytes)
+    return id
+  }
+
+  /** Writes a body that nobody refers to. */
+  leave(bytes: number): void {
+    const id = this.#nextId++
+    this.#sql.setBody.run(id, 0, new Uint8Array(bytes))
+    this.#left.push({ id, room: bytes, isSealed: false })
+  }
+
+  /**
+   * To be called when a row that referred to it does so no longer; after the last one its body is
+   * left to `sweep`.
+   */
+  release(scope: number, { id, namespace, name, size }: Placed): void {
+    if (this.#ringed.has(id)) return
+    if (this.#sql.sameBody.get(scope, namespace, name, id)) return
+    this.#left.push({ id, room: roomFor(size), isSealed: this.#isSealed(scope) })
+  }
+
+  /** What is in a scope that is known no more counts as sealed. */
+  #isSealed(scope: number): boolean {
+    const known = this.#sealed.get(scope)
+    if (known !== undefined) return known
+    const row = this.#sql.scopeOf.get(scope)
+    const sealed = !row || isSealed(row.map(String) as unknown as ScopeKey)
+    this.#sealed.set(scope, sealed)
+    return sealed
+  }
+
+  /** An event refers to it from now on. */
+  ring({ id }: Held): void {
+    this.#ringed.add(id)
+  }
+
+  /** The same as `release`, for what an event referred to. */
+  unring(scope: number, held: Placed): void {
+    if (this.#ringed.remove(held.id)) this.release(scope, held)
+  }
+
+  /** `undefined` when it is damaged. */
+  read(key: ScopeKey, held: Held): ApiObject | undefined {
+    const row = this.#sql.read.get(held.id)
+    if (!(row?.[1] instanceof Uint8Array)) return undefined
+    const body = { checksum: Number(row[0]), bytes: row[1] }
+    const bytes = fromBody(this.#seal, key, held, body)
+    const { namespace, name, uid, resourceVersion } = held
+    return bytes && { namespace, name, uid, resourceVersion, bytes }
+  }
+
+  remove(id: number): void {
+    secureDelete(this.#db, () => this.#sql.removeBody.run(id))
+  }
+
+  /**
+   * What groups up to `group` left may be used again; what is too much is deleted, and what is
+   * sealed. Within a transaction.
+   */
+  sweep(group: number): void {
+    const swept = this.#unreferenced.findIndex((left) => left.group > group)
+    const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
+    for (const left of ended) {
+      if (left.isSealed) this.#erased.push(left)
+      else this.#spares.add(left)
+    }
+    if (this.#erased.length > 0) {
+      secureDelete(this.#db, () => {
+        for (const { id } of this.#erased) this.#sql.removeBody.run(id)
+      })
+    }
+    for (const id of this.#spares.takeSurplus()) this.#sql.removeBody.run(id)
+  }
+
+  /**
+   * Gives back room that is kept for later, at most so many rows of it; returns how many. Within a
+   * transaction.
+   */
+  giveBack(rows: number): number {
+    let given = 0
+    for (const id of this.#spares.takeSurplus(rows)) {
+      this.#sql.removeBody.run(id)
+      given += 1
+    }
+    return given
+  }
+
+  /**
+   * What lies in rows that nobody refers to any more, in bytes: it is given back, or used again.
+   */
+  get keptBytes(): number {
+    const waiting = [...this.#unreferenced, ...this.#left]
+    return this.#spares.bytes + waiting.reduce((sum, { room }) => sum + room, 0)
+  }
+
+  /** Gives back all room that is kept for later. Within a transaction. */
+  shrink(): void {
+    for (const id of this.#spares.takeSurplus(Infinity)) this.#sql.removeBody.run(id)
+  }
+
+  /** The transaction of `group` is committed. */
+  committed(group: number): void {
+    this.#spares.committed()
+    this.#ringed.committed()
+    for (const left of this.#left) this.#unreferenced.push({ group, ...left })
+    this.#left = []
+    this.#erased = []
+  }
+
+  rolledBack(): void {
+    this.#spares.rolledBack()
+    this.#ringed.rolledBack()
+    this.#left = []
+    this.#unreferenced.unshift(...this.#erased.splice(0))
+    this.#scopes.clear()
+    this.#sealed.clear()
+  }
+
+  get unreferenced(): number {
+    return this.#unreferenced.length
+  }
+}

@@ -1,0 +1,218 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { node, shared } from '../../../api/request/identity.ts'
+import type { Operation } from './messages.ts'
+import { prepare } from './statements.ts'
+
+/** What is kept for one identity. */
+export interface Usage {
+  readonly bytes: number
+  readonly collections: number
+  readonly documents: number
+}
+
+export interface Excess {
+  readonly of: keyof Usage
+  readonly amount: number
+}
+
+/**
+ * What one identity may have, as a share of what the database may take and by number: no component
+ * of a node comes near. Beyond it goes what that identity used longest ago, until an eighth is free
+ * again.
+ */
+export const share = 1 / 4
+export const most = { collections: 2_000, documents: 1_000 }
+export const enough = 7 / 8
+
+/**
+ * Bytes that one identity may have; of lists on their way, which are beside that, as many again.
+ */
+export const quotaBytes = (maxBytes: number): number => share * maxBytes
+
+/** Exempt: what the node boots with, and what the hub itself chose to read. */
+const exempt = new Set<string>([node, shared])
+export const hasQuota = (identity: string): boolean => !exempt.has(identity)
+
+/**
+ * Identities of which something is noted; a caller that sends ever new tokens is not to fill the
+ * memory.
+ */
+const mostNoted = 10_000
+
+/** Bytes that a row takes beside its body, in round numbers. */
+export const rowBytes = 200
+
+/**
+ * Weights in SQL, in bytes: of rows of `member` and `single`, of `document`, and of `collection`
+ * with its ring and without.
+ */
+export const objectWeight = `size + ${rowBytes}`
+export const documentWeight = `length(body) + ${rowBytes}`
+export const headWeight = `length(extra) + ${3 * rowBytes}`
+export const ringWeight = `(SELECT coalesce(sum(size + coalesce(previous_size, 0) + ${rowBytes}), 0)
+    FROM event WHERE event.collection = collection.id)
+  + (SELECT coalesce(sum((value->>9) + coalesce(value->>13, 0) + ${rowBytes}), 0)
+    FROM json_each(CASE WHEN json_valid(ring_tail) THEN ring_tail ELSE '[]' END))`
+export const collectionWeight = `${headWeight} + ${ringWeight} +
+  (SELECT coalesce(sum(${objectWeight}), 0) FROM member WHERE member.collection = collection.id)`
+
+/**
+ * What each identity has, so that none can fill the cache and have what others need evicted.
+ * Measuring reads all rows of an identity; so what is written is added up, as if nothing of it took
+ * the place of something older, and an identity is measured when that sum passes its quota.
+ */
+export class Quotas {
+  readonly #quota: Usage
+  /** At least what is kept for each. */
+  readonly #noted = new Map<string, Usage>()
+  readonly #written = new Set<string>()
+  readonly #released = new Set<string>()
+  readonly #sql
+
+  constructor(db: DatabaseSync, maxBytes: number) {
+    this.#quota = { bytes: quotaBytes(maxBytes), ...most }
+    const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
+    this.#sql = {
+      collections: prepare(
+        db,
+        `SELECT count(*), sum(${collectionWeight}) FROM collection WHERE ${ofIdentity}`,
+      ),
+      singles: prepare(db, `SELECT sum(${objectWeight}) FROM single WHERE ${ofIdentity}`),
+      documents: prepare(
+        db,
+        `SELECT count(*), sum(${documentWeight}) FROM document WHERE identity = ?`,
+      ),
+    }
+  }
+
+  /** An operation is carried out. */
+  wrote(operation: Operation): void {
+    const written = writtenBy(operation)
+    if (!written || !hasQuota(written.identity)) return
+    const { identity, ...more } = written
+    const noted = this.#noted.get(identity)
+    if (noted) this.#noted.set(identity, sum(noted, more))
+    this.#written.add(identity)
+  }
+
+  /**
+   * Those beyond their quota, of the identities that were written for since this was last called.
+   */
+  beyond(): string[] {
+    const identities = [...this.#written]
+    this.#written.clear()
+    return identities.filter((identity) => {
+      const noted = this.#noted.get(identity)
+      if (noted && !this.#exceeds(noted, 1)) return false
+      return this.#exceeds(this.#measure(identity), 1)
+    })
+  }
+
+  /**
+   * Of what an identity has too much, until it has an eighth less than its quota; `undefined`: of
+   * nothing.
+   */
+  excess(identity: string): Excess | undefined {
+    const noted = this.#noted.get(identity)
+    return (noted && this.#exceeds(noted, enough)) ?? this.#exceeds(this.#measure(identity), enough)
+  }
+
+  /** Something of it is gone. */
+  released(identity: string, less: Usage): void {
+    const noted = this.#noted.get(identity)
+    if (!noted) return
+    this.#released.add(identity)
+    const { bytes, collections, documents } = less
+    this.#noted.set(
+      identity,
+      sum(noted, { bytes: -bytes, collections: -collections, documents: -documents }),
+    )
+  }
+
+  /** The transaction that ran did nothing, and what it seemed to release is there. */
+  rolledBack(): void {
+    for (const identity of this.#released) this.#noted.delete(identity)
+    this.#released.clear()
+  }
+
+  #exceeds(usage: Usage, part: number): Excess | undefined {
+    for (const what of ['collections', 'documents', 'bytes'] as const) {
+      const amount = usage[what] - part * this.#quota[what]
+      if (amount > 0) return { of: what, amount }
+    }
+    return undefined
+  }
+
+  #measure(identity: string): Usage {
+    const [collections, ofCollections] = this.#sql.collections.get(identity) ?? []
+    const [ofSingles] = this.#sql.singles.get(identity) ?? []
+    const [documents, ofDocuments] = this.#sql.documents.get(identity) ?? []
+    const usage = {
+      bytes: Number(ofCollections) + Number(ofSingles) + Number(ofDocuments),
+      collections: Number(collections),
+      documents: Number(documents),
+    }
+    if (this.#noted.size >= mostNoted) this.#noted.clear()
+    this.#noted.set(identity, usage)
+    return usage
+  }
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  bytes: a.bytes + b.bytes,
+  collections: a.collections + b.collections,
+  documents: a.documents + b.documents,
+})
+
+const nothing: Usage = { bytes: 0, collections: 0, documents: 0 }
+
+/** For whom an operation adds what, at most; what is staged counts, as it becomes members. */
+function writtenBy(operation: Operation): (Usage & { readonly identity: string }) | undefined {
+  switch (operation.kind) {
+    case 'put':
+    case 'stage': {
+      const scope = operation.kind === 'put' ? operation.scope : operation.collection.scope
+      return {
+        ...nothing,
+        identity: scope[0],
+        bytes: rowsOf(operation) * rowBytes + bytesOf(operation),
+      }
+    }
+    case 'apply': {
+      // As a member, and as two bodies of the ring.
+      const bytes = 3 * bytesOf(operation) + 2 * rowsOf(operation) * rowBytes
+      return { ...nothing, identity: operation.collection.scope[0], bytes }
+    }
+    case 'flip': {
+      const bytes = operation.extra.length + 3 * rowBytes
+      return { ...nothing, identity: operation.collection.scope[0], bytes, collections: 1 }
+    }
+    case 'document': {
+      const bytes = operation.body.byteLength + rowBytes
+      return { ...nothing, identity: operation.key[0], bytes, documents: 1 }
+    }
+    default:
+      return undefined
+  }
+}
+
+type WithObjects = Extract<Operation, { readonly kind: 'put' | 'stage' | 'apply' }>
+
+const rowsOf = ({ objects }: WithObjects): number => objects.lengths.length
+const bytesOf = ({ objects }: WithObjects): number => objects.bytes.byteLength
+
+/** Objects and documents that an operation writes. */
+export function written(operation: Operation): { readonly rows: number; readonly bytes: number } {
+  switch (operation.kind) {
+    case 'put':
+    case 'stage':
+    case 'apply':
+      return { rows: rowsOf(operation), bytes: bytesOf(operation) }
+    case 'document':
+      return { rows: 1, bytes: operation.body.byteLength }
+    case 'flip':
+      return { rows: 1, bytes: 0 }
+    default:
+      return { rows: 0, bytes: 0 }
+  }
+}

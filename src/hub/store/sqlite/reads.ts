@@ -1,0 +1,424 @@
+import { crc32 } from 'node:zlib'
+import type { DatabaseSync } from 'node:sqlite'
+import type { ObjectEvent } from '../../../api/codec/watch.ts'
+import type { GVK } from '../../../api/kube/gvk.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import {
+  isNewer,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../../api/kube/resource-version.ts'
+import type { KnownDocument } from '../store.ts'
+import { fromBody } from './body.ts'
+import { isHeadWhole } from './head-checksum.ts'
+import { keptIdleDays } from './idle-audiences.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import { KeptBodies } from './kept-bodies.ts'
+import { checksumOf, eventTypes, gapsIn } from './rings.ts'
+import { isSealed, type Seal } from './seal.ts'
+import { Standings, type Standing } from './standing.ts'
+import { prepare, type Row } from './statements.ts'
+import type { Stored } from './stored.ts'
+import { UntilWritten } from './until-written.ts'
+import { isAtLeast } from './versions.ts'
+
+export interface Head {
+  readonly id: number
+  readonly gvk: GVK
+  readonly version: string
+  readonly extra: string
+  readonly confirmedAt: number
+  /** Nothing that is damaged is. */
+  readonly whole: boolean
+  readonly isDamaged: boolean
+  readonly holes: boolean
+}
+
+/** An event of a ring without its bytes. */
+export interface StoredEvent {
+  readonly seq: number
+  /** Whether it is what was written. */
+  readonly isWhole: boolean
+  readonly type: ObjectEvent['type']
+  readonly object: Stored
+  readonly previous: Stored | undefined
+  /** Of both. */
+  readonly size: number
+}
+
+/** How recent what is stored of a resource is. */
+export interface Confirmation {
+  readonly resource: string
+  /** When the cloud last confirmed any collection of it, in milliseconds since the epoch. */
+  readonly confirmedAt: number
+}
+
+const headColumns =
+  'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes, checksum'
+
+/** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
+export class Reads {
+  readonly #db: DatabaseSync
+  readonly #seal: Seal
+  readonly #standings: Standings
+  readonly #scopes = new Map<string, number>()
+  readonly #known: UntilWritten
+  readonly #kept = new KeptBodies()
+  readonly #sql
+
+  /** The connection is closed with this. */
+  constructor(db: DatabaseSync, seal: Seal) {
+    db.exec('PRAGMA cache_size = -2000')
+    this.#db = db
+    this.#seal = seal
+    this.#standings = new Standings(db)
+    this.#known = new UntilWritten(db)
+    this.#sql = {
+      scope: prepare(
+        db,
+        `SELECT id FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
+      passing: prepare(
+        db,
+        `SELECT passing FROM scope
+         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
+      ),
+      head: prepare(
+        db,
+        `SELECT ${headColumns} FROM collection
+         WHERE scope = ? AND namespace = ? AND label_selector = ? AND field_selector = ?`,
+      ),
+      collections: prepare(
+        db,
+        `SELECT namespace, label_selector, field_selector, version FROM collection
+         WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
+      ),
+      // Of decimal numbers the longer one is the larger.
+      observed: prepare(
+        db,
+        `SELECT version FROM (
+           SELECT single.version FROM scope JOIN single ON single.scope = scope.id
+           WHERE identity = ?1 AND api_group = ?2 AND resource = ?3
+           UNION ALL
+           SELECT collection.version FROM scope JOIN collection ON collection.scope = scope.id
+           WHERE identity = ?1 AND api_group = ?2 AND resource = ?3)
+         WHERE version GLOB '[1-9]*' AND version NOT GLOB '*[^0-9]*'
+         ORDER BY length(version) DESC, version DESC LIMIT 1`,
+      ),
+      contradicted: prepare(
+        db,
+        `SELECT 1 FROM forgotten JOIN member
+           ON member.namespace = forgotten.namespace AND member.name = forgotten.name
+         WHERE member.collection = ?1 AND forgotten.scope = ?2 AND below = '' LIMIT 1`,
+      ),
+      names: prepare(db, 'SELECT namespace, name FROM single WHERE scope = ?'),
+      members: prepare(
+        db,
+        `SELECT body, namespace, name, uid, version, size FROM member
+         WHERE collection = ? ORDER BY namespace, name`,
+      ),
+      ring: prepare(
+        db,
+        'SELECT ring_from, ring_gaps, ring_first, ring_next FROM collection WHERE id = ?',
+      ),
+      events: prepare(
+        db,
+        `SELECT body, namespace, name, uid, version, size,
+           previous_body, namespace, name, coalesce(previous_uid, uid), previous_version, previous_size,
+           seq, type, checksum
+         FROM told WHERE collection = ? ORDER BY seq`,
+      ),
+      bodies: prepare(
+        db,
+        `SELECT body.id, body.checksum, body.bytes FROM json_each(?) AS wanted
+         JOIN body ON body.id = wanted.value`,
+      ),
+      body: prepare(db, 'SELECT id, checksum, bytes FROM body WHERE id = ?'),
+      confirmations: prepare(
+        db,
+        `SELECT resource, max(confirmed_at) AS newest
+         FROM collection JOIN scope ON scope.id = collection.scope
+         WHERE whole = 1 GROUP BY resource ORDER BY newest`,
+      ),
+      idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
+      documents: prepare(
+        db,
+        'SELECT url, accept, confirmed_at FROM document WHERE identity = ? ORDER BY url, accept LIMIT ?',
+      ),
+      document: prepare(
+        db,
+        'SELECT content_type, checksum, body, confirmed_at FROM document WHERE identity = ? AND url = ? AND accept = ?',
+      ),
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  /** Everything that `read` reads is of one moment. */
+  atOnce<T>(read: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return read()
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+
+  /** Not whole where its version is not what was written. */
+  head(address: CollectionAddress): Head | undefined {
+    const { scope, namespace, labelSelector, fieldSelector } = address
+    const id = this.#scope(scope)
+    const row =
+      id === undefined ? undefined : this.#sql.head.get(id, namespace, labelSelector, fieldSelector)
+    if (!row) return undefined
+    const [collection, , , , version, extra, confirmedAt, whole, holes, checksum] = row
+    const isDamaged = !isHeadWhole(checksum, address, String(version))
+    return {
+      id: Number(collection),
+      gvk: gvkOf(row.slice(1)),
+      version: String(version),
+      extra: String(extra),
+      confirmedAt: Number(confirmedAt),
+      whole: whole === 1 && !isDamaged,
+      isDamaged,
+      holes: holes === 1,
+    }
+  }
+
+  /** As `ObjectStore` has it. */
+  observedVersion(identity: string, group: string, resource: string): ResourceVersion | undefined {
+    const [version] = this.#sql.observed.get(identity, group, resource) ?? []
+    return version === undefined ? undefined : resourceVersion(String(version))
+  }
+
+  /** As `ObjectStore` has it. */
+  isContradicted(address: CollectionAddress): boolean {
+    const head = this.head(address)
+    const scope = this.#scope(address.scope)
+    if (!head || scope === undefined) return false
+    return this.#sql.contradicted.get(head.id, scope) !== undefined
+  }
+
+  /** Of single records. */
+  names(scope: ScopeKey): { namespace: string; name: string }[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    return this.#sql.names
+      .all(id)
+      .map(([namespace, name]) => ({ namespace: String(namespace), name: String(name) }))
+  }
+
+  /** Those of `namespace` ('' for none) and of all, which are whole and lack nothing. */
+  collections(
+    scope: ScopeKey,
+    namespace: string,
+  ): { readonly address: CollectionAddress; readonly version: string }[] {
+    const id = this.#scope(scope)
+    if (id === undefined) return []
+    return this.#sql.collections
+      .all(id, namespace)
+      .map(([of, labelSelector, fieldSelector, version]) => ({
+        address: {
+          scope,
+          namespace: String(of),
+          labelSelector: String(labelSelector),
+          fieldSelector: String(fieldSelector),
+        },
+        version: String(version),
+      }))
+  }
+
+  members(collection: number): readonly Stored[] {
+    return this.#known.get(`members ${collection}`, () =>
+      this.#sql.members.all(collection).map(toStored),
+    )
+  }
+
+  /**
+   * What a collection that is at `version` was told after `since`; `undefined` where that is not
+   * known whole, 'damaged' where what is written of it is not what was.
+   */
+  events(
+    { id, version }: Pick<Head, 'id' | 'version'>,
+    since: string,
+  ): readonly StoredEvent[] | 'damaged' | undefined {
+    if (isAtLeast(since, version)) return []
+    const [from, gaps, first, next] = this.#sql.ring.get(id) ?? []
+    if (!isAtLeast(since, String(from)) || !isNewer(version, since)) return undefined
+    if (gapsIn(gaps).some(([after, to]) => isNewer(since, after) && isNewer(to, since))) {
+      return undefined
+    }
+    const events = this.#known.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
+    // One that was lost, or that is another now, would be a hole.
+    if (events.length !== Number(next) - Number(first)) return 'damaged'
+    if (!events.every(({ isWhole }, at) => isWhole && events[at]?.seq === Number(first) + at)) {
+      return 'damaged'
+    }
+    return events.filter(({ object }) => isNewer(object.resourceVersion, since))
+  }
+
+  /** `undefined`: nothing was ever stored in the scope. */
+  standing(scope: ScopeKey, namespace: string, name: string): Standing | undefined {
+    const id = this.#scope(scope)
+    if (id === undefined) return undefined
+    return this.#known.get(`standing ${id} ${namespace}/${name}`, () =>
+      this.#standings.of(id, scope, namespace, name),
+    )
+  }
+
+  /**
+   * The objects in the order given, without those whose bytes are damaged or gone, of which
+   * `damaged` is told.
+   */
+  bodies(
+    scope: ScopeKey,
+    wanted: readonly Stored[],
+    damaged: (stored: Stored) => void,
+  ): readonly ApiObject[] {
+    const kept = isSealed(scope) ? undefined : this.#scope(scope)
+    const known = wanted.map((each) =>
+      kept === undefined ? undefined : this.#kept.get(kept, each),
+    )
+    const rows = this.#bodyRows(wanted.filter((_, at) => !known[at]).map(({ id }) => id))
+    return wanted.flatMap((stored, at) => {
+      const { namespace, name, uid, resourceVersion } = stored
+      const bytes = known[at] ?? this.#read(scope, stored, rows.get(stored.id))
+      if (!bytes) {
+        damaged(stored)
+        return []
+      }
+      if (kept !== undefined && !known[at]) this.#kept.set(kept, stored, bytes)
+      return [{ namespace, name, uid, resourceVersion, bytes }]
+    })
+  }
+
+  /** `undefined` where it is damaged or gone. */
+  #read(scope: ScopeKey, stored: Stored, row: Row | undefined): Uint8Array | undefined {
+    // Of a damaged row not even the types are what they were.
+    if (!(row?.[2] instanceof Uint8Array)) return undefined
+    return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
+  }
+
+  document(key: readonly [string, string, string]): KnownDocument | 'damaged' | undefined {
+    const row = this.#sql.document.get(...key)
+    if (!row) return undefined
+    const body = row[2]
+    return body instanceof Uint8Array && crc32(body) === row[1]
+      ? { contentType: String(row[0]), body, confirmedAt: Number(row[3]) }
+      : 'damaged'
+  }
+
+  /** When the cloud last confirmed a collection of each resource, oldest first. */
+  confirmations(): Confirmation[] {
+    return this.#sql.confirmations
+      .all()
+      .map(([resource, at]) => ({ resource: String(resource), confirmedAt: Number(at) }))
+  }
+
+  documents(
+    identity: string,
+    most: number,
+  ): { readonly url: string; readonly accept: string; readonly confirmedAt: number }[] {
+    return this.#sql.documents.all(identity, most).map(([url, accept, confirmedAt]) => ({
+      url: String(url),
+      accept: String(accept),
+      confirmedAt: Number(confirmedAt),
+    }))
+  }
+
+  /** Identities nobody used for so long that they are to be forgotten. */
+  idleAudiences(): string[] {
+    return this.#sql.idle.all(keptIdleDays).map(([identity]) => String(identity))
+  }
+
+  /**
+   * Whether what lies in the scope was only ever recorded for a person at a console; `undefined`:
+   * nothing lies there.
+   */
+  isPassing(scope: ScopeKey): boolean | undefined {
+    const row = this.#sql.passing.get(...scope)
+    return row && row[0] === 1
+  }
+
+  /** Some are gone. */
+  forgetScopes(): void {
+    this.#scopes.clear()
+    this.#known.clear()
+    this.#kept.clear()
+  }
+
+  #scope(key: ScopeKey): number | undefined {
+    // Of what stands in a path or a header nothing has a NUL, and how long the identity is says
+    // where it ends.
+    const text = `${key[0].length}\0${key.join('\0')}`
+    const known = this.#scopes.get(text)
+    if (known !== undefined) return known
+    const row = this.#sql.scope.get(...key)
+    if (!row) return undefined
+    this.#scopes.set(text, Number(row[0]))
+    return Number(row[0])
+  }
+
+  /**
+   * Together where that goes; one by one where a page between them is damaged, so that the others
+   * are found.
+   */
+  #bodyRows(ids: readonly number[]): Map<number, Row> {
+    const [only] = ids
+    if (only === undefined) return new Map()
+    if (ids.length === 1) return this.#bodyRow(only)
+    try {
+      const rows = this.#sql.bodies.all(JSON.stringify(ids))
+      return new Map(rows.map((row) => [Number(row[0]), row]))
+    } catch (cause) {
+      if (!isCorruption(cause)) throw cause
+      return new Map(ids.flatMap((id) => [...this.#bodyRow(id)]))
+    }
+  }
+
+  #bodyRow(id: number): Map<number, Row> {
+    try {
+      const row = this.#sql.body.get(id)
+      return new Map(row ? [[id, row]] : [])
+    } catch (cause) {
+      if (!isCorruption(cause)) throw cause
+      return new Map()
+    }
+  }
+}
+
+/** SQLITE_CORRUPT, in all its shades: the file is read, and what it says cannot be. */
+const isCorruption = (cause: unknown): boolean =>
+  cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 11
+
+const gvkOf = ([group, version, kind]: Row): GVK => ({
+  group: String(group),
+  version: String(version),
+  kind: String(kind),
+})
+
+function toEvent(row: Row): StoredEvent {
+  const [seq, type, checksum] = row.slice(12)
+  const object = toStored(row)
+  const previous = row[6] === null ? undefined : toStored(row.slice(6))
+  const event = { seq: Number(seq), type: eventTypes[Number(type)] ?? 'MODIFIED', object, previous }
+  return {
+    ...event,
+    size: object.size + (previous?.size ?? 0),
+    isWhole:
+      checksum ===
+      checksumOf(event.seq, event.type, object.resourceVersion, previous?.resourceVersion),
+  }
+}
+
+const toStored = ([id, namespace, name, uid, version, size]: Row): Stored => ({
+  id: Number(id),
+  namespace: String(namespace),
+  name: String(name),
+  uid: String(uid),
+  resourceVersion: String(version),
+  size: Number(size),
+})

@@ -1,0 +1,300 @@
+import type { ListBatch } from '../../../api/codec/list.ts'
+import { now } from '../../../base/clock.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
+import {
+  entryKey,
+  pairOf,
+  type Change,
+  type CollectionState,
+  type CollectionVersion,
+  type Entry,
+} from './collection-state.ts'
+import { pack, type Flip, type Operation } from './messages.ts'
+import { rowBytes } from './quotas.ts'
+import type { Reads } from './reads.ts'
+import { isRecent } from './recent.ts'
+import type { Staging } from './staging.ts'
+import { isAtLeast, newest } from './versions.ts'
+import type { WriteQueue } from './write-queue.ts'
+
+/** Bytes staged in one operation. */
+const stageBytes = 256 << 10
+
+export interface ReplacementParts {
+  readonly state: CollectionState
+  readonly queue: WriteQueue
+  readonly reads: Reads
+  readonly staging: Staging
+  /** Tells this list from others that are being staged. */
+  readonly replacement: number
+  /** Told of every write that was not taken. */
+  readonly missed: (failure: StoreFailure) => void
+}
+
+/**
+ * A list on its way in: only what differs from what the collection holds is staged, and at the end
+ * one small commit makes it the list. Events applied meanwhile that are newer than the list stand.
+ */
+export class StagedReplacement implements Replacement {
+  readonly #state: CollectionState
+  readonly #queue: WriteQueue
+  readonly #reads: Reads
+  readonly #staging: Staging
+  readonly #replacement: number
+  readonly #missed: (failure: StoreFailure) => void
+  readonly #generation: number
+  /** What the list has; of these, what was staged. */
+  readonly #listed = new Map<string, Entry>()
+  readonly #staged = new Map<string, Entry>()
+  readonly #meanwhile = new Map<string, Change>()
+  #replacedAt = ''
+  #stages = 0
+  #stagedBytes = 0
+  #failure: StoreFailure | undefined
+  #over = false
+
+  constructor({ state, queue, reads, staging, replacement, missed }: ReplacementParts) {
+    this.#state = state
+    this.#queue = queue
+    this.#reads = reads
+    this.#staging = staging
+    this.#replacement = replacement
+    this.#missed = missed
+    state.witnesses.add(this)
+    this.#generation = state.generation
+    try {
+      // What happens from now on can only be told from what happened before when it is known what
+      // there was.
+      this.#held()
+    } catch {
+      // Whoever adds is told.
+    }
+  }
+
+  changed(key: string, change: Change): void {
+    this.#meanwhile.set(key, change)
+  }
+
+  replacedAt(version: string): void {
+    this.#replacedAt = newest(this.#replacedAt, version)
+  }
+
+  async add({ objects }: ListBatch): Promise<void> {
+    this.#check()
+    const held = this.#held()
+    let changed: ApiObject[] = []
+    let bytes = 0
+    for (const object of objects) {
+      const { namespace, name, uid, resourceVersion: version } = object
+      const entry = { namespace, name, uid, version }
+      const key = entryKey(entry)
+      const same = isSame(entry, held.get(key)) && !this.#staged.has(key)
+      this.#listed.set(key, entry)
+      if (same) continue
+      this.#staged.set(key, entry)
+      changed.push(object)
+      bytes += object.bytes.byteLength
+      if (bytes >= stageBytes) {
+        this.#stage(changed, bytes)
+        changed = []
+        bytes = 0
+      }
+    }
+    if (changed.length > 0) this.#stage(changed, bytes)
+    await this.#queue.room()
+    this.#check()
+  }
+
+  remove(of: { readonly namespace: string; readonly name: string }): void {
+    this.#check()
+    this.#listed.delete(entryKey(of))
+  }
+
+  async commit(head: CollectionHead): Promise<void> {
+    this.#check()
+    const held = this.#held()
+    this.#end()
+    const confirmedAt = now()
+    // A newer list became whole while this one came in: it stands, and says all that this one
+    // could.
+    if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
+    const before = this.#state.head(this.#reads)
+    const standing = this.#standing(head)
+    const flip = this.#flip(head, held, standing, confirmedAt)
+    if (!before && standing.size > 0) {
+      await this.#discard()
+      throw new StoreFailure('events newer than the list went by while there was none to keep them')
+    }
+    const next = { gvk: head.gvk, version: flip.version, extra: head.extra }
+    const same = this.#stages === 0 && flip.removed.length === 0 && isSameHead(before, next)
+    const isKept = same && !this.#state.holes && !this.#state.loose
+    if (isKept && isRecent(this.#confirmedAt())) await this.#state.settled()
+    else await this.#send(flip, next)
+    this.#compare()
+    this.#state.confirmed(confirmedAt)
+  }
+
+  async #send(flip: Flip, next: CollectionVersion): Promise<void> {
+    const generation = this.#generation
+    const state = this.#state
+    const settle = state.replaced(this.#changes(flip), next)
+    await state.track(
+      this.#queue.push({
+        operation: () => {
+          const sent = state.sending(generation)
+          return sent && { ...flip, ...sent }
+        },
+        bytes: 0,
+        settled: (failure) => {
+          settle(failure !== undefined)
+          if (failure) this.#missed(failure)
+        },
+      }),
+    )
+  }
+
+  /** Events, and what another list brought, that this list is too old to know. */
+  #standing(head: CollectionHead): ReadonlyMap<string, Change> {
+    return new Map(
+      [...this.#meanwhile].filter(([key, change]) => {
+        const listed = this.#listed.get(key)
+        return listed
+          ? !isNewer(listed.version, change.version)
+          : !change.deleted && !isAtLeast(head.resourceVersion, change.version)
+      }),
+    )
+  }
+
+  /**
+   * What is to be done to what the collection holds, so that it holds the list and what is newer
+   * than it.
+   */
+  #flip(
+    head: CollectionHead,
+    held: ReadonlyMap<string, Entry>,
+    standing: ReadonlyMap<string, Change>,
+    confirmedAt: number,
+  ): Flip {
+    let version: string = head.resourceVersion
+    for (const change of standing.values()) version = newest(version, change.version)
+    return {
+      kind: 'flip',
+      collection: this.#state.address,
+      replacement: this.#replacement,
+      overtaken: [...this.#staged].flatMap(([key, entry]) =>
+        standing.has(key) || !this.#listed.has(key) ? [pairOf(entry)] : [],
+      ),
+      removed: [...held].flatMap(([key, entry]) =>
+        this.#listed.has(key) || standing.has(key) ? [] : [pairOf(entry)],
+      ),
+      gvk: head.gvk,
+      version,
+      listed: head.resourceVersion,
+      extra: head.extra,
+      confirmedAt,
+      afresh: false,
+    }
+  }
+
+  #changes({ removed, overtaken, version }: Flip): Change[] {
+    const left = new Set(overtaken.map(([namespace, name]) => entryKey({ namespace, name })))
+    return [
+      ...removed.map(([namespace, name]) => ({ namespace, name, uid: '', version, deleted: true })),
+      ...[...this.#staged].flatMap(([key, entry]) =>
+        left.has(key) ? [] : [{ ...entry, deleted: false }],
+      ),
+    ]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#over) return
+    this.#end()
+    await this.#discard()
+  }
+
+  #held(): ReadonlyMap<string, Entry> {
+    try {
+      return this.#state.entries(this.#reads)
+    } catch (cause) {
+      throw new StoreFailure('what the collection holds cannot be read', { cause })
+    }
+  }
+
+  /** As the disk has it, for whoever opens it next. */
+  #confirmedAt(): number {
+    try {
+      return this.#reads.head(this.#state.address)?.confirmedAt ?? 0
+    } catch (cause) {
+      throw new StoreFailure('when the collection was confirmed cannot be read', { cause })
+    }
+  }
+
+  #check(): void {
+    if (this.#over) throw new Error('this list has been committed or given up')
+    if (this.#failure) throw this.#failure
+    this.#compare()
+  }
+
+  #compare(): void {
+    if (this.#generation !== this.#state.generation) {
+      throw new StoreFailure('an earlier write of the collection was not taken')
+    }
+  }
+
+  #end(): void {
+    this.#over = true
+    this.#state.witnesses.delete(this)
+    this.#staging.remove(this.#identity, this.#stagedBytes)
+    this.#stagedBytes = 0
+  }
+
+  get #identity(): string {
+    return this.#state.address.scope[0]
+  }
+
+  /** Throws a `StoreFailure` where there is too much of it. */
+  #stage(objects: readonly ApiObject[], bytes: number): void {
+    const weight = bytes + objects.length * rowBytes
+    this.#staging.add(this.#identity, weight)
+    this.#stagedBytes += weight
+    this.#stages += 1
+    const operation: Operation = {
+      kind: 'stage',
+      collection: this.#state.address,
+      replacement: this.#replacement,
+      objects: pack(objects),
+    }
+    const settled = (failure?: StoreFailure): void => {
+      if (!failure) return
+      this.#failure ??= failure
+      this.#state.failed()
+      this.#missed(failure)
+    }
+    // Whoever adds or commits next is told.
+    this.#queue.push({ operation: () => operation, bytes, settled }).catch(() => undefined)
+  }
+
+  async #discard(): Promise<void> {
+    if (this.#stages === 0) return
+    const operation: Operation = {
+      kind: 'discard',
+      collection: this.#state.address,
+      replacement: this.#replacement,
+    }
+    // What stays staged is dropped when the store is opened again.
+    await this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
+  }
+}
+
+const isSame = (entry: Entry, held: Entry | undefined): boolean =>
+  entry.version !== '' && entry.version === held?.version && entry.uid === held.uid
+
+const isSameHead = (before: CollectionVersion | undefined, next: CollectionVersion): boolean =>
+  before !== undefined &&
+  before.version === next.version &&
+  before.extra === next.extra &&
+  before.gvk.kind === next.gvk.kind &&
+  before.gvk.version === next.gvk.version &&
+  before.gvk.group === next.gvk.group

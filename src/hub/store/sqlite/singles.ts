@@ -1,0 +1,100 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { GVK } from '../../../api/kube/gvk.ts'
+import { heldColumns, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
+import type { Held, Objects } from './objects.ts'
+import { prepare } from './statements.ts'
+import { mayFollow } from './versions.ts'
+
+/**
+ * The writer's view of objects that have a record of their own. Who is replaced or removed lets go
+ * of its body.
+ */
+export class Singles {
+  readonly #objects: Objects
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects) {
+    this.#objects = objects
+    this.#sql = {
+      find: prepare(
+        db,
+        `SELECT ${heldColumns} FROM single WHERE scope = ? AND namespace = ? AND name = ?`,
+      ),
+      set: prepare(
+        db,
+        `INSERT INTO single (scope, ${heldColumns}, kind_group, kind_version, kind, confirmed_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size, kind_group = excluded.kind_group,
+           kind_version = excluded.kind_version, kind = excluded.kind,
+           confirmed_at = excluded.confirmed_at`,
+      ),
+      confirm: prepare(
+        db,
+        'UPDATE single SET confirmed_at = ? WHERE scope = ? AND namespace = ? AND name = ?',
+      ),
+      move: prepare(
+        db,
+        `UPDATE single SET body = ?, uid = ?, version = ?, size = ?, confirmed_at = ?
+         WHERE scope = ? AND namespace = ? AND name = ?`,
+      ),
+      remove: prepare(db, 'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?'),
+      forgetDamaged: prepare(
+        db,
+        `DELETE FROM single WHERE scope = ?1 AND ${isDamaged} RETURNING 1`,
+      ),
+    }
+  }
+
+  find(scope: number, { namespace, name }: Named): Held | undefined {
+    return maybeHeld(this.#sql.find.get(scope, namespace, name))
+  }
+
+  /** In place of `before`, which is what was recorded. */
+  set(scope: number, gvk: GVK, held: Held, before: Held | undefined, confirmedAt: number): void {
+    const { id, namespace, name, uid, resourceVersion, size } = held
+    const { group, version, kind } = gvk
+    this.#sql.set.run(
+      scope,
+      id,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      size,
+      group,
+      version,
+      kind,
+      confirmedAt,
+    )
+    if (before) this.#objects.release(scope, before)
+  }
+
+  /** Told again as it is recorded. */
+  confirm(scope: number, { namespace, name }: Named, at: number): void {
+    this.#sql.confirm.run(at, scope, namespace, name)
+  }
+
+  /**
+   * A watch has told of a newer state than `before`, which is what was recorded; the kind stays
+   * what it was.
+   */
+  move(scope: number, held: Held, before: Held, at: number): void {
+    const { id, namespace, name, uid, resourceVersion, size } = held
+    this.#sql.move.run(id, uid, resourceVersion, size, at, scope, namespace, name)
+    this.#objects.release(scope, before)
+  }
+
+  /** Not if it is newer than `upTo`. */
+  remove(scope: number, named: Named, upTo?: string): void {
+    const single = this.find(scope, named)
+    if (!single || (upTo !== undefined && !mayFollow(upTo, single.resourceVersion))) return
+    this.#sql.remove.run(scope, named.namespace, named.name)
+    this.#objects.release(scope, single)
+  }
+
+  /** Returns whether it was recorded. */
+  forgetDamaged(damaged: DamagedIn): boolean {
+    return this.#sql.forgetDamaged.all(...damaged).length > 0
+  }
+}

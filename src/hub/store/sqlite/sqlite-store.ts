@@ -1,0 +1,353 @@
+import { now } from '../../../base/clock.ts'
+import type { WatchEvent } from '../../../api/codec/watch.ts'
+import type { GVK, GVR } from '../../../api/kube/gvk.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
+import type { Identity } from '../../../api/request/identity.ts'
+import type {
+  ApplyOptions,
+  Audience,
+  CollectionKey,
+  DocumentKey,
+  KnownCollection,
+  KnownDocument,
+  ObjectKey,
+  ObjectStore,
+  Replacement,
+  StoredChanges,
+  StoredDocument,
+  StoredList,
+  StoredObject,
+} from '../store.ts'
+import { addressOf, scopeOf } from './address.ts'
+import { newestIn, toApply, toPrevious } from './apply-message.ts'
+import { Bodies } from './bodies.ts'
+import { changesOf, type CollectionState } from './collection-state.ts'
+import { Collections } from './collections.ts'
+import { Connection, type ConnectionParts } from './connection.ts'
+import { Damage } from './damage.ts'
+import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
+import { History } from './history.ts'
+import { pack, type Operation } from './messages.ts'
+import type { NeededIn } from '../needed.ts'
+import type { Confirmation } from './reads.ts'
+import { isRecent } from './recent.ts'
+import { RecordedFor } from './recorded-for.ts'
+import { StagedReplacement } from './replacement.ts'
+import { Staging } from './staging.ts'
+import { Sweep } from './sweep.ts'
+import { View } from './view.ts'
+import { Writing, type WritingParts } from './writing.ts'
+
+export interface Parts
+  extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections' | 'needed'> {
+  readonly needed: NeededIn
+  readonly diskWork: SharedDiskWork
+  /** Bytes that lists on their way may have staged for one identity. */
+  readonly stagedBytes: number
+  /** What is stored may not be on the disk yet. */
+  readonly crashed: boolean
+}
+
+/** Reads on this thread, writes through the queue to the other. */
+export class SqliteStore implements ObjectStore {
+  readonly #parts: Parts
+  readonly #connection: Connection
+  readonly #collections: Collections
+  readonly #writing: Writing
+  readonly #damage: Damage
+  readonly #view: View
+  readonly #history: History
+  readonly #recordedFor: RecordedFor
+  readonly #sweep: Sweep
+  readonly #staging: Staging
+  #replacements = 0
+  /** Not committed yet: until then what is stored does not tell what a put has to write. */
+  #forgetting = 0
+  #closed: Promise<void> | undefined
+
+  constructor(parts: Parts) {
+    const { report, snapshots } = parts
+    this.#parts = parts
+    const connection = new Connection(parts)
+    const collections = new Collections(parts.crashed)
+    const writing = new Writing({
+      ...parts,
+      connection,
+      collections,
+      needed: () => parts.needed(this),
+    })
+    const write = (operation: Operation): Promise<void> => writing.write(operation)
+    const damage = new Damage({ collections, write, report })
+    const bodies = new Bodies(connection, damage)
+    this.#connection = connection
+    this.#collections = collections
+    this.#staging = new Staging(parts.stagedBytes)
+    this.#writing = writing
+    this.#damage = damage
+    this.#view = new View({ collections, damage, bodies, snapshots })
+    this.#history = new History({ collections, damage, bodies, snapshots })
+    this.#recordedFor = new RecordedFor(connection, write)
+    this.#sweep = new Sweep({
+      write,
+      idle: () => connection.read((reads) => reads.idleAudiences()) ?? [],
+      forget: (identity) => this.#forgetAudience(identity),
+    })
+  }
+
+  /**
+   * False where its file was removed or replaced under it: what is written then is gone with the
+   * process.
+   */
+  isInPlace(): boolean {
+    return this.#connection.isInPlace()
+  }
+
+  /** What this store has done to the disk in this run. */
+  get diskWork(): DiskWork {
+    return diskWorkOf(this.#parts.diskWork)
+  }
+
+  /** How many collections are unfit because of a write in this run. */
+  get unfitCollections(): number {
+    return this.#collections.unfit
+  }
+
+  /**
+   * When the cloud last confirmed a collection of each resource, oldest first; of none where that
+   * cannot be read.
+   */
+  confirmations(): readonly Confirmation[] {
+    return this.#connection.read((reads) => reads.confirmations()) ?? []
+  }
+
+  get(key: ObjectKey): StoredObject | 'absent' | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.get(reads, key))
+  }
+
+  list(key: CollectionKey): StoredList | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.list(reads, key))
+  }
+
+  confirmedAt(key: CollectionKey): number | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.confirmedAt(reads, key))
+  }
+
+  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#history.changes(reads, key, since))
+  }
+
+  version(key: CollectionKey): string | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.version(reads, key))
+  }
+
+  committedVersion(key: CollectionKey): string | undefined {
+    this.#sweep.used(key.audience.identity)
+    return this.#connection.read((reads) => this.#view.committedVersion(reads, key))
+  }
+
+  observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
+    return this.#connection.read((reads) => reads.observedVersion(identity, group, resource))
+  }
+
+  isContradicted(key: CollectionKey): boolean {
+    return this.#connection.read((reads) => reads.isContradicted(addressOf(key))) ?? false
+  }
+
+  collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[] {
+    this.#sweep.used(audience.identity)
+    const known = this.#connection.read((reads) =>
+      this.#view.collections(reads, audience, gvr, namespace),
+    )
+    return known ?? []
+  }
+
+  names(audience: Audience, gvr: GVR): readonly { namespace: string; name: string }[] {
+    return this.#connection.read((reads) => reads.names(scopeOf(audience, gvr))) ?? []
+  }
+
+  document({ identity, url, accept }: DocumentKey): KnownDocument | undefined {
+    this.#sweep.used(identity)
+    const key = [identity, url, accept] as const
+    const found = this.#connection.read((reads) => reads.document(key))
+    if (found !== 'damaged') return found
+    this.#damage.document(key)
+    return undefined
+  }
+
+  documents(
+    identity: Identity,
+    most: number,
+  ): readonly (DocumentKey & Pick<KnownDocument, 'confirmedAt'>)[] {
+    const rows = this.#connection.read((reads) => reads.documents(identity, most)) ?? []
+    return rows.map((row) => ({ identity, ...row }))
+  }
+
+  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const isRecorded =
+      this.#forgetting === 0 &&
+      this.#connection.read((reads) =>
+        this.#view.hasRecorded(reads, scopeOf(key.audience, key.gvr), object),
+      )
+    if (isRecorded) this.#sweep.used(key.audience.identity)
+    else await this.#put(key, gvk, object, false)
+  }
+
+  async putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    this.#forgetting += 1
+    try {
+      await this.#put(key, gvk, object, true)
+    } finally {
+      this.#forgetting -= 1
+    }
+  }
+
+  async #put(
+    { audience, gvr }: ObjectKey,
+    gvk: GVK,
+    object: ApiObject,
+    restored: boolean,
+  ): Promise<void> {
+    this.#sweep.used(audience.identity)
+    const scope = scopeOf(audience, gvr)
+    this.#recordedFor.note(scope, audience)
+    await this.#writing.write(
+      { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
+      { bytes: object.bytes.byteLength },
+    )
+  }
+
+  async forget({ audience, gvr, namespace, name }: ObjectKey): Promise<void> {
+    this.#forgetting += 1
+    try {
+      await this.#writing.write({ kind: 'forget', scope: scopeOf(audience, gvr), namespace, name })
+    } finally {
+      this.#forgetting -= 1
+    }
+  }
+
+  replace(key: CollectionKey): Replacement {
+    this.#sweep.used(key.audience.identity)
+    this.#replacements += 1
+    this.#collections.trim()
+    const state = this.#stateOf(key)
+    return new StagedReplacement({
+      state,
+      queue: this.#writing.queue,
+      reads: this.#connection.reads,
+      staging: this.#staging,
+      replacement: this.#replacements,
+      missed: (failure) => this.#writing.settled(failure, state),
+    })
+  }
+
+  async apply(
+    key: CollectionKey,
+    events: readonly WatchEvent[],
+    { since = '', previous = true }: ApplyOptions = {},
+  ): Promise<readonly (ApiObject | undefined)[]> {
+    this.#sweep.used(key.audience.identity)
+    const state = this.#stateOf(key)
+    const changes = changesOf(events)
+    const version = newestIn(events)
+    if (changes.length === 0 && (version === '' || this.#saysTheSame(state, version))) {
+      return events.map(() => undefined)
+    }
+    const settle = state.accepted({ changes, version, since })
+    const apply = toApply(state.address, events, { since, previous, version })
+    const displaced = await state.track(
+      this.#writing.queue.push({
+        operation: () => ({ ...apply, whole: !state.misses }),
+        bytes: apply.objects.bytes.byteLength,
+        settled: (failure) => {
+          settle(failure !== undefined)
+          if (!failure) state.confirmed(apply.confirmedAt)
+          this.#writing.settled(failure, state)
+        },
+      }),
+    )
+    for (const each of displaced?.damaged ?? []) this.#damage.object(state.address.scope, each)
+    return toPrevious(events, displaced)
+  }
+
+  async putDocument(key: DocumentKey, { contentType, body }: StoredDocument): Promise<void> {
+    const stored = this.document(key)
+    if (
+      stored?.contentType === contentType &&
+      Buffer.compare(stored.body, body) === 0 &&
+      isRecent(stored.confirmedAt)
+    )
+      return
+    const row = [key.identity, key.url, key.accept] as const
+    const copy = new Uint8Array(body)
+    await this.#writing.write(
+      { kind: 'document', key: row, contentType, body: copy, confirmedAt: now() },
+      { bytes: copy.byteLength },
+    )
+    this.#damage.documentHealed(row)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  /**
+   * Forgets what was kept for tokens that nobody used for long; runs by itself once a day. `day` is
+   * counted from the epoch.
+   */
+  sweep(day?: number): Promise<void> {
+    return this.#sweep.run(day)
+  }
+
+  async #close(): Promise<void> {
+    this.#connection.end()
+    this.#sweep[Symbol.dispose]()
+    await this.#writing.drain()
+    this.#connection.close()
+    await this.#writing[Symbol.asyncDispose]()
+    this.#connection.closeBefore()
+    this.#parts.place[Symbol.dispose]()
+  }
+
+  /**
+   * Whether bookmarks only confirm a collection at its version, which was written down not long
+   * ago.
+   */
+  #saysTheSame(state: CollectionState, version: string): boolean {
+    const isSame = this.#connection.read(
+      (reads) =>
+        state.version(reads) === version && isRecent(reads.head(state.address)?.confirmedAt ?? 0),
+    )
+    if (isSame !== true) return false
+    state.confirmed(now())
+    return true
+  }
+
+  /** Of a collection that is about to be written to. */
+  #stateOf(key: CollectionKey): CollectionState {
+    const state = this.#collections.of(addressOf(key))
+    this.#recordedFor.note(state.address.scope, key.audience)
+    return state
+  }
+
+  /** One step. What was worked out from what it takes away must not be written after it. */
+  async #forgetAudience(identity: string): Promise<void> {
+    await this.#writing.write(
+      { kind: 'forget-audience', identity },
+      {
+        alone: true,
+        settled: (failure) => {
+          if (failure) return
+          this.#connection.reads.forgetScopes()
+          this.#recordedFor.forget()
+          this.#collections.reload(identity)
+        },
+      },
+    )
+  }
+}

@@ -1,0 +1,81 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { heldColumns, heldOf, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
+import type { ScopeKey } from './address.ts'
+import type { Objects } from './objects.ts'
+import { prepare } from './statements.ts'
+
+/**
+ * The writer's view of lists that are not whole yet: a replacement's objects, whose bodies pass to
+ * members without being written again.
+ */
+export class Staged {
+  readonly #objects: Objects
+  readonly #sql
+
+  constructor(db: DatabaseSync, objects: Objects) {
+    this.#objects = objects
+    this.#sql = {
+      find: prepare(
+        db,
+        `SELECT ${heldColumns} FROM staged
+         WHERE scope = ? AND namespace = ? AND name = ? AND replacement = ?`,
+      ),
+      set: prepare(
+        db,
+        `INSERT INTO staged (scope, replacement, ${heldColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
+           version = excluded.version, size = excluded.size`,
+      ),
+      drop: prepare(
+        db,
+        `DELETE FROM staged WHERE scope = ? AND namespace = ? AND name = ? AND replacement = ?
+         RETURNING ${heldColumns}`,
+      ),
+      of: prepare(
+        db,
+        `SELECT ${heldColumns} FROM staged
+         WHERE scope = ? AND replacement = ? ORDER BY namespace, name`,
+      ),
+      clear: prepare(db, 'DELETE FROM staged WHERE scope = ? AND replacement = ?'),
+      forgetDamaged: prepare(
+        db,
+        `DELETE FROM staged WHERE scope = ?1 AND ${isDamaged} RETURNING 1`,
+      ),
+    }
+  }
+
+  /** One that was staged before under this name goes. */
+  add(key: ScopeKey, replacement: number, object: ApiObject): void {
+    const scope = this.#objects.scope(key)
+    const { namespace, name } = object
+    const before = maybeHeld(this.#sql.find.get(scope, namespace, name, replacement))
+    const { id, uid, resourceVersion, size } = this.#objects.acquire(key, object)
+    this.#sql.set.run(scope, replacement, id, namespace, name, uid, resourceVersion, size)
+    if (before && before.id !== id) this.#objects.release(scope, before)
+  }
+
+  /** It is not to become a member. */
+  drop(scope: number, replacement: number, { namespace, name }: Named): void {
+    for (const row of this.#sql.drop.all(scope, namespace, name, replacement)) {
+      this.#objects.release(scope, heldOf(row))
+    }
+  }
+
+  /** The list is given up. */
+  discard(scope: number, replacement: number): void {
+    const staged = this.#sql.of.all(scope, replacement).map(heldOf)
+    this.joined(scope, replacement)
+    for (const held of staged) this.#objects.release(scope, held)
+  }
+
+  /** All that was staged has become members. */
+  joined(scope: number, replacement: number): void {
+    this.#sql.clear.run(scope, replacement)
+  }
+
+  /** Returns whether any list held it. */
+  forgetDamaged(damaged: DamagedIn): boolean {
+    return this.#sql.forgetDamaged.all(...damaged).length > 0
+  }
+}

@@ -1,0 +1,165 @@
+import { latest } from '../../../base/clock.ts'
+import type { GVR } from '../../../api/kube/gvk.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import type {
+  Audience,
+  CollectionKey,
+  KnownCollection,
+  ObjectKey,
+  StoredList,
+  StoredObject,
+} from '../store.ts'
+import { addressOf, keyOf, scopeOf, type CollectionAddress, type ScopeKey } from './address.ts'
+import type { Bodies } from './bodies.ts'
+import type { Collections } from './collections.ts'
+import type { Damage } from './damage.ts'
+import type { Reads } from './reads.ts'
+import { isRecent } from './recent.ts'
+import { Runs } from './runs.ts'
+import type { Snapshots } from './snapshots.ts'
+import { confirmationOf, newestOf, upToDate, verdictOn, type Standing } from './standing.ts'
+import { mayFollow } from './versions.ts'
+
+export interface ViewParts {
+  readonly collections: Collections
+  readonly damage: Damage
+  readonly bodies: Bodies
+  readonly snapshots: Snapshots
+}
+
+/**
+ * What is stored, as it may be answered: without what collections say that missed a write, and
+ * without what is damaged. All of it as `ObjectStore` says; throws what SQLite throws.
+ */
+export class View {
+  readonly #parts: ViewParts
+
+  constructor(parts: ViewParts) {
+    this.#parts = parts
+  }
+
+  get(
+    reads: Reads,
+    { audience, gvr, namespace, name }: ObjectKey,
+  ): StoredObject | 'absent' | undefined {
+    const { collections, bodies } = this.#parts
+    const scope = scopeOf(audience, gvr)
+    const standing = this.#standing(reads, scope, namespace, name)
+    if (!standing) return undefined
+    const found = verdictOn(standing, ({ address, holes }) => holes || collections.holes(address))
+    if (typeof found !== 'object') return found
+    const [object] = bodies.of(reads, scope, [found.stored])
+    return (
+      object && {
+        gvk: found.gvk,
+        object,
+        confirmedVersion: found.confirmed,
+        confirmedAt: confirmationOf(standing, found),
+      }
+    )
+  }
+
+  list(reads: Reads, key: CollectionKey): StoredList | undefined {
+    const { collections, damage, bodies, snapshots } = this.#parts
+    const address = addressOf(key)
+    const state = collections.known(address)
+    if (state?.unfit) return undefined
+    const found = reads.atOnce(() => {
+      const head = reads.head(address)
+      if (head?.isDamaged) damage.head(address)
+      return head?.whole ? { head, members: reads.members(head.id) } : undefined
+    })
+    if (!found) return undefined
+    const { gvk, version, extra, confirmedAt } = found.head
+    const holes = found.head.holes || collections.holes(address)
+    let isWhole = !holes && !damage.isAmong(found.members)
+    const batches = new Runs(found.members, snapshots.read(), (run) => {
+      const objects = bodies.run(address.scope, run)
+      isWhole &&= objects.length === run.length
+      return objects
+    })
+    return {
+      gvk,
+      resourceVersion: version,
+      extra,
+      confirmedAt: latestOf(confirmedAt, state),
+      batches,
+      isWhole: () => isWhole,
+      [Symbol.dispose]: () => void batches.return(),
+    }
+  }
+
+  confirmedAt(reads: Reads, key: CollectionKey): number | undefined {
+    const address = addressOf(key)
+    const state = this.#parts.collections.known(address)
+    if (state?.unfit) return undefined
+    const head = reads.head(address)
+    return head?.whole ? latestOf(head.confirmedAt, state) : undefined
+  }
+
+  version(reads: Reads, key: CollectionKey): string | undefined {
+    const address = addressOf(key)
+    const state = this.#parts.collections.known(address)
+    return state ? state.version(reads) : wholeVersion(reads, address)
+  }
+
+  committedVersion(reads: Reads, key: CollectionKey): string | undefined {
+    const address = addressOf(key)
+    return this.#parts.collections.serves(address) ? wholeVersion(reads, address) : undefined
+  }
+
+  collections(
+    reads: Reads,
+    audience: Audience,
+    gvr: GVR,
+    namespace: string | undefined,
+  ): KnownCollection[] {
+    const { collections } = this.#parts
+    const found = reads.collections(scopeOf(audience, gvr), namespace ?? '')
+    return found.flatMap(({ address, version }) => {
+      if (!collections.serves(address) || collections.holes(address)) return []
+      return [{ key: keyOf(audience, gvr, address), resourceVersion: version }]
+    })
+  }
+
+  /**
+   * Whether there is nothing to record: the record is at this version already, or something newer
+   * is known.
+   */
+  hasRecorded(reads: Reads, scope: ScopeKey, object: ApiObject): boolean {
+    const { namespace, name, uid, resourceVersion } = object
+    const standing = this.#standing(reads, scope, namespace, name)
+    const known = standing && newestOf(standing.forgotten ? upToDate(standing) : standing)
+    if (!known || resourceVersion === '') return false
+    if (!mayFollow(resourceVersion, known.stored.resourceVersion)) return true
+    const record = standing.single?.stored
+    return (
+      record?.resourceVersion === resourceVersion &&
+      record.uid === uid &&
+      isRecent(confirmationOf(standing, known)) &&
+      !this.#parts.damage.isAmong([record])
+    )
+  }
+
+  /** Without what collections say that missed a write. */
+  #standing(reads: Reads, scope: ScopeKey, namespace: string, name: string): Standing | undefined {
+    const standing = reads.standing(scope, namespace, name)
+    return (
+      standing && {
+        ...standing,
+        holdings: standing.holdings.filter(({ address }) =>
+          this.#parts.collections.serves(address),
+        ),
+      }
+    )
+  }
+}
+
+function wholeVersion(reads: Reads, address: CollectionAddress): string | undefined {
+  const head = reads.head(address)
+  return head?.whole ? head.version : undefined
+}
+
+/** What is written down of a confirmation is some minutes old. */
+const latestOf = (written: number, state: { readonly confirmedAt: number } | undefined): number =>
+  state?.confirmedAt ? latest(written, state.confirmedAt) : written

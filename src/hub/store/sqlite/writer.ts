@@ -1,0 +1,340 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { after } from '../../../base/clock.ts'
+import { DiskMeter } from './disk-work.ts'
+import { outlivesPowerCut } from './durability.ts'
+import { LateSync } from './late-sync.ts'
+import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
+import { Objects } from './objects.ts'
+import { LaterSchema, migrate, UnknownSchema } from './schema.ts'
+import { Seal } from './seal.ts'
+import { secureDelete, usualDeletion } from './secure-delete.ts'
+import { prepareFresh } from './fresh.ts'
+import { checkpointBytes } from './log-size.ts'
+import { prepare, type Statement } from './statements.ts'
+import { Writes } from './writes.ts'
+
+/**
+ * The one thread that writes. Some commits wait for the disk to have them, which on a memory card
+ * takes longer than the other thread may stand still; checkpoints are made here too, between
+ * groups.
+ */
+
+/** Those worth copying when nothing else is to be done. */
+const idleCheckpointBytes = 4 << 20
+/**
+ * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they
+ * are waited for, and no new ones come to the log when all of it is copied. What another process
+ * reads for longer is waited for again after so many bytes more.
+ */
+const readersMs = 500
+const retryBytes = 4 << 20
+const idleAfter = 2000
+/** How long a lock of another connection is waited for otherwise. */
+const busyMs = 2000
+/**
+ * Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to
+ * write.
+ */
+const pageSize = 2048
+/** A page in the log, with its head. */
+const frameBytes = pageSize + 24
+
+/** SQLite's codes for a file that is no database, or not a whole one. */
+const unusable = new Set([1, 11, 26])
+
+class Writer {
+  readonly #db: DatabaseSync
+  readonly #disk: DiskMeter
+  readonly #objects: Objects
+  readonly #writes: Writes
+  readonly #lateSync: LateSync
+  readonly #changes: Statement
+  readonly #log: Statement
+  #group = 0
+  /** Bytes of the log at which it is tried again to begin it anew. */
+  #retryAt = 0
+  #durable = true
+  /**
+   * The log may have holes that nothing tells of: what Linux could not write when it was asked to
+   * sync, it takes for written from then on (https://lwn.net/Articles/752063/), and a process
+   * before this one may have been told so. What would be added to it could be lost with it, synced
+   * or not, until all of it is in the database and it is begun anew.
+   */
+  #doubtful: boolean
+  #idle: Disposable | undefined
+  readonly resealed: boolean
+
+  constructor({ path, sealingKey, maxBytes, diskWork, syncWithinMs }: WriterOptions) {
+    this.#disk = new DiskMeter(diskWork, pageSize)
+    this.#doubtful = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+    this.#db = new DatabaseSync(path, { timeout: busyMs })
+    this.#db.exec(
+      `PRAGMA page_size = ${pageSize}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+       PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes};
+       PRAGMA cache_size = -2000; ${usualDeletion}`,
+    )
+    const seal = new Seal(sealingKey)
+    this.resealed = this.#disk.opening(() => {
+      migrate(this.#db)
+      return secureDelete(this.#db, () => prepareFresh(this.#db, seal))
+    })
+    if (maxBytes !== undefined) {
+      this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
+    }
+    this.#objects = new Objects(this.#db, seal)
+    this.#writes = new Writes(this.#db, this.#objects, maxBytes ?? Infinity)
+    this.#changes = prepare(this.#db, 'SELECT total_changes()')
+    this.#log = prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)')
+    this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
+    if (this.#doubtful) this.#lateSync.committed()
+  }
+
+  /**
+   * All in one commit; when that fails, each by itself, so that one which cannot be stored takes no
+   * other down.
+   */
+  run({ operations, sweepUpTo }: Group): Done {
+    this.#idle?.[Symbol.dispose]()
+    this.#group += 1
+    let outcomes = this.#commit(operations, sweepUpTo)
+    if (outcomes === undefined) {
+      this.#giveRoom(sweepUpTo)
+      const failed = new Set<string>()
+      outcomes = operations.map((operation) => this.#alone(operation, failed))
+    }
+    const { unreferenced } = this.#objects
+    return {
+      outcomes,
+      group: this.#group,
+      unreferenced,
+      isNearFull: this.#writes.isNearFull,
+      beyondQuota: this.#beyondQuota(),
+    }
+  }
+
+  #beyondQuota(): readonly string[] {
+    try {
+      return this.#writes.beyondQuota()
+    } catch {
+      // What cannot be read cannot be measured: the next write says what is wrong.
+      return []
+    }
+  }
+
+  /** The disk may be full: room kept for later is given back first. */
+  #giveRoom(sweepUpTo: number): void {
+    try {
+      this.#inTransaction(() => {
+        this.#objects.sweep(sweepUpTo)
+        this.#objects.shrink()
+      })
+    } catch {
+      // Then each write says what is wrong.
+    }
+  }
+
+  /**
+   * What comes later for a collection or a list that missed a write would build on what is not
+   * there.
+   */
+  #alone(operation: Operation, failed: Set<string>): Outcome {
+    const dependsOn = dependencies(operation)
+    if (dependsOn.some((text) => failed.has(text))) {
+      return { ok: false, message: 'an earlier write was not taken' }
+    }
+    try {
+      return this.#transaction([operation], 0)[0] ?? { ok: true }
+    } catch (cause) {
+      for (const text of dependsOn) failed.add(text)
+      return refused(cause)
+    }
+  }
+
+  #commit(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] | undefined {
+    try {
+      return this.#transaction(operations, sweepUpTo)
+    } catch {
+      return undefined
+    }
+  }
+
+  #transaction(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] {
+    this.#setDurable(operations.some(outlivesPowerCut))
+    const outcomes = this.#inTransaction(() => {
+      this.#objects.sweep(sweepUpTo)
+      return operations.map((operation): Outcome => {
+        if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict(operation) }
+        const displaced = this.#writes.carryOut(operation)
+        return { ok: true, ...(displaced && { displaced }) }
+      })
+    })
+    return outcomes
+  }
+
+  #inTransaction<T>(act: () => T): T {
+    if (this.#doubtful) this.#beginLogAnew()
+    return this.#disk.transaction(this.#durable, () => {
+      const before = this.#changes.get()?.[0]
+      this.#db.exec('BEGIN IMMEDIATE')
+      try {
+        const result = act()
+        this.#db.exec('COMMIT')
+        // What changes nothing is not synced either.
+        if (this.#changes.get()?.[0] !== before) {
+          if (this.#durable) this.#lateSync.synced()
+          else this.#lateSync.committed()
+        }
+        this.#objects.committed(this.#group)
+        return result
+      } catch (cause) {
+        this.#doubtful ||= isOfDisk(cause)
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+        this.#objects.rolledBack()
+        this.#writes.rolledBack()
+        throw cause
+      }
+    })
+  }
+
+  #setDurable(durable: boolean): void {
+    if (durable === this.#durable) return
+    this.#db.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'NORMAL'}`)
+    this.#durable = durable
+  }
+
+  /** To be called when the answer has been sent. */
+  settle(): void {
+    const { size, waiting } = this.#logged()
+    if (size < checkpointBytes) this.#retryAt = 0
+    if (size >= Math.max(checkpointBytes, this.#retryAt) && waiting > 0) this.#beginAnewIfFree()
+    else if (waiting >= idleCheckpointBytes) {
+      this.#idle = after(idleAfter, () => this.#checkpoint('PASSIVE'))
+    }
+  }
+
+  /** Bytes of the log, and of those that are not in the database yet. */
+  #logged(): { readonly size: number; readonly waiting: number } {
+    try {
+      const [, frames, copied] = this.#log.get() ?? []
+      const size = Number(frames) * frameBytes
+      return { size, waiting: size - Number(copied) * frameBytes }
+    } catch {
+      // What cannot be read now is looked at after the next write.
+      return { size: 0, waiting: 0 }
+    }
+  }
+
+  #beginAnewIfFree(): void {
+    this.#db.exec(`PRAGMA busy_timeout = ${readersMs}`)
+    this.#checkpoint('RESTART')
+    this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
+    const { size, waiting } = this.#logged()
+    this.#retryAt = waiting > 0 ? size + retryBytes : 0
+  }
+
+  #checkpoint(mode: 'PASSIVE' | 'RESTART' | 'TRUNCATE'): void {
+    try {
+      this.#setDurable(true)
+      this.#disk.checkpoint(() => this.#db.exec(`PRAGMA wal_checkpoint(${mode})`))
+    } catch (cause) {
+      // The log still has everything; the next one tries again.
+      this.#doubtful ||= isOfDisk(cause)
+    }
+  }
+
+  /** Tries again later, for as long as the disk will not. */
+  #syncLate(log: () => void): void {
+    try {
+      if (this.#doubtful) this.#beginLogAnew()
+      else this.#disk.sync(log)
+    } catch {
+      this.#doubtful = true
+      this.#lateSync.committed()
+    }
+  }
+
+  /** Throws where it cannot be done: then nothing is to be written. */
+  #beginLogAnew(): void {
+    this.#setDurable(true)
+    const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
+    let isRead = true
+    this.#disk.checkpoint(() => (isRead = checkpoint.get()?.['busy'] !== 0))
+    if (isRead) throw new Error('the log is being read and cannot be begun anew')
+    this.#doubtful = false
+    this.#lateSync.synced()
+  }
+
+  close(): void {
+    this.#idle?.[Symbol.dispose]()
+    this.#giveRoom(this.#group)
+    this.#lateSync[Symbol.dispose]()
+    this.#checkpoint('TRUNCATE')
+    this.#db.close()
+    this.#disk.close()
+  }
+}
+
+function dependencies(operation: Operation): string[] {
+  return [
+    ...('replacement' in operation ? [`replacement ${operation.replacement}`] : []),
+    ...('collection' in operation && operation.kind !== 'stage' && operation.kind !== 'disown'
+      ? [JSON.stringify(operation.collection)]
+      : []),
+  ]
+}
+
+function refused(cause: unknown): Outcome {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const errcode = errcodeOf(cause)
+  return { ok: false, message, ...(errcode !== undefined && { errcode }) }
+}
+
+/** SQLITE_IOERR, in all its shades. */
+const isOfDisk = (cause: unknown): boolean => ((errcodeOf(cause) ?? 0) & 0xff) === 10
+
+const errcodeOf = (cause: unknown): number | undefined =>
+  cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : undefined
+
+function open(options: WriterOptions): Writer | Opened {
+  try {
+    return new Writer(options)
+  } catch (cause) {
+    const code = errcodeOf(cause)
+    return {
+      ok: false,
+      unusable: cause instanceof UnknownSchema || (code !== undefined && unusable.has(code & 0xff)),
+      ...(cause instanceof LaterSchema && { later: true }),
+      message: cause instanceof Error ? cause.message : String(cause),
+      ...(code !== undefined && { errcode: code }),
+    }
+  }
+}
+
+function serve(port: MessagePort, writer: Writer): void {
+  port.on('message', (group: Group | 'close') => {
+    if (group === 'close') {
+      writer.close()
+      port.close()
+      return
+    }
+    const done = writer.run(group)
+    port.postMessage(done, buffersOf(done))
+    writer.settle()
+  })
+  port.postMessage({ ok: true, resealed: writer.resealed } satisfies Opened)
+}
+
+const buffersOf = ({ outcomes }: Done): ArrayBuffer[] =>
+  outcomes.flatMap((outcome) =>
+    outcome.ok && outcome.displaced && outcome.displaced.positions.length > 0
+      ? [outcome.displaced.objects.bytes.buffer]
+      : [],
+  )
+
+if (parentPort) {
+  const opened = open(workerData as WriterOptions)
+  if (opened instanceof Writer) serve(parentPort, opened)
+  else parentPort.postMessage(opened)
+}

@@ -1,0 +1,269 @@
+import type { Dispatcher } from 'undici'
+import { onAbort, type Signal } from '../../base/abort.ts'
+import { after } from '../../base/clock.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
+import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
+import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
+import { lentBody } from './lent-body.ts'
+import { UpstreamBody } from './upstream-body.ts'
+import { TenureOver, type Upstream } from './upstream.ts'
+
+/** An upstream gave no answer. `sent` is false where it provably never saw the request. */
+export class NoAnswer extends Error {
+  readonly code = 'NO_ANSWER'
+  readonly upstream: Upstream
+  readonly sent: boolean
+  constructor(upstream: Upstream, sent: boolean, cause: unknown) {
+    super(`${upstream.origin} gave no answer`, { cause })
+    this.upstream = upstream
+    this.sent = sent
+  }
+}
+
+/** What goes upstream: the request as it came, with what the hub decides in its place. */
+export interface Outgoing {
+  readonly exchange: Exchange
+  readonly credential: Credential
+  readonly url: string
+  readonly headers: HeaderList
+  /**
+   * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most
+   * `heldMs` and `heldBytes`, so that the request can be repeated when the answer breaks off.
+   * Answers that last are not held, unless they are failures.
+   */
+  readonly repeatable: boolean
+}
+
+/** The head of an upstream's answer, and its body to come. */
+export interface UpstreamReply extends BytesReply {
+  /**
+   * The body, where all of it has arrived and no sink has taken any: as a rule that of a held
+   * answer.
+   */
+  readonly whole: () => Buffer | undefined
+}
+
+/** How much of an answer is held at most, and for how long. */
+const heldBytes = 64 * 1024
+const heldMs = 250
+
+/**
+ * Failures that say that the request cannot have been seen: there was no connection, or the server
+ * refused it.
+ */
+const neverSent = new Set([
+  'NOT_CONNECTED',
+  'STREAM_REFUSED',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+])
+
+/**
+ * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
+ * Rejects with `NoAnswer` where no answer comes, or where `giveUp` aborts before one does; a
+ * request that is not repeatable is given up only while it has not been sent. After the head
+ * `giveUp` has no effect. The sink fails when the client goes or the upstream's tenure ends; but a
+ * watch at an upstream that was removed from the configuration ends cleanly.
+ */
+export function attempt(
+  outgoing: Outgoing,
+  upstream: Upstream,
+  connections: Connections,
+  giveUp?: Signal,
+): Promise<UpstreamReply> {
+  return new Promise((resolve, reject) => {
+    const { exchange, credential, url, headers } = outgoing
+    const handler = new Attempt(outgoing, upstream, giveUp, resolve, reject)
+    try {
+      connections.dispatch(
+        credential,
+        upstream.origin,
+        {
+          method: exchange.method,
+          path: url,
+          headers: [...headers.raw],
+          body: exchange.content ?? (exchange.body ? lentBody(exchange.body) : null),
+          long: isWatch(exchange.info),
+        },
+        handler,
+      )
+    } catch (error) {
+      handler.refused(error)
+    }
+  })
+}
+
+/** Where such an answer ends is for each reader to guess. */
+class UnknownFraming extends Error {
+  readonly code = 'UNKNOWN_FRAMING'
+  constructor() {
+    super('an answer came in a transfer coding that is not `chunked`')
+  }
+}
+
+/**
+ * undici takes for chunked what only ends with the word. No API server sends another coding (RFC
+ * 9112 section 6.1).
+ */
+const hasUnknownFraming = (headers: HeaderList): boolean =>
+  headers.all('transfer-encoding').some((coding) => coding.trim().toLowerCase() !== 'chunked')
+
+/**
+ * One attempt as undici sees it.
+ *
+ *   connecting -> asked -> (held ->) answered      the request was sent; the answer's head is
+ *   there; it has been handed on any but answered -> failed                     `NoAnswer`
+ */
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #upstream: Upstream
+  readonly #repeatable: boolean
+  readonly #onSent: (() => void) | undefined
+  readonly #lasts: boolean
+  readonly #watch: boolean
+  readonly #resolve: (reply: UpstreamReply) => void
+  readonly #reject: (cause: NoAnswer) => void
+  #links: readonly Disposable[] = []
+  #patience: Disposable | undefined
+  readonly #body = new UpstreamBody(() => this.#letGo())
+  #state: 'connecting' | 'asked' | 'held' | 'answered' | 'failed' = 'connecting'
+  #controller: Dispatcher.DispatchController | undefined
+  #reply: UpstreamReply | undefined
+  #hold: Disposable | undefined
+
+  constructor(
+    { exchange, repeatable }: Outgoing,
+    upstream: Upstream,
+    giveUp: Signal | undefined,
+    resolve: (reply: UpstreamReply) => void,
+    reject: (cause: NoAnswer) => void,
+  ) {
+    this.#upstream = upstream
+    this.#repeatable = repeatable
+    this.#onSent = exchange.onSent
+    this.#lasts = isLongRunning(exchange.info)
+    this.#watch = isWatch(exchange.info)
+    this.#resolve = resolve
+    this.#reject = reject
+    const stop = (signal: Signal): Disposable => onAbort(signal, () => this.#stop(signal.reason))
+    this.#patience = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
+    this.#links = [stop(exchange.signal), stop(upstream.tenure)]
+    // One of them may have aborted before.
+    if (this.#state === 'failed') this.#release()
+  }
+
+  /** The request could not even be handed to undici. */
+  refused(cause: unknown): void {
+    this.#fail(false, cause)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#state === 'failed') controller.abort(new Error('given up'))
+    this.#controller = controller
+    if (this.#state !== 'connecting') return
+    this.#state = 'asked'
+    this.#onSent?.()
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    this.#upstream.heard()
+    if (status < 200) return
+    const headers = new HeaderList(rawStrings(controller.rawHeaders))
+    if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
+    this.#reply = {
+      kind: 'bytes',
+      from: 'cloud',
+      status,
+      headers: endToEnd(headers),
+      source: (sink) => this.#body.attach(sink, controller),
+      whole: () => this.#body.whole,
+    }
+    // The Status that refuses a watch is as short as any other.
+    const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
+    if (!isHeld) return this.#answer()
+    this.#state = 'held'
+    this.#hold = after(heldMs, () => this.#answer())
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#upstream.heard()
+    this.#body.data(chunk, controller)
+    if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    this.#body.end(rawStrings(controller.rawTrailers))
+    if (this.#state === 'held') this.#answer()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#state === 'answered') return this.#body.fail(error)
+    const { code } = error as NodeJS.ErrnoException
+    this.#fail(code === undefined || !neverSent.has(code), error)
+  }
+
+  #answer(): void {
+    if (this.#state === 'failed' || this.#reply === undefined) return
+    this.#state = 'answered'
+    this.#endPatience()
+    this.#resolve(this.#reply)
+  }
+
+  #giveUp(reason: unknown): void {
+    if (this.#repeatable || this.#state === 'connecting') this.#stop(reason)
+  }
+
+  #stop(reason: unknown): void {
+    // undici aborts no request whose connection is still being made: it fails here at once.
+    if (this.#state === 'connecting') return this.#fail(false, reason)
+    if (
+      this.#watch &&
+      this.#state === 'answered' &&
+      reason instanceof TenureOver &&
+      reason.removed
+    ) {
+      this.#body.end([])
+    }
+    this.#controller?.abort(
+      reason instanceof Error ? reason : new Error('given up', { cause: reason }),
+    )
+  }
+
+  #fail(sent: boolean, cause: unknown): void {
+    if (this.#state === 'failed' || this.#state === 'answered') return
+    this.#state = 'failed'
+    this.#release()
+    this.#reject(new NoAnswer(this.#upstream, sent, cause))
+  }
+
+  #release(): void {
+    this.#endPatience()
+    this.#letGo()
+  }
+
+  #endPatience(): void {
+    this.#patience?.[Symbol.dispose]()
+    this.#hold?.[Symbol.dispose]()
+  }
+
+  #letGo(): void {
+    for (const link of this.#links) link[Symbol.dispose]()
+  }
+}
+
+function rawStrings(raw: unknown): string[] {
+  if (!Array.isArray(raw)) return []
+  return raw.map((part: unknown) =>
+    Buffer.isBuffer(part) ? part.toString('latin1') : String(part),
+  )
+}

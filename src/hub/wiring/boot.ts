@@ -1,0 +1,236 @@
+import type { Logger } from 'pino'
+import { onAbort } from '../../base/abort.ts'
+import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
+import {
+  conditionIn,
+  conditionPatch,
+  nextCondition,
+  said,
+  type Condition,
+} from '../boot/condition.ts'
+import type { Knowledge } from '../boot/knowledge.ts'
+import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
+import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
+import type { Access } from '../cache/shared/access.ts'
+import { cursorOf } from '../../api/codec/cursor.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
+import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
+import { mediaType } from '../../api/kube/media-type.ts'
+import { nodes, pathOf } from '../../api/kube/resources.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import { ownComponent } from '../../api/request/component.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { unforeseenIn } from './unforeseen.ts'
+import { knownToNode, podsVersion } from './needed.ts'
+import { nodeRequests, type NodeRequests } from './node-request.ts'
+
+export interface BootSurroundings {
+  readonly nodeName: string
+  readonly live: () => LiveConfig
+  readonly store: ObjectStore
+  readonly access: Access
+  readonly cloud: Cloud
+  /** Asks the cloud, or the cache, below filters and limits. */
+  readonly dispatch: Handler<Exchange>
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/**
+ * How often the verdict is looked at without anybody asking, for the log and the node's condition.
+ */
+export const lookMs = 10_000
+const leastLookMs = 500
+
+const deniedMs = 60 * 60_000
+const failedMs = 60_000
+
+/** Keeps what the node needs to boot, and says whether it would. */
+export class Boot implements Disposable {
+  readonly #surroundings: BootSurroundings
+  readonly #refresher: Refresher
+  readonly #request: NodeRequests
+  readonly #closing = new AbortController()
+  readonly #look: Disposable
+  #spell: Disposable | undefined
+  /** The last one. */
+  #verdict: BootVerdict | undefined
+  #looking = false
+  #ready: boolean | undefined
+  #written: Condition | undefined
+  #writing = false
+  /** On the clock of `elapsed`: the node's own may be set back by years. */
+  #mayWriteAt = 0
+  #denied = false
+
+  constructor(surroundings: BootSurroundings) {
+    const { nodeName, live, store, cloud, dispatch, log } = surroundings
+    this.#surroundings = surroundings
+    this.#request = nodeRequests(dispatch, this.#closing.signal, unforeseenIn(log))
+    this.#refresher = new Refresher({
+      nodeName,
+      knowledge: () => this.#knowledge(),
+      podsVersion: () => podsVersion(store, nodeName),
+      ask: (question) => this.#ask(question),
+      online: () => cloud.online === true,
+      everyMs: () => live().boot.refreshMs,
+      onFailure: (err) => log.error({ err }, 'what the node needs to boot could not be kept fresh'),
+      onForbidden: ({ gvr, namespace, name }) =>
+        log.warn(
+          { resource: gvr.resource, namespace, name },
+          'the API server does not let this node read what one of its pods refers to',
+        ),
+    })
+    this.#look = every(lookEvery(live().boot.refreshMs), () => void this.#lookOn())
+    void this.verdict()
+    this.#follow()
+    void cloud.settled().then(() => cloud.online === true && this.#refresher.cameOnline())
+  }
+
+  /**
+   * What would come back now without a link, judged in slices; metrics and readiness show it until
+   * the next one. A cache that cannot be judged is no reason for the hub to end, nor to be taken
+   * for ready.
+   */
+  async verdict(): Promise<BootVerdict> {
+    const { nodeName, live, cloud, metrics, log } = this.#surroundings
+    const { boot } = live()
+    const present = now()
+    // Offline all of it grows old, and nobody can help it.
+    const asked = cloud.online === true && boot.refreshMs > 0
+    try {
+      this.#verdict = await bootVerdict({
+        nodeName,
+        knowledge: this.#knowledge(),
+        now: present,
+        asked: (of) => this.#refresher.asked(of),
+        oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
+      })
+    } catch (err) {
+      if (!this.#closing.signal.aborted)
+        log.error({ err }, 'what the node needs to boot could not be judged')
+      this.#verdict = unjudged(nodeName, present)
+    }
+    showVerdict(metrics, this.#verdict)
+    return this.#verdict
+  }
+
+  /** What the last verdict was, for `/readyz?verbose`: it does not affect readiness. */
+  remark(): string {
+    if (!this.#verdict) return '[ ]boot not yet judged'
+    const { ready, pods, node: self } = this.#verdict
+    if (ready)
+      return `[+]boot the node and its pods (${pods.length}) would come back without a link`
+    const missed = pods.filter((pod) => !pod.ready).length
+    const what = self.ready ? `${missed} of ${pods.length} pods` : 'the node'
+    return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
+  }
+
+  /** Something was written to the store. */
+  stir(): void {
+    this.#refresher.stir()
+  }
+
+  [Symbol.dispose](): void {
+    this.#closing.abort()
+    this.#look[Symbol.dispose]()
+    this.#spell?.[Symbol.dispose]()
+    this.#refresher[Symbol.dispose]()
+  }
+
+  #knowledge(): Knowledge {
+    const { nodeName, store, access } = this.#surroundings
+    return knownToNode(store, nodeName, access)
+  }
+
+  #follow(): void {
+    const { cloud } = this.#surroundings
+    this.#spell = onAbort(cloud.spell, () => {
+      if (this.#closing.signal.aborted) return
+      this.#follow()
+      if (cloud.online === true) this.#refresher.cameOnline()
+    })
+  }
+
+  async #ask({ url, accept }: Question): Promise<Outcome> {
+    const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
+    if (code === 200) return 'confirmed'
+    if (code === 404) return 'absent'
+    return code === 403 ? 'forbidden' : 'failed'
+  }
+
+  async #lookOn(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    const { log } = this.#surroundings
+    const verdict = await this.verdict()
+    this.#looking = false
+    if (this.#closing.signal.aborted) return
+    if (verdict.ready !== this.#ready) {
+      this.#ready = verdict.ready
+      log.info(
+        { pods: verdict.pods.length, waiting: verdict.pods.filter(({ ready }) => !ready).length },
+        verdict.ready
+          ? 'the node would come back without a link'
+          : 'the node would not come back without a link: see nodehub inspect boot',
+      )
+    }
+    void this.#writeCondition(verdict)
+  }
+
+  async #writeCondition(verdict: BootVerdict): Promise<void> {
+    const { nodeName, live, cloud, log } = this.#surroundings
+    if (!live().boot.condition || this.#writing || cloud.online !== true) return
+    if (elapsed() < this.#mayWriteAt) return
+    const condition = nextCondition(said(verdict), this.#before(), now())
+    if (!condition) return
+    this.#writing = true
+    const code = await this.#request({
+      method: 'PATCH',
+      url: `${pathOf(nodes, '', nodeName)}/status`,
+      accept: mediaType('json'),
+      component: ownComponent,
+      content: {
+        type: 'application/strategic-merge-patch+json',
+        bytes: Buffer.from(JSON.stringify(conditionPatch(condition))),
+      },
+    })
+    this.#writing = false
+    if (code === 200) {
+      this.#written = condition
+      this.#denied = false
+      return
+    }
+    this.#mayWriteAt = elapsed() + (code === 403 ? deniedMs : failedMs) * jitter(0.9, 1.1)
+    if (code !== 403 || this.#denied) return
+    this.#denied = true
+    log.warn(
+      'the API server does not let the hub write the condition OfflineReady: nodehub manifests --part rbac has the right',
+    )
+  }
+
+  /**
+   * What the node has: as it was written last, or as the cloud showed it after a hub before this
+   * one had written it.
+   */
+  #before(): Condition | undefined {
+    if (this.#written) return this.#written
+    const { nodeName } = this.#surroundings
+    const found = this.#knowledge().object(nodes, '', nodeName)
+    if (typeof found !== 'object') return undefined
+    return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
+  }
+}
+
+/** More often where answers are asked for more often. */
+const lookEvery = (refreshMs: number): number =>
+  refreshMs === 0 ? lookMs : Math.min(lookMs, Math.max(refreshMs / 10, leastLookMs))
+
+function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
+  metrics.bootReady.set(ready ? 1 : 0)
+  for (const reason of reasons) {
+    const concerned = pods.filter(({ problems }) => problems.some((each) => each.reason === reason))
+    metrics.bootPodsNotReady.set({ reason }, concerned.length)
+  }
+}

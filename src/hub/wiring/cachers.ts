@@ -1,0 +1,59 @@
+import type { Link } from '../cache/cacher/cacher.ts'
+import { Cachers } from '../cache/cacher/cachers.ts'
+import type { Recorder } from '../cache/recorder.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { Credential } from '../../http/exchange/exchange.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import { memoryLimit } from './memory.ts'
+import type { SharedSurroundings } from './shared.ts'
+import { logFailure } from './unforeseen.ts'
+
+export interface CachersSurroundings extends SharedSurroundings {
+  readonly recorder: Recorder
+}
+
+/** Of the events of one collection so much is kept in memory; what is older is on the disk. */
+export const cachedGroups = 4_096
+export const cachedBytes = 4 * 1024 * 1024
+
+/** The part of the process's memory that the events of all collections may take together. */
+export const cachedShare = 1 / 64
+
+/** The cachers of this hub. */
+export const cachersOf = (
+  config: StartConfig,
+  { cloud, ways, store, recorder, metrics, log }: CachersSurroundings,
+): Cachers =>
+  new Cachers({
+    store,
+    ways,
+    recorder,
+    link: (credential) => linkOf(cloud, credential),
+    leastMs: config.minRequestTimeoutMs,
+    bounds: { groups: cachedGroups, bytes: cachedBytes },
+    mostBytes: memoryLimit(config) * cachedShare,
+    hooks: {
+      onWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
+      onReaders: (difference) => metrics.cacherWatchers.add(difference),
+      onReaderEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
+      onFailed: (gvr, err) =>
+        logFailure(
+          log,
+          'debug',
+          { resource: qualifiedResource(gvr), err },
+          'the upstream watch of a collection failed',
+        ),
+    },
+  })
+
+/** Where API servers refuse the hub's own credentials, it cannot ask with them. */
+const linkOf = (cloud: Cloud, credential: Credential): Link => {
+  const refusal = (): AbortSignal | undefined => (credential === 'node' ? cloud.refusal : undefined)
+  return {
+    online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
+    // A refusal ends, too, when no API server can be reached any more.
+    changed: () => refusal() ?? cloud.spell,
+    since: () => cloud.since,
+  }
+}

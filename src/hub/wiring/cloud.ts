@@ -1,0 +1,77 @@
+import type { Logger } from 'pino'
+import { now } from '../../base/clock.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import { whyRefused } from '../../config/credential-faults.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { Cloud, type CloudParts } from '../upstream/cloud.ts'
+import { readiness } from '../upstream/probe.ts'
+import { Upstream } from '../upstream/upstream.ts'
+
+export interface CloudSurroundings {
+  readonly connections: Connections
+  readonly metrics: HubMetrics
+  readonly log: Logger
+  readonly onOnline: (online: boolean) => void
+}
+
+/**
+ * The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers
+ * added later are judged by the rules in force then.
+ */
+export function cloudOf(
+  live: () => LiveConfig,
+  { connections, metrics, log, onOnline }: CloudSurroundings,
+): Cloud {
+  const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
+    new Upstream(origin, readiness(connections), live().heartbeat, {
+      onVerdict: ({ verdict, lastError }) => {
+        // A failed probe is expected: its message is enough, a stack trace would bury it.
+        log[verdict === 'unhealthy' ? 'warn' : 'info'](
+          { upstream: origin, verdict, lastProbe: lastError?.message },
+          `an API server is now ${verdict}`,
+        )
+        onVerdict()
+      },
+      onEjected: (_upstream, forMs) => {
+        metrics.upstreamEjections.add({ upstream: origin })
+        const seconds = Math.round(forMs / 1000)
+        log.warn({ upstream: origin, seconds }, 'requests fail at an API server: others go first')
+      },
+      onCredentials: ({ refusesCredentials }) => {
+        if (refusesCredentials) {
+          const why = whyRefused(connections.credentials, now())
+          log.error(
+            { upstream: origin },
+            `an API server does not accept the hub's credentials (401): ${why}; the node is answered from the cache, and 503 where that has no answer`,
+          )
+        } else
+          log.warn({ upstream: origin }, "an API server no longer refuses the hub's credentials")
+        onCredentials()
+      },
+    })
+  return new Cloud({
+    origins: originsOf(live()),
+    build,
+    mode: live().lbMode,
+    onOnline: (online) => {
+      metrics.online.set(online ? 1 : 0)
+      if (online) log.info('online: an API server can be reached')
+      else log.warn('offline: answering from the cache')
+      onOnline(online)
+    },
+    onGone: (origin) => connections.drop(origin),
+  })
+}
+
+/**
+ * Takes over the API servers of another configuration, its load balancing and its rules for health.
+ */
+export function reconfigureCloud(cloud: Cloud, live: LiveConfig): void {
+  cloud.replace(originsOf(live))
+  cloud.balanceBy(live.lbMode)
+  for (const upstream of cloud.upstreams) upstream.judgeBy(live.heartbeat)
+}
+
+const originsOf = ({ serverAddresses }: LiveConfig): string[] =>
+  serverAddresses.map(({ origin }) => origin)

@@ -1,0 +1,158 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { now } from '../../base/clock.ts'
+import { KeptFile } from '../../base/kept-file.ts'
+import { ownFile } from '../../base/own-file.ts'
+import { Informer, type InformerState } from '../cache/informer.ts'
+import { readConfigMap, type ConfigMapData } from '../../config/config-map.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
+import { membersOf } from '../filter/inputs/node.ts'
+import { configMaps } from '../../api/kube/resources.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import { shared } from '../../api/request/identity.ts'
+import type { EnabledFilters } from './filters.ts'
+import type { RecordedComponents } from './recorded-components.ts'
+import { unreadable } from './unreadable.ts'
+import { logFailure } from './unforeseen.ts'
+
+export interface ConfigMapSurroundings {
+  readonly config: StartConfig
+  readonly cloud: Cloud
+  /** Asks the cloud, or the cache, below filters and limits. */
+  readonly dispatch: Handler<Exchange>
+  readonly filters: Pick<EnabledFilters, 'components' | 'ownNames'>
+  readonly recorded: Pick<RecordedComponents, 'add'>
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** A ConfigMap as it was last good, as it is kept on the disk. */
+interface Kept {
+  readonly of: string
+  readonly data: ConfigMapData['data']
+}
+
+/**
+ * Follows the ConfigMap by which the cluster configures its hubs, and puts in force what it says,
+ * without a restart: all of it or, where something in it cannot be used, nothing, so that the last
+ * good one stays. That one is kept on the disk. Where the ConfigMap is gone the flags alone count.
+ */
+export class HubConfigMap implements AsyncDisposable {
+  readonly #surroundings: ConfigMapSurroundings
+  readonly #file: KeptFile
+  readonly #informer: Informer<ConfigMapData> | undefined
+  readonly #name: string
+  #kept: Kept
+  #unusable: string | undefined
+  #refused: string | undefined
+  #ignored = ''
+
+  constructor(surroundings: ConfigMapSurroundings) {
+    const { config, cloud, dispatch, log } = surroundings
+    const { configMap: of, rootDir } = config
+    this.#surroundings = surroundings
+    this.#name = of ? `${of.namespace}/${of.name}` : ''
+    const path = join(rootDir, 'hub-config-map.json')
+    this.#kept = { of: this.#name, data: keptData(path, this.#name) }
+    this.#file = new KeptFile(path, () => JSON.stringify(this.#kept))
+    if (!of) return
+    this.#takeOver({ data: this.#kept.data, binaryData: {} })
+    this.#informer = new Informer<ConfigMapData>({
+      of: {
+        versions: [configMaps],
+        namespace: of.namespace,
+        fieldSelector: `metadata.name=${of.name}`,
+        encoding: 'json',
+      },
+      onBehalf: { identity: shared, credential: 'node' },
+      ask: dispatch,
+      linkChanged: () => cloud.spell,
+      read: ({ bytes }) => dataOf(bytes),
+      onValues: (values) => this.#read(values.get(this.#name)),
+      onState: (state) => this.#enter(state),
+      onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
+    })
+  }
+
+  /** What was refused may be granted. */
+  reconfigure(): void {
+    this.#informer?.retry()
+  }
+
+  /** For `/readyz?verbose`: it does not affect readiness. */
+  remarks(): string[] {
+    return [this.#unusable, this.#refused].flatMap((remark) => remark ?? [])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#informer?.[Symbol.asyncDispose]()
+    await this.#file[Symbol.asyncDispose]()
+  }
+
+  #read(found: ConfigMapData | undefined): void {
+    const { metrics, log } = this.#surroundings
+    const data = found ?? { data: {}, binaryData: {} }
+    const mistakes = this.#takeOver(data)
+    metrics.configMapReads.add({ result: mistakes ? 'failure' : 'success' })
+    if (mistakes) {
+      const what = mistakes.join('; ')
+      const since = new Date(now()).toISOString()
+      this.#unusable = `[ ]configmap ${this.#name} unusable since ${since}, the last good one is in force: ${what}`
+      log.error({ mistakes }, `ConfigMap ${this.#name} cannot be used; the last good one stays`)
+      return
+    }
+    this.#unusable = undefined
+    log.info(found ? `ConfigMap ${this.#name} is in force` : `there is no ConfigMap ${this.#name}`)
+    this.#kept = { of: this.#name, data: data.data }
+    this.#file
+      .write()
+      .catch((err: unknown) => log.error({ err }, "the hubs' ConfigMap could not be kept"))
+  }
+
+  /** What is wrong with it; `undefined`: it is in force. */
+  #takeOver(data: ConfigMapData): readonly string[] | undefined {
+    const { filters, recorded, log } = this.#surroundings
+    const read = readConfigMap(data, filters.ownNames)
+    if ('mistakes' in read) return read.mistakes
+    recorded.add(read.settings.cacheAgents)
+    filters.components(read.settings.components)
+    const ignored = read.ignored.join(', ')
+    if (ignored !== this.#ignored && ignored !== '') {
+      log.warn(`ConfigMap ${this.#name}: what is not known is ignored: ${ignored}`)
+    }
+    this.#ignored = ignored
+    return undefined
+  }
+
+  #enter(state: InformerState): void {
+    const refused = state.kind === 'refused' ? this.#unreadable(state.code) : undefined
+    const remark = refused && `[ ]${refused}`
+    if (refused !== undefined && remark !== this.#refused) this.#surroundings.log.warn(refused)
+    if (state.kind !== 'failed') this.#refused = remark
+  }
+
+  #unreadable(code: number): string {
+    const { why, advice } = unreadable(code)
+    return `ConfigMap ${this.#name} cannot be read (${code}): ${why}${advice}; --hub-config-map= does without; what it said last stays in force`
+  }
+}
+
+function dataOf(bytes: Uint8Array): ConfigMapData {
+  const { data, binaryData } = membersOf(bytes)
+  return { data: recordOf(data), binaryData: recordOf(binaryData) }
+}
+
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {}
+
+function keptData(path: string, name: string): ConfigMapData['data'] {
+  try {
+    const kept = membersOf(ownFile(path) ?? Buffer.alloc(0))
+    return kept['of'] === name ? recordOf(kept['data']) : {}
+  } catch {
+    // Without it, or with one that cannot be read, the flags alone count until the cloud tells.
+    return {}
+  }
+}

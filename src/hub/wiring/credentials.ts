@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { now } from '../../base/clock.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import {
+  followCredentials,
+  type CredentialFollower,
+} from '../../http/client/credential-follower.ts'
+import { certificateFault, whyRefused } from '../../config/credential-faults.ts'
+import type { Credentials } from '../../config/credentials.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import type { ReadinessCheck } from '../../http/server/ops.ts'
+import { Serving } from '../../http/server/serving.ts'
+import { servingNames } from './names.ts'
+
+/** How often credential files are looked at. */
+const lookMs = 5_000
+
+/** The certificates of the TLS listener, kept current. Throws where given files cannot be used. */
+export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
+  new Serving({
+    folder: join(config.rootDir, 'pki'),
+    names: servingNames(config),
+    given: config.tls.serving,
+    clientCa: config.tls.clientCa,
+    upstreamCa,
+    onAuthorityMade: () =>
+      log.warn(
+        'a new authority was made for the TLS proxy: its clients must be given pki/ca.crt under --root-dir',
+      ),
+    onUnusable: (err) =>
+      log.warn(
+        { err },
+        "the TLS listener's certificates have changed and cannot be used; the last good ones stay",
+      ),
+  })
+
+/**
+ * Follows the files of the hub's own credentials; `replace` is called with those that differ from
+ * `first`, and from then on with each change.
+ */
+export const followed = (
+  live: LiveConfig,
+  first: Credentials,
+  replace: (credentials: Credentials) => void,
+  log: Logger,
+): CredentialFollower =>
+  followCredentials(
+    live.credentials,
+    first,
+    lookMs,
+    (changed) => {
+      log.info('the credentials have changed')
+      sayFault(changed, log)
+      replace(changed)
+    },
+    (err) =>
+      log.warn({ err }, 'the credentials have changed and cannot be used; the last good ones stay'),
+  )
+
+/** Logs what is wrong with the hub's client certificate by its dates. */
+export function sayFault(credentials: Credentials, log: Logger): void {
+  const fault = certificateFault(credentials, now())
+  if (fault !== undefined) {
+    log.error(
+      `${fault}: API servers will refuse it; renew it there, or set the clock; the node is answered from the cache meanwhile`,
+    )
+  }
+}
+
+/**
+ * Whether API servers accept the hub's own credentials. It fails readiness while API servers can be
+ * reached and all of them refuse: no time heals that. What the dates alone say is shown, and counts
+ * for nothing: offline the hub is as ready as ever, and an API server that accepts the certificate
+ * knows better than this node's clock.
+ */
+export const certificateCheck = (cloud: Cloud, connections: Connections): ReadinessCheck => ({
+  name: 'certificate',
+  check: () => {
+    const { credentials } = connections
+    const isOwn = credentials.certificate !== undefined || credentials.token !== undefined
+    return isOwn && cloud.refusal !== undefined
+      ? whyRefused(credentials, now())
+      : certificateFault(credentials, now())
+  },
+  counts: () => cloud.refusal !== undefined,
+})

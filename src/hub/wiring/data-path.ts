@@ -1,0 +1,208 @@
+import type { Logger } from 'pino'
+import type { Cachers } from '../cache/cacher/cachers.ts'
+import type { Access } from '../cache/shared/access.ts'
+import type { SharedCollections } from '../cache/shared/shared-collections.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
+import type { Shown } from '../filter/shown.ts'
+import { Claims } from '../identity/claims.ts'
+import type { ClusterKeys } from '../identity/cluster-keys.ts'
+import type { Proofs } from '../identity/proofs.ts'
+import type { SocketOwners } from '../identity/socket-owner.ts'
+import { Shadows } from '../answers/shadows.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Learn } from '../pipeline/inputs.ts'
+import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
+import { dispatcher, waysTo, type DispatchParts } from '../pipeline/dispatch.ts'
+import { countingShed, pipeline } from '../pipeline/pipeline.ts'
+import type { Noticing } from '../pipeline/taken-over.ts'
+import { countingBytes } from '../pipeline/traffic.ts'
+import type { OnAnswer } from '../pipeline/trace.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import { compressing } from '../upstream/compression.ts'
+import { forwarder } from '../upstream/forward.ts'
+import { upgrader } from '../upstream/upgrade.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { owedHooks, type EnabledFilters } from './filters.ts'
+import { memoryLimit } from './memory.ts'
+import { ownHosts } from './names.ts'
+import type { NodeKeys } from './node-key.ts'
+import { cachersOf } from './cachers.ts'
+import type { RecordedComponents } from './recorded-components.ts'
+import { recorderOf } from './recorder.ts'
+import { sharedCollectionsOf } from './shared.ts'
+import { unforeseenIn } from './unforeseen.ts'
+
+export interface CloudPathParts {
+  readonly config: StartConfig
+  /** Read anew for each request. */
+  readonly live: () => LiveConfig
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly store: ObjectStore
+  readonly clusterKeys: ClusterKeys
+  /** Who may read whole collections. */
+  readonly access: Access
+  readonly recorded: RecordedComponents
+  readonly filters: EnabledFilters
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** The way to the cloud and the record, without filters and limits. */
+export interface CloudPath {
+  /** For what the hub asks itself. */
+  readonly own: Handler<Exchange>
+  /** The same, as one of those who read what is shared. */
+  readonly sharing: Handler<Exchange>
+  /** For what clients ask. */
+  readonly dispatch: DispatchParts
+  readonly clients: ClientForward
+  /** To be disposed of before the store. */
+  readonly shared: SharedCollections
+  /** To be disposed of before what is shared. */
+  readonly cachers: Cachers
+}
+
+/** Builds the lower half of the data path: all that a request meets below the filters. */
+export function cloudPath(parts: CloudPathParts): CloudPath {
+  const { config, live, access, cloud, connections, store, filters, metrics, log } = parts
+  const { nodeName } = config
+  const onUnpacked: OnUnpacked = (packed, unpacked) => {
+    metrics.upstreamCompressedBytes.add(packed)
+    metrics.upstreamInflatedBytes.add(unpacked)
+  }
+  const forward = compressing(countingBytes(forwarder(cloud, connections), metrics), {
+    always: () => live().upstreamCompression,
+    mayChange: (exchange) => filters.actOn(exchange),
+    onUnpacked,
+  })
+  const clients = clientForward(forward, {
+    learning: {
+      keys: parts.clusterKeys,
+      onLearned: () => log.info('the keys of service accounts are known'),
+      onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
+    },
+    memoryLimitBytes: memoryLimit(config),
+    onShed: countingShed(metrics),
+  })
+  const recorder = recorderOf(store, {
+    recorded: parts.recorded,
+    filters,
+    onUnpacked,
+    metrics,
+    log,
+  })
+  const ways = waysTo(() => dispatch)
+  const surroundings = { cloud, ways, store, metrics, log }
+  const shared = sharedCollectionsOf(config, live, access, surroundings)
+  const cachers = cachersOf(config, { ...surroundings, recorder })
+  const alone: DispatchParts = {
+    cloud,
+    forward,
+    upgrade: upgrader(cloud, connections),
+    recorder,
+    local: {
+      store,
+      nodeName,
+      shadows: new Shadows(),
+      watch: (exchange, info) => cachers.offline(exchange, info),
+      recovered: (exchange) => recoveryOf(exchange, cloud),
+    },
+    cachers,
+    onOutcome: (upstream, outcome, ms) => {
+      metrics.upstreamRequests.add({ upstream, outcome })
+      if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream }, ms / 1000)
+    },
+    onDiverted: () => metrics.diverted.add(),
+  }
+  const dispatch: DispatchParts = { ...alone, forward: clients.forward, shared }
+  // What all callers share is asked for the callers' way alone.
+  const own = dispatcher(alone)
+  return { own, sharing: sharing({ cloud, shared }, own), dispatch, clients, shared, cachers }
+}
+
+export interface ClientPathParts {
+  readonly config: StartConfig
+  /** Read anew for each request. */
+  readonly live: () => LiveConfig
+  readonly path: Pick<CloudPath, 'dispatch' | 'clients'>
+  readonly store: ObjectStore
+  readonly proofs: Proofs
+  readonly clusterKeys: ClusterKeys
+  readonly keys: NodeKeys
+  readonly owners: SocketOwners
+  readonly filters: EnabledFilters
+  readonly noticing: Noticing
+  /** Asks for what the filters of an exchange need to know. */
+  readonly learn: Learn
+  readonly shown: Shown
+  /** Aborts when the hub is told to stop. */
+  readonly stopping: AbortSignal
+  readonly metrics: HubMetrics
+  readonly log: Logger
+  readonly onAnswer: OnAnswer
+}
+
+/** Builds the upper half: what a client's request goes through before the cloud or the cache. */
+export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply> {
+  const { config, live, path, filters, shown, store, metrics, log } = parts
+  return pipeline({
+    callers: {
+      nodeName: config.nodeName,
+      get plainServed() {
+        return live().plainProxy === 'served'
+      },
+      get anonymousLoopback() {
+        return live().anonymousLoopback
+      },
+      claims: new Claims(parts.keys.tokens.reveal(), parts.proofs, parts.clusterKeys),
+      owners: parts.owners,
+    },
+    metrics,
+    learn: parts.learn,
+    filtering: { filters, shown, store, hooks: owedHooks(metrics, log) },
+    noticing: parts.noticing,
+    get maxRequestsInFlight() {
+      return live().maxRequestsInFlight
+    },
+    memoryLimitBytes: memoryLimit(config),
+    stopping: parts.stopping,
+    ownHosts: ownHosts(config),
+    clients: path.clients,
+    dispatch: path.dispatch,
+    onUnforeseen: unforeseenIn(log),
+    onAnswer: parts.onAnswer,
+  })
+}
+
+/**
+ * A watch that is diverted to the cache while online ends at once, unless the hub is refused: no
+ * change of spell would end it later.
+ */
+function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
+  if (cloud.online !== true) return cloud.spell
+  return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
+}
+
+/**
+ * How long the hub waits for a collection to be shared before it asks for it alone: it has time,
+ * and the link may be thin.
+ */
+const sharedMs = 60_000
+
+interface Sharing {
+  readonly cloud: Cloud
+  readonly shared: SharedCollections
+}
+
+/** A list is waited for, so that it costs no second one. */
+const sharing =
+  ({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> =>
+  async (exchange) => {
+    if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
+    if (exchange.info.verb === 'list') await shared.prepare(exchange, sharedMs)
+    return shared.online(exchange, (signal) => own({ ...exchange, signal }))
+  }

@@ -1,0 +1,113 @@
+import { X509Certificate } from 'node:crypto'
+import { now } from '../../base/clock.ts'
+import { inBrackets } from '../../base/listening-sockets.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import type { Serving } from '../../http/server/serving.ts'
+import type { DiskWork } from '../store/sqlite/disk-work.ts'
+import { bytesOnDisk } from '../store/sqlite/open.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import { memoryLimit } from './memory.ts'
+import type { Health } from './health.ts'
+import type { OpenSocket, ProxyParts } from './proxies.ts'
+
+/** The parts whose state is measured when metrics are read. */
+export interface Measured {
+  readonly config: StartConfig
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly serving: Serving
+  readonly store: SqliteStore
+  readonly health: Health
+}
+
+/** Sets the gauges anew whenever metrics are read. */
+export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
+  const { config, connections, serving, store, health } = measured
+  const reportDiskWork = diskWorkReport(metrics, store)
+  metrics.storeLimit.set(config.cacheMaxBytes)
+  metrics.memoryLimit.set(memoryLimit(config))
+  metrics.onRead(() => {
+    showUpstreams(metrics, measured)
+    showExpiry(metrics, 'client', connections.credentials.certificate?.chain)
+    showExpiry(metrics, 'serving', serving.current.certificate)
+    reportDiskWork()
+    showAges(metrics, measured)
+    metrics.storeBytes.set(bytesOnDisk(config.cachePath))
+    metrics.unfitCollections.set(store.unfitCollections)
+    metrics.yurthubErrorKeys.set(store.unfitCollections)
+    metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
+  })
+}
+
+/**
+ * Tells at which addresses each listener listens, in the log, the metrics and `/readyz?verbose`.
+ */
+export function showListening(
+  sockets: readonly OpenSocket[],
+  { metrics, health, log }: Pick<Measured, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
+): void {
+  const lines = sockets.map(({ name, at }) => `${name} ${inBrackets(at)}`)
+  log.info(`listening: ${lines.join(', ')}`)
+  health.listens(lines)
+  for (const { name, at } of sockets) {
+    metrics.listening.set({ listener: name, address: inBrackets(at) }, 1)
+  }
+}
+
+/** Tells what became of the last reading of the configuration. */
+export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
+  metrics.configLastReload.set(isUsable ? 1 : 0)
+  if (isUsable) metrics.configLastSuccess.set(now() / 1000)
+}
+
+/** Brings the counters up to what the store has counted. */
+function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
+  let reported: DiskWork = { bytes: 0, syncs: 0 }
+  return () => {
+    const { diskWork } = store
+    metrics.storeDiskBytes.add(diskWork.bytes - reported.bytes)
+    metrics.storeSyncs.add(diskWork.syncs - reported.syncs)
+    reported = diskWork
+  }
+}
+
+/** Oldest last, which stands where resources count together. */
+function showAges(metrics: HubMetrics, { cloud, store }: Measured): void {
+  metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
+  metrics.cacheAge.clear()
+  for (const { resource, confirmedAt } of store.confirmations().toReversed()) {
+    metrics.cacheAge.set({ resource }, Math.max(now() - confirmedAt, 0) / 1000)
+  }
+}
+
+/** Shows the present upstreams only: addresses may change while the hub runs. */
+function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): void {
+  const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
+  const { credentialsRefused } = metrics
+  for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
+  yurthubConnections.clear()
+  credentialsRefused.clear()
+  for (const { origin, verdict, refusesCredentials } of cloud.upstreams) {
+    credentialsRefused.set({ upstream: origin }, refusesCredentials ? 1 : 0)
+    if (verdict !== 'unknown') {
+      upstreamHealthy.set({ upstream: origin }, verdict === 'healthy' ? 1 : 0)
+      yurthubServerHealthy.set({ server: origin }, verdict === 'healthy' ? 1 : 0)
+    }
+    const { protocol, hostname, port } = new URL(origin)
+    const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+    for (const name of ['http/1.1', 'h2'] as const) {
+      upstreamConnections.set({ upstream: origin, protocol: name }, connections.open(origin, name))
+    }
+    yurthubConnections.set({ server }, connections.open(origin))
+  }
+}
+
+/** Shows when the certificate at the head of `chain` (PEM) expires, if there is one. */
+function showExpiry(metrics: HubMetrics, certificate: string, chain: string | undefined): void {
+  if (chain === undefined) return
+  const { validToDate } = new X509Certificate(chain)
+  metrics.certificateExpiry.set({ certificate }, validToDate.getTime() / 1000)
+}

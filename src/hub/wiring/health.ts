@@ -1,0 +1,125 @@
+import { now } from '../../base/clock.ts'
+import { waitsForNextStart } from '../../config/config-follower.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { ReadinessCheck } from '../../http/server/ops.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+
+/** What is wrong with the hub at present, and what readiness says of it. */
+export class Health {
+  #storeFailure: string | undefined
+  #unusableConfig: string | undefined
+  #waitingConfig: string | undefined
+  #unusableFilters: string | undefined
+  #setAside: string | undefined
+  #listening: readonly string[] = []
+
+  /** Why the store's last write failed; `undefined` if it did not. */
+  get storeFailure(): string | undefined {
+    return this.#storeFailure
+  }
+
+  storeFailed(why: string): void {
+    this.#storeFailure = why
+  }
+
+  storeWrote(): void {
+    this.#storeFailure = undefined
+  }
+
+  /**
+   * Shown until the hub is started again: what the node could have been told offline is not there
+   * any more.
+   */
+  storeSetAside(): void {
+    const at = new Date(now()).toISOString()
+    this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
+  }
+
+  /** Each listener with an address where it listens. */
+  listens(lines: readonly string[]): void {
+    this.#listening = lines
+  }
+
+  configUnusable(mistakes: readonly string[]): void {
+    const since = new Date(now()).toISOString()
+    this.#unusableConfig = `[ ]config unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+  }
+
+  /** `waiting`: settings that differ from those in force until the next start. */
+  configRead(waiting: readonly string[]): void {
+    this.#unusableConfig = undefined
+    this.#waitingConfig =
+      waiting.length === 0 ? undefined : `[ ]config ${waitsForNextStart(waiting)}`
+  }
+
+  filtersUnusable(mistakes: readonly string[]): void {
+    const since = new Date(now()).toISOString()
+    this.#unusableFilters = `[ ]filter-module unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+  }
+
+  filtersLoaded(): void {
+    this.#unusableFilters = undefined
+  }
+
+  /** What readiness depends on. */
+  checks(store: SqliteStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
+    const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
+    return [
+      {
+        name: 'store',
+        check: () => this.#storeFailure ?? (store.isInPlace() ? undefined : misplaced),
+      },
+      {
+        name: 'shutdown',
+        check: () => (stopping.aborted ? 'the hub is stopping' : undefined),
+      },
+    ]
+  }
+
+  /**
+   * Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready
+   * as ever.
+   */
+  remarks(cloud: Cloud, store: SqliteStore): string[] {
+    return [
+      spellRemark(cloud),
+      ...cloud.upstreams.map(upstreamRemark),
+      ...(cloud.online === false ? oldestRemark(store) : []),
+      ...this.#listening.map((line) => `[+]listening ${line}`),
+      ...[this.#setAside, this.#unusableConfig, this.#waitingConfig, this.#unusableFilters].filter(
+        (remark) => remark !== undefined,
+      ),
+    ]
+  }
+}
+
+function spellRemark({ online, since }: Cloud): string {
+  if (online === undefined) return '[ ]cloud not yet judged'
+  const from = new Date(since).toISOString()
+  return online
+    ? `[+]cloud online since ${from}`
+    : `[ ]cloud offline since ${from}; serving the cache`
+}
+
+/** The resources of which nothing was confirmed for longest. */
+function oldestRemark(store: SqliteStore): string[] {
+  const oldest = store
+    .confirmations()
+    .slice(0, 3)
+    .map(({ resource, confirmedAt }) => `${resource} since ${new Date(confirmedAt).toISOString()}`)
+  return oldest.length === 0 ? [] : [`[ ]cache longest unconfirmed: ${oldest.join(', ')}`]
+}
+
+function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {
+  const mark = standing === 'ready' ? '[+]' : '[ ]'
+  const last =
+    standing === 'ejected'
+      ? `, asked last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
+      : standing === 'silent'
+        ? ', asked last: silent'
+        : ''
+  const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
+  return `${mark}upstream ${origin} ${verdict}${last}${why}`
+}

@@ -1,0 +1,306 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Broadcast } from '../../base/broadcast.ts'
+import { after, elapsed } from '../../base/clock.ts'
+import { Slices } from '../../base/slices.ts'
+import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
+import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
+import { objectKind } from '../../api/codec/list.ts'
+import type { HubConfig, StartConfig } from '../../config/hub-config.ts'
+import {
+  hostNetworkReport,
+  type HostNetworkReport,
+  type PodOnNode,
+} from '../filter/host-network/report.ts'
+import { mayBePropagated, shownByStatus } from '../filter/host-network/rule.ts'
+import { KeptVerdicts } from '../filter/host-network/verdicts.ts'
+import type { Inputs } from '../filter/inputs.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ReservedPort } from '../../api/kube/node-ports.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { pods } from '../../api/kube/resources.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Noticing } from '../pipeline/taken-over.ts'
+import { objectForm } from '../../api/request/form.ts'
+import { node } from '../../api/request/identity.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { podsVersion } from './needed.ts'
+
+/**
+ * How pods of this node were shown; beside the cache, which somebody may throw away. `kept` is
+ * announced when verdicts begin to be written.
+ */
+export function verdictsOf(
+  { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
+  store: ObjectStore,
+  { kept, log }: { readonly kept: Broadcast; readonly log: Logger },
+): KeptVerdicts {
+  const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
+    // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each
+    // before that.
+    shownBefore: () => pick(store, log, ({ uid }) => uid),
+    onKept: () => kept.announce(),
+    onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
+  })
+  if (verdicts.areKept) return verdicts
+  const propagated = (): readonly unknown[] =>
+    pick(store, log, ({ cursor }) => isPropagated(cursor, nodeName) || undefined)
+  if (hostNetworkPropagation !== 'off' || propagated().length > 0) verdicts.keep()
+  return verdicts
+}
+
+/**
+ * What is found of the pods in the cache, as far as they can be read: of what is left out its
+ * status tells when it is shown next.
+ */
+function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | undefined): T[] {
+  const found: T[] = []
+  try {
+    for (const pod of podsIn(store)) {
+      const each = find(pod)
+      if (each !== undefined) found.push(each)
+    }
+  } catch (err) {
+    log.error({ err }, 'how pods were shown before could not be read from the cache')
+  }
+  return found
+}
+
+/** More pods than a node has. */
+const mostLookedAt = 1_000
+
+/**
+ * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are
+ * kept: with the first of them verdicts begin to be kept, and filters act.
+ */
+export function noticingOf({ nodeName }: StartConfig, verdicts: KeptVerdicts): Noticing {
+  /**
+   * At which version each was found not to be propagated: a list mostly shows what was shown
+   * before.
+   */
+  const lookedAt = new Map<string, string>()
+  return ({ component, info }) => {
+    if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
+    if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
+    return (gvk, encoding, object) => {
+      const { uid, resourceVersion } = object
+      if (uid !== '' && lookedAt.get(uid) === resourceVersion) return false
+      const pod = cursorOf(encoding, gvk, object)
+      if (!isPropagated(pod, nodeName)) {
+        if (lookedAt.size >= mostLookedAt && !lookedAt.has(uid)) lookedAt.clear()
+        lookedAt.set(uid, resourceVersion)
+        return false
+      }
+      // Whoever comes again waits for it.
+      verdicts.settle([[uid, 'propagated']])?.catch(() => undefined)
+      return true
+    }
+  }
+}
+
+/**
+ * What cannot be read is others' to find. The status, which mostly decides, is less to go through
+ * than what was asked for.
+ */
+function isPropagated(pod: Cursor, nodeName: string): boolean {
+  try {
+    return shownByStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Every pod that the node was given, in each form that is kept: several times, it may be, and of
+ * several ages.
+ */
+function* podsIn(store: ObjectStore): Generator<OnePod> {
+  for (const encoding of ['protobuf', 'json'] as const) {
+    const audience = { identity: node, form: objectForm(encoding).key }
+    for (const { key } of store.collections(audience, pods, undefined)) {
+      const list = store.list(key)
+      if (!list) continue
+      for (const batch of list.batches) yield* each(encoding, objectKind(list.gvk), batch)
+    }
+  }
+}
+
+interface OnePod {
+  readonly cursor: Cursor
+  readonly uid: string
+}
+
+function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Generator<OnePod> {
+  for (const object of objects) {
+    yield { cursor: cursorOf(encoding, gvk, object), uid: object.uid }
+  }
+}
+
+export interface HostNetworkParts {
+  readonly config: StartConfig
+  readonly inputs: () => Inputs
+  readonly store: ObjectStore
+  readonly verdicts: KeptVerdicts
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/**
+ * Changes of pods within this time are looked at together; and looking takes no more than this part
+ * of the time.
+ */
+const leastLookMs = 1000
+const lookingPart = 0.1
+
+/**
+ * Follows the node's pods: forgets the verdicts of those that are gone, tells of those that are, or
+ * would be, propagated, and shows them in metrics.
+ */
+export class HostNetwork implements Disposable {
+  readonly #parts: HostNetworkParts
+  readonly #versionAtStart: string
+  #version: string | undefined
+  /** What was told of the pods depends on these. */
+  #toldBy = ''
+  /** Until the look is over. */
+  #next: Disposable | undefined
+  #stirred = false
+  #pauseMs = leastLookMs
+  #told: ReadonlySet<string> = new Set()
+  #closed = false
+
+  constructor(parts: HostNetworkParts) {
+    this.#parts = parts
+    this.#versionAtStart = this.#podsVersion()
+    this.#show([])
+    this.stir()
+  }
+
+  /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
+  async report(): Promise<HostNetworkReport> {
+    const { config, inputs, verdicts, log } = this.#parts
+    const about = {
+      inputs: inputs(),
+      verdictOf: (uid: string) => verdicts.of(uid),
+      mayHaveBeenShown: (uid: string) => verdicts.mayHaveBeenShown(uid),
+      reserved: portsOfHub(config),
+    }
+    try {
+      return await hostNetworkReport({ ...about, pods: this.#pods() })
+    } catch (err) {
+      if (!this.#closed) log.error({ err }, 'the pods of the node could not be gone through')
+      return hostNetworkReport({ ...about, pods: undefined })
+    }
+  }
+
+  /** Something was written to the store, or what filters know has changed. */
+  stir(): void {
+    if (this.#closed) return
+    this.#stirred = true
+    this.#next ??= after(this.#pauseMs, () => void this.#lookOn())
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    this.#next?.[Symbol.dispose]()
+  }
+
+  /** As the kubelet asks for them; `undefined`: it never did. */
+  #pods(): Iterable<OnePod> | undefined {
+    const { config, store } = this.#parts
+    const { nodeName } = config
+    const known = knowledgeIn(store, nodeName, () => false).collection(podsOf(nodeName))
+    return known && each(known.encoding, known.gvk, known.objects)
+  }
+
+  #podsVersion(): string {
+    const { config, store } = this.#parts
+    return podsVersion(store, config.nodeName)
+  }
+
+  async #lookOn(): Promise<void> {
+    this.#stirred = false
+    await this.#look()
+    this.#next = undefined
+    // While it went on.
+    if (this.#stirred) this.stir()
+  }
+
+  async #look(): Promise<void> {
+    const { verdicts, log } = this.#parts
+    // Where nothing was ever propagated, and could not be, nobody asks.
+    if (!verdicts.areKept) return
+    const version = this.#podsVersion()
+    const { propagation, pool } = this.#parts.inputs()
+    const toldBy = JSON.stringify([propagation, pool])
+    if (version === this.#version && toldBy === this.#toldBy) return
+    const began = elapsed()
+    try {
+      if (this.#pods() === undefined) return
+      if (version !== this.#version) {
+        const present = await this.#present()
+        if (this.#closed) return
+        verdicts.retain(present, version !== this.#versionAtStart)
+      }
+      const report = await this.report()
+      if (this.#closed) return
+      this.#show(report.pods ?? [])
+      this.#tell(report)
+      this.#version = version
+      this.#toldBy = toldBy
+    } catch (err) {
+      if (!this.#closed) log.error({ err }, 'which pods are gone could not be told')
+    }
+    this.#pauseMs = Math.max(leastLookMs, (elapsed() - began) / lookingPart)
+  }
+
+  /** The uids of all pods in the cache: what comes while they are gone through may be missing. */
+  async #present(): Promise<ReadonlySet<string>> {
+    const slices = new Slices()
+    const present = new Set<string>()
+    for (const { uid } of podsIn(this.#parts.store)) {
+      present.add(uid)
+      await slices.pause()
+    }
+    return present
+  }
+
+  /** Once for each pod and mode. */
+  #tell({ mode, pods: all = [] }: HostNetworkReport): void {
+    const { log } = this.#parts
+    const concerned = all.filter(({ network, anew }) =>
+      mode === 'on' ? network === 'propagated' : network === 'pod' && anew === 'propagated',
+    )
+    const keyOf = ({ uid }: PodOnNode): string => `${mode} ${uid}`
+    if (mode !== 'off') {
+      for (const pod of concerned) {
+        if (this.#told.has(keyOf(pod))) continue
+        const { namespace, name, clashes } = pod
+        const level = clashes.length > 0 ? 'warn' : 'info'
+        const what = mode === 'on' ? 'is shown' : 'would be shown'
+        log[level]({ pod: `${namespace}/${name}`, clashes }, `a pod ${what} on the host network`)
+      }
+    }
+    this.#told = new Set(concerned.map(keyOf))
+  }
+
+  #show(all: readonly PodOnNode[]): void {
+    const { metrics } = this.#parts
+    for (const kind of ['host', 'propagated', 'pod'] as const) {
+      const shown = all.filter(({ network }) => network === kind)
+      metrics.hostNetworkPods.set({ kind }, shown.length)
+    }
+    const would = all.filter(({ network, anew }) => network === 'pod' && anew === 'propagated')
+    metrics.hostNetworkPods.set({ kind: 'would' }, would.length)
+    const clashes = all.reduce((sum, pod) => sum + pod.clashes.length, 0)
+    metrics.hostNetworkPortClashes.set(clashes)
+  }
+}
+
+/** As they are configured. */
+const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
+  { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
+  { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },
+  { port: proxy.securePort, protocol: 'TCP', use: 'the hub' },
+]

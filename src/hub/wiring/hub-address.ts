@@ -1,0 +1,242 @@
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import type { Logger } from 'pino'
+import { after } from '../../base/clock.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { HubAddress } from '../filter/inputs.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { isLoopback } from '../../api/request/own-host.ts'
+
+export interface HubAddressParts {
+  readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
+  /** PEM: the certificate that the TLS proxy shows now, its own first. */
+  readonly shown: () => string
+  /**
+   * PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not
+   * known.
+   */
+  readonly ca: () => string | undefined
+  /** The address is another one now; `null`: pods are not to be led to the hub. */
+  readonly tell: (address: HubAddress | null) => void
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** How often it is looked at while pods are led there, and while they are not. */
+const againMs = 60_000
+const brokenAgainMs = 10_000
+
+/** How long a connection to this very node may take. */
+const connectMs = 2_000
+
+/**
+ * A node that has much to do answers nobody for a moment; pods that are led elsewhere meanwhile
+ * stay led there.
+ */
+const silencesForgiven = 2
+
+/** What was found at the address. `silent` may be chance, the others are not. */
+type Finding =
+  { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
+
+/**
+ * Whether pods can be led to the hub: at the address that the operator has named, this hub answers
+ * with a certificate that pods trust. They are given the cluster's authorities and nothing else, so
+ * it has to chain to those and to name that address; and on loopback they find themselves, but
+ * where they share the node's. Looked at again when a certificate changes, and now and then.
+ */
+export class ReachableAddress implements Disposable {
+  readonly #parts: HubAddressParts
+  readonly #judged = Promise.withResolvers<void>()
+  #isJudged = false
+  /** `undefined` until the TLS proxy listens. */
+  #securePort: number | undefined
+  #address: HubAddress | null = null
+  /** Why pods are not led to the hub, or would not be if it were not forgiven. */
+  #why: string | undefined
+  #silences = 0
+  #looking: Promise<void> | undefined
+  #again = false
+  #timer: Disposable | undefined
+  #closed = false
+
+  constructor(parts: HubAddressParts) {
+    this.#parts = parts
+    const why = this.#refusal()
+    // What can be told without a look keeps nobody waiting.
+    if (why !== undefined) this.#settle({ kind: 'refused', why })
+  }
+
+  /** Resolves when it has been looked at for the first time; `undefined`: it has. */
+  get judged(): Promise<void> | undefined {
+    return this.#isJudged ? undefined : this.#judged.promise
+  }
+
+  /** The TLS proxy listens, at this port. */
+  listening(securePort: number): void {
+    this.#securePort = securePort
+    void this.look()
+  }
+
+  /**
+   * Looks now, and once more where it is looked at already; resolves when that is done. Nothing is
+   * to be seen before the TLS proxy listens.
+   */
+  async look(): Promise<void> {
+    if (this.#securePort === undefined) return
+    this.#again = true
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
+    await this.#looking
+  }
+
+  /** For `/readyz?verbose`: it does not affect readiness. */
+  remark(): string {
+    if (this.#address) return `[+]hub-address pods are led to ${shownAs(this.#address)}`
+    return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not yet judged'}`
+  }
+
+  async #look(): Promise<void> {
+    this.#timer?.[Symbol.dispose]()
+    while (this.#again && !this.#closed) {
+      this.#again = false
+      const finding = await this.#found()
+      if (!this.#closed && !this.#again) this.#settle(finding)
+    }
+    if (this.#closed) return
+    this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.look())
+  }
+
+  /**
+   * A node that boots has much to do, too, and pods keep the address that they are started with: at
+   * first, silence is heard twice.
+   */
+  async #found(): Promise<Finding> {
+    const first = await this.#find()
+    return first.kind === 'silent' && !this.#isJudged ? this.#find() : first
+  }
+
+  async #find(): Promise<Finding> {
+    try {
+      return await this.#seen()
+    } catch (cause) {
+      return { kind: 'refused', why: `it cannot be looked at: ${String(cause)}` }
+    }
+  }
+
+  async #seen(): Promise<Finding> {
+    const why = this.#refusal()
+    const wanted = this.#wanted()
+    if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
+    const { hostNetworkNode } = this.#parts.pods
+    const seen = await reach(wanted, this.#parts.ca() ?? '')
+    if ('kind' in seen) return seen
+    if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(wanted)
+    const own = new X509Certificate(this.#parts.shown())
+    if (seen.certificate.equals(own.raw)) return { kind: 'reached' }
+    return { kind: 'refused', why: `${shownAs(wanted)} is somebody else` }
+  }
+
+  /** Why nobody has to look; `undefined`: somebody has. */
+  #refusal(): string | undefined {
+    const wanted = this.#wanted()
+    const { hostNetworkNode } = this.#parts.pods
+    if (!wanted) return 'there is no --hub-address'
+    if (this.#parts.ca() === undefined)
+      return 'the credentials of the hub name no authority of the cluster'
+    return isLoopback(wanted.host) && !hostNetworkNode ? onLoopback(wanted).why : undefined
+  }
+
+  /** A port of 0 stands for the TLS proxy's, whichever it is. */
+  #wanted(): HubAddress | undefined {
+    const { hubAddress } = this.#parts.pods
+    return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
+  }
+
+  #settle(finding: Finding): void {
+    this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
+    const why = finding.kind === 'reached' ? undefined : finding.why
+    const forgiven = finding.kind === 'silent' && this.#silences <= silencesForgiven
+    const address = why === undefined ? (this.#wanted() ?? null) : forgiven ? this.#address : null
+    this.#say(address, why)
+    this.#why = why
+    this.#address = address
+    this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
+    this.#parts.tell(address)
+    this.#isJudged = true
+    this.#judged.resolve()
+  }
+
+  /** What is new. */
+  #say(address: HubAddress | null, why: string | undefined): void {
+    const { log } = this.#parts
+    const isLed = address !== null
+    if (this.#isJudged && why === this.#why && isLed === (this.#address !== null)) return
+    if (why === undefined) log.info({ address }, 'pods are led to the hub')
+    else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
+    else {
+      log.warn(
+        { why },
+        'pods are not led to the hub: masterservice, serviceenvupdater and forwardkubesvctraffic do nothing',
+      )
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    this.#timer?.[Symbol.dispose]()
+    this.#judged.resolve()
+  }
+}
+
+const shownAs = ({ host, port }: HubAddress): string =>
+  isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+
+const onLoopback = (address: HubAddress): Finding & { kind: 'refused' } => ({
+  kind: 'refused',
+  why: `${shownAs(address)} is on loopback, where pods find themselves`,
+})
+
+/** Who answers there. */
+interface Seen {
+  readonly remoteAddress: string
+  /** As it was sent, in DER. */
+  readonly certificate: Buffer
+}
+
+/** Connects as a pod would: with the cluster's authorities, and the address as the name. */
+function reach(address: HubAddress, ca: string): Promise<Seen | Finding> {
+  const { host, port } = address
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, ca, ...(isIP(host) === 0 && { servername: host }) })
+    const over = (found: Seen | Finding): void => {
+      silence[Symbol.dispose]()
+      socket.destroy()
+      resolve(found)
+    }
+    const silence = after(connectMs, () =>
+      over({ kind: 'silent', why: `${shownAs(address)} does not answer` }),
+    )
+    socket.once('error', (error: NodeJS.ErrnoException) => over(whyNot(address, error)))
+    socket.once('secureConnect', () => {
+      const { raw } = socket.getPeerCertificate()
+      over({ remoteAddress: socket.remoteAddress ?? '', certificate: raw })
+    })
+  })
+}
+
+/**
+ * What it means that a connection was not made: OpenSSL's codes of certificates, Node's for their
+ * names, else the network's.
+ */
+function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): Finding {
+  const where = shownAs(address)
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return { kind: 'refused', why: `the certificate at ${where} does not name ${address.host}` }
+  }
+  if (/^(UNABLE_TO_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|HOSTNAME_)/.test(code)) {
+    const why = `the certificate at ${where} is not one that pods trust (${code})`
+    return { kind: 'refused', why }
+  }
+  return { kind: 'silent', why: `nobody answers at ${where}: ${message}` }
+}

@@ -1,0 +1,19 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { keptToken } from '../../base/kept-key.ts'
+import type { Secret } from '../../base/secret.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+
+/**
+ * The token with which callers that are not root may inspect the hub: it lies under `--root-dir`,
+ * for root to hand out. Absent where the disk does not take one.
+ */
+export function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | undefined {
+  const file = join(rootDir, 'inspect.token')
+  try {
+    return keptToken(file)
+  } catch (err) {
+    log.warn({ err, file }, 'the inspect token cannot be read or made: root alone can inspect')
+    return undefined
+  }
+}

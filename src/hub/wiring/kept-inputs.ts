@@ -1,0 +1,94 @@
+import { KeptFile } from '../../base/kept-file.ts'
+import { ownFile } from '../../base/own-file.ts'
+import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
+
+/** What filters may know that has to be learned from the cloud. */
+export type LearnedInputs = Pick<Inputs, LearnedName> & Required<Pick<Inputs, 'untold'>>
+
+export type LearnedName = (typeof learnedNames)[number]
+
+export const learnedNames = ['node', 'pool', 'poolNodes', 'topologies'] as const
+
+const nothing: LearnedInputs = {
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  untold: [],
+}
+
+/**
+ * The last known values, on the disk before filters act by them: after a crash the hub knows what
+ * its clients were shown by, also where the cloud has since ceased to tell.
+ */
+export class KeptInputs implements AsyncDisposable {
+  readonly #file: KeptFile
+  #latest: LearnedInputs
+
+  constructor(path: string, nodeName: string) {
+    this.#latest = readKept(path, nodeName)
+    this.#file = new KeptFile(path, () => JSON.stringify({ nodeName, ...this.#latest }))
+  }
+
+  get latest(): LearnedInputs {
+    return this.#latest
+  }
+
+  /**
+   * Resolves when they are on the disk, or later ones are. Rejects where they could not be written;
+   * they count all the same.
+   */
+  keep(inputs: LearnedInputs): Promise<void> {
+    this.#latest = inputs
+    return this.#file.write()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
+  }
+}
+
+/**
+ * A file that cannot be read, or tells of another node, is as good as none; of what is damaged in
+ * it nothing is known.
+ */
+function readKept(path: string, nodeName: string): LearnedInputs {
+  try {
+    const kept = JSON.parse(String(ownFile(path))) as Partial<Record<string, unknown>>
+    const { node, pool, poolNodes, topologies } = kept
+    const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
+    const untold = learnedNames.filter((name) => names.includes(name))
+    const known = isNode(node) ? node : undefined
+    if ((kept['nodeName'] ?? known?.name) !== nodeName) return nothing
+    return {
+      node: known?.name === nodeName ? known : undefined,
+      pool: pool === null || isPool(pool) ? pool : undefined,
+      poolNodes: poolNodes === null || isNames(poolNodes) ? poolNodes : undefined,
+      topologies: isTexts(topologies) ? topologies : undefined,
+      untold,
+    }
+  } catch {
+    return nothing
+  }
+}
+
+const isNode = (value: unknown): value is NodeFacts =>
+  isRecord(value) &&
+  typeof value['name'] === 'string' &&
+  isTexts(value['labels']) &&
+  isTexts(value['annotations'])
+
+const isPool = (value: unknown): value is PoolFacts =>
+  isNode(value) &&
+  'type' in value &&
+  typeof value.type === 'string' &&
+  (!('hostNetwork' in value) || typeof value.hostNetwork === 'boolean')
+
+const isNames = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
+
+const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
+  isRecord(value) && Object.values(value).every((each) => typeof each === 'string')
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,12 @@
+import { totalmem } from 'node:os'
+import type { StartConfig } from '../../config/hub-config.ts'
+
+/**
+ * How much memory the process may use, in bytes: what was set, else what the control group allows;
+ * 512 MiB where that is unlimited.
+ */
+export function memoryLimit({ memoryLimitBytes }: StartConfig): number {
+  if (memoryLimitBytes !== undefined) return memoryLimitBytes
+  const given = process.constrainedMemory()
+  return given > 0 && given < totalmem() ? given : 512 * 1024 * 1024
+}

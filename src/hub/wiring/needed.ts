@@ -1,0 +1,52 @@
+import type { Logger } from 'pino'
+import { elapsed } from '../../base/clock.ts'
+import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
+import { referredTo } from '../boot/referred.ts'
+import type { Access } from '../cache/shared/access.ts'
+import { objectForm } from '../../api/request/form.ts'
+import { node } from '../../api/request/identity.ts'
+import type { NamedObject, NeededIn } from '../store/needed.ts'
+import type { ObjectStore } from '../store/store.ts'
+
+/**
+ * What the pods refer to is gone through no more often while they stay the same: claims are bound
+ * rarely.
+ */
+const neededMs = 1000
+
+/** What a store holds, as the node sees it. */
+export const knownToNode = (store: ObjectStore, nodeName: string, access: Access): Knowledge =>
+  knowledgeIn(store, nodeName, (gvr) => access.last(node, gvr) === true)
+
+/** What the pods of the node refer to: of that nothing is to be given up. */
+export function neededBy(nodeName: string, access: Access, log: Logger): NeededIn {
+  let last:
+    { readonly of: string; readonly until: number; readonly all: ReturnType<NeededIn> } | undefined
+  return (store): readonly NamedObject[] | undefined => {
+    try {
+      const of = podsVersion(store, nodeName)
+      if (last?.of !== of || last.until < elapsed()) {
+        const all = referredTo(knownToNode(store, nodeName, access), nodeName)
+        last = { of, until: elapsed() + neededMs, all }
+      }
+      return last.all
+    } catch (err) {
+      log.error({ err }, 'what the pods refer to could not be gone through')
+      return undefined
+    }
+  }
+}
+
+/** Differs after every change of the pods. Reads no object. */
+export function podsVersion(store: ObjectStore, nodeName: string): string {
+  const { gvr, fieldSelector = '' } = podsOf(nodeName)
+  const versions = (['protobuf', 'json'] as const).map((encoding) =>
+    store.version({
+      audience: { identity: node, form: objectForm(encoding).key },
+      gvr,
+      labelSelector: '',
+      fieldSelector,
+    }),
+  )
+  return versions.join(' ')
+}

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { hkdfSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { keptKey } from '../../base/kept-key.ts'
+import { Secret } from '../../base/secret.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { StoreKeySource } from '../../config/store-key.ts'
+import { inRootDir } from './root-dir.ts'
+
+/** As much as a key of 256 bits has; text is as good, if it is as hard to guess. */
+const leastBytes = 32
+const mostBytes = 4096
+/**
+ * A TPM takes seconds; a program that waits for the network would wait for ever where there is
+ * none.
+ */
+const commandMs = 30_000
+
+/** The keys that a node's cache and its callers' names depend on. */
+export interface NodeKeys {
+  /** Seals secrets and tokens in the store. */
+  readonly sealing: Secret<Uint8Array>
+  /** Keys the hashes that stand for tokens. */
+  readonly tokens: Secret<Uint8Array>
+}
+
+/**
+ * The key cannot be had: without it the hub would forget what is sealed, and not be believed by
+ * those it knows.
+ */
+class NoNodeKey extends Error {
+  readonly code = 'NO_NODE_KEY'
+}
+
+/**
+ * Reads the keys as the configuration says, or makes and keeps them. From a key that is handed in
+ * those for each purpose are derived, so that nothing in the hub's folder opens anything. Rejects
+ * where what is handed in cannot be had or is too short.
+ */
+export async function nodeKeys({
+  rootDir,
+  storeKey,
+}: Pick<StartConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
+  if (storeKey.kind === 'own') {
+    const own = (file: string): Secret<Uint8Array> =>
+      new Secret(inRootDir(rootDir, () => keptKey(join(rootDir, file))))
+    return { sealing: own('seal.key'), tokens: own('token.key') }
+  }
+  const handedIn = await read(storeKey)
+  const length = handedIn.byteLength
+  if (length < leastBytes || length > mostBytes)
+    throw new NoNodeKey(
+      `${nameOf(storeKey)} gives ${length > mostBytes ? 'too much' : `${length} bytes`} for a key: at least ${leastBytes}, at most ${mostBytes}`,
+    )
+  const derive = (purpose: string): Secret<Uint8Array> =>
+    new Secret(Buffer.from(hkdfSync('sha256', handedIn, '', `nodehub ${purpose}`, 32)))
+  return { sealing: derive('seal'), tokens: derive('tokens') }
+}
+
+function read(source: Exclude<StoreKeySource, { kind: 'own' }>): Promise<Buffer> | Buffer {
+  if (source.kind === 'command') return outputOf(source.path)
+  try {
+    return readFileSync(source.file)
+  } catch (cause) {
+    throw new NoNodeKey(`${nameOf(source)} cannot be read`, { cause })
+  }
+}
+
+/** Nothing that it prints is shown, not even where it fails: it may be the key. */
+function outputOf(path: string): Promise<Buffer> {
+  const options = {
+    timeout: commandMs,
+    killSignal: 'SIGKILL',
+    maxBuffer: 2 * mostBytes,
+    encoding: 'buffer',
+  } as const
+  return new Promise((resolve, reject) => {
+    const child = execFile(path, [], options, (failure, output) => {
+      if (failure) reject(new NoNodeKey(`--store-key-command=${path} ${reasonOf(failure)}`))
+      else resolve(output)
+    })
+    child.stdin?.end()
+  })
+}
+
+function reasonOf({ code, signal, killed }: Error & Partial<ExecFailure>): string {
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return 'prints too much for a key'
+  if (typeof code === 'string') return `cannot be run: ${code}`
+  if (killed) return `took longer than ${commandMs / 1000} s`
+  return typeof code === 'number' ? `ended with ${code}` : `was ended by ${signal}`
+}
+
+interface ExecFailure {
+  readonly code: number | string | null
+  readonly signal: string | null
+  readonly killed: boolean
+}
+
+const nameOf = (source: Exclude<StoreKeySource, { kind: 'own' }>): string =>
+  source.kind === 'command' ? `--store-key-command=${source.path}` : source.file

@@ -1,0 +1,106 @@
+import type { Logger } from 'pino'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { ListenerName } from '../../config/passed-sockets.ts'
+import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { ConnectionMemory } from '../../http/server/connection-memory.ts'
+import { limits } from '../../http/server/limits.ts'
+import {
+  listen,
+  listenSecurely,
+  type Listener,
+  type ProxyListener,
+} from '../../http/server/listener.ts'
+import type { Bound, BoundSocket } from '../../http/server/listening.ts'
+import type { Serving } from '../../http/server/serving.ts'
+import { memoryLimit } from './memory.ts'
+import { placesOf } from './places.ts'
+import { logFailure } from './unforeseen.ts'
+
+/**
+ * More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer
+ * than file handles allow.
+ */
+export const maxConnections = 4_096
+
+/**
+ * What connections may hold together however small the hub is to be: what a node's programs need.
+ */
+export const leastMemory = 32 * 1024 * 1024
+
+/** What they may hold together of the memory that all of the process may use. */
+export const connectionsShare = 1 / 4
+
+export interface ProxyParts {
+  readonly handler: Handler<Incoming, WireReply>
+  readonly serving: Serving
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/**
+ * The listeners at which the node speaks to the hub. Disposing lets what is under way finish for
+ * the grace period, then cuts.
+ */
+export interface Proxies extends AsyncDisposable {
+  readonly plain: Listener
+  readonly secure: Listener
+  readonly sockets: readonly OpenSocket[]
+  /**
+   * Begins what disposing does; resolves when only tunnels and answers that last are still open,
+   * which need the hub no more.
+   */
+  settle(): Promise<void>
+}
+
+/** A listening socket, for a process that is to take over. */
+export interface OpenSocket extends BoundSocket {
+  readonly name: ListenerName
+}
+
+export const socketsOf = (name: ListenerName, { sockets }: Bound): readonly OpenSocket[] =>
+  sockets.map((socket) => ({ ...socket, name }))
+
+/** Rejects with `CannotListen`; nothing is left open then. */
+export async function openProxies(
+  config: StartConfig,
+  live: () => LiveConfig,
+  { handler, serving, metrics, log }: ProxyParts,
+): Promise<Proxies> {
+  await using parts = new AsyncDisposableStack()
+  const open: ProxyListener[] = []
+  // Both at the same time: while one waits for its requests, the other must not go on accepting
+  // clients.
+  const stop = async (how: 'settle' | 'close'): Promise<void> => {
+    await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
+  }
+  parts.defer(() => stop('close'))
+  const proxied = {
+    handler,
+    maxConnections,
+    memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) * connectionsShare)),
+    onBroken: (err: unknown) => {
+      metrics.brokenAnswers.add()
+      logFailure(log, 'info', { err }, 'an answer broke off')
+    },
+    onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
+  }
+  const plain = await listen({ ...proxied, at: placesOf(config, 'proxy') })
+  open.push(plain)
+  const secure = await listenSecurely({
+    ...proxied,
+    at: placesOf(config, 'proxy-secure'),
+    mostUnproven: limits.unprovenTls,
+    credentials: serving.current,
+  })
+  open.push(secure)
+  serving.follow(secure)
+  const running = parts.move()
+  return {
+    plain,
+    secure,
+    sockets: [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)],
+    settle: () => stop('settle'),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

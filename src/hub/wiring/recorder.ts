@@ -1,0 +1,48 @@
+import type { Logger } from 'pino'
+import { Recorder } from '../cache/recorder.ts'
+import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import { ownComponent } from '../../api/request/component.ts'
+import { shared } from '../../api/request/identity.ts'
+import type { ObjectStore } from '../store/store.ts'
+import type { EnabledFilters } from './filters.ts'
+import type { RecordedComponents } from './recorded-components.ts'
+
+export interface RecorderSurroundings {
+  readonly recorded: RecordedComponents
+  readonly filters: EnabledFilters
+  readonly onUnpacked: OnUnpacked
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/**
+ * Records answers to the configured components, those that a filter acts on, which reads them
+ * through the recorder, and what is shared.
+ */
+export const recorderOf = (
+  store: ObjectStore,
+  { recorded, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+): Recorder =>
+  new Recorder(
+    store,
+    {
+      isRecorded: (exchange) => {
+        const { component } = exchange
+        // What the hub asks for itself it reads through the recorder.
+        if (exchange.identity === shared || component === ownComponent) return true
+        return recorded.has(component) || filters.actOn(exchange)
+      },
+      comparesEvents: (exchange) =>
+        exchange.identity === shared || (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
+    },
+    {
+      onRecorded: (kind) => metrics.recorded.add({ kind }),
+      onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
+      onMalformed: (err, { method, info }) => {
+        metrics.malformed.add()
+        log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+      },
+      onUnpacked,
+    },
+  )

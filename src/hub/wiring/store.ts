@@ -1,0 +1,70 @@
+import type { Logger } from 'pino'
+import type { Broadcast } from '../../base/broadcast.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { NeededIn } from '../store/needed.ts'
+import { openStore } from '../store/sqlite/open.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Health } from './health.ts'
+import type { NodeKeys } from './node-key.ts'
+
+export interface StoreSurroundings {
+  readonly keys: NodeKeys
+  readonly metrics: HubMetrics
+  readonly health: Health
+  readonly log: Logger
+  /** Another process is letting go of the store, or has just died. */
+  readonly takenOver: boolean
+  /** Announced after each commit. */
+  readonly committed: Broadcast
+  readonly needed: NeededIn
+}
+
+/**
+ * How long the lock of a process that has closed the store, or has just died, may still be seen.
+ */
+const lettingGoMs = 10_000
+
+/** Opens the store; how it fares goes to log, metrics and readiness. */
+export const storeOf = (
+  { cachePath, cacheMaxBytes }: StartConfig,
+  { keys, metrics, health, log, takenOver, committed, needed }: StoreSurroundings,
+): Promise<SqliteStore> =>
+  openStore({
+    directory: cachePath,
+    maxBytes: cacheMaxBytes,
+    sealingKey: keys.sealing.reveal(),
+    ...(takenOver && { patienceMs: lettingGoMs }),
+    report: (kind, err) => {
+      if (kind === 'write' || kind === 'writer') health.storeFailed(err.message)
+      if (kind === 'write') metrics.storeFailures.add()
+      if (kind === 'damaged') metrics.storeDamaged.add()
+      if (kind === 'set-aside') {
+        health.storeSetAside()
+        metrics.storeSetAside.add()
+      }
+      log.error({ err, kind }, 'the store failed')
+    },
+    onEvicted: (counts, identity) => {
+      for (const [kind, count] of counts) metrics.storeEvicted.add({ kind }, count)
+      if (identity !== undefined) {
+        log.warn(
+          { identity, evicted: counts.get('quota'), maxBytes: cacheMaxBytes },
+          'a caller fills the cache: what it used longest ago went, and nothing of others',
+        )
+        return
+      }
+      log.warn(
+        { evicted: Object.fromEntries(counts), maxBytes: cacheMaxBytes },
+        'the cache is near its size: what is least needed went',
+      )
+    },
+    needed,
+    onRecovered: () => health.storeWrote(),
+    onCommitted: (bytes) => {
+      health.storeWrote()
+      metrics.storeCommits.add()
+      metrics.storeWrittenBytes.add(bytes)
+      committed.announce()
+    },
+  })

@@ -1,0 +1,85 @@
+import { X509Certificate } from 'node:crypto'
+import { request as plainly } from 'node:http'
+import { request as overTls } from 'node:https'
+import { wholeAnswer } from '../../base/whole-answer.ts'
+import { explained } from '../../http/client/tls-failure.ts'
+import { readCredentials, type Credentials } from '../../config/credentials.ts'
+import { parseKubeconfig, type Kubeconfig, type Part } from '../../config/kubeconfig.ts'
+import type { Json } from '../../api/kube/json.ts'
+import type { NodeFiles } from './node-files.ts'
+
+/** What an API server answered. */
+export interface Answered {
+  readonly status: number
+  /** `undefined` where it is no JSON. */
+  readonly body: Json | undefined
+}
+
+const patienceMs = 15_000
+
+/** An API server, asked with what a kubelet's kubeconfig holds. */
+export class ApiServer {
+  readonly #config: Kubeconfig
+  readonly #credentials: Credentials
+
+  /** Throws where the kubeconfig, or a file that it names, cannot be used. */
+  constructor(files: NodeFiles, kubeconfig: string) {
+    const read = (path: string): string => files.text(path)
+    this.#config = parseKubeconfig(read(kubeconfig), kubeconfig)
+    this.#credentials = readCredentials({ kind: 'kubeconfig', file: kubeconfig }, read)
+  }
+
+  get address(): string {
+    return this.#config.server.origin
+  }
+
+  /** The files of the certificate and of its key, where the kubeconfig names files. */
+  get certificateFile(): string | undefined {
+    return fileOf(this.#config.clientCertificate)
+  }
+
+  get keyFile(): string | undefined {
+    return fileOf(this.#config.clientKey)
+  }
+
+  /** The node that the certificate speaks for; `undefined` where it is no node's. */
+  get nodeName(): string | undefined {
+    const chain = this.#credentials.certificate?.chain
+    if (chain === undefined) return undefined
+    return /^CN=system:node:(.+)$/m.exec(new X509Certificate(chain).subject)?.[1]
+  }
+
+  /** Rejects where there was no answer, with a message for people. */
+  async ask(method: string, path: string, patch?: object): Promise<Answered> {
+    const { ca, certificate, token, serverName } = this.#credentials
+    const { server } = this.#config
+    const asking = (server.protocol === 'http:' ? plainly : overTls)(new URL(path, server), {
+      method,
+      agent: false,
+      headers: {
+        accept: 'application/json',
+        ...(patch && { 'content-type': 'application/merge-patch+json' }),
+        ...(token && { authorization: `Bearer ${token.reveal()}` }),
+      },
+      ...(ca !== undefined && { ca }),
+      ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
+      ...(serverName !== undefined && { servername: serverName }),
+    })
+    asking.end(patch && JSON.stringify(patch))
+    const { status, text } = await wholeAnswer(asking, patienceMs).catch(async (cause: unknown) => {
+      throw await explained(cause, server.origin, this.#credentials, patienceMs)
+    })
+    return { status, body: jsonOf(text) }
+  }
+}
+
+const fileOf = (part: Part<unknown> | undefined): string | undefined =>
+  part && 'file' in part ? part.file : undefined
+
+function jsonOf(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,136 @@
+import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Answered, ApiServer } from './api-server.ts'
+
+/** What could not be asked, or was refused: a sentence for people. */
+export interface Unknown {
+  readonly unknown: string
+}
+
+/** Whether a NodePool is a host-network pool, as the cluster says. */
+export async function kindOfPool(
+  api: ApiServer,
+  name: string,
+): Promise<{ readonly hostNetwork: boolean } | Unknown> {
+  // The versions that have the field; OpenYurt before 1.6 has the second alone.
+  for (const version of ['v1beta2', 'v1beta1']) {
+    const path = `/apis/apps.openyurt.io/${version}/nodepools/${name}`
+    const answered = await asked(api, 'GET', path)
+    if ('unknown' in answered) return answered
+    const { status, body } = answered
+    if (status === 200 && (memberOf(body, 'metadata') ?? memberOf(body, 'spec'))) {
+      return { hostNetwork: memberOf(body, 'spec')?.['hostNetwork'] === true }
+    }
+    if (status !== 404) return { unknown: refusalOf(api, answered) }
+    if (memberOf(body, 'details')?.['name'] === name) {
+      return { unknown: `there is no NodePool ${name} at ${api.address}` }
+    }
+  }
+  return { unknown: `${api.address} knows no NodePools` }
+}
+
+/** What the cluster says of the node's pool. */
+export interface NodeMembership {
+  /**
+   * Whether there is a Node object. A kubelet gives its labels only to one that it makes itself.
+   */
+  readonly registered: boolean
+  readonly nodePool?: string
+  readonly hostNetwork: boolean
+}
+
+export async function membershipOf(
+  api: ApiServer,
+  node: string,
+): Promise<NodeMembership | Unknown> {
+  const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
+  if ('unknown' in answered) return answered
+  if (answered.status === 404) return { registered: false, hostNetwork: false }
+  const metadata = memberOf(answered.body, 'metadata')
+  if (answered.status !== 200 || metadata === undefined) {
+    return { unknown: refusalOf(api, answered) }
+  }
+  const labels = memberOf(metadata, 'labels') ?? {}
+  const pool = labels[nodePoolLabel]
+  return {
+    registered: true,
+    ...(typeof pool === 'string' && { nodePool: pool }),
+    hostNetwork: labels[hostNetworkLabel] === 'true',
+  }
+}
+
+/**
+ * Labels a Node that is there already with its pool, as its kubelet may (NodeRestriction keeps
+ * kubelets from labels of kubernetes.io alone). The label of host-network pools follows by
+ * admission, or by the controller once no pod on a pod network runs there.
+ */
+export async function labelNode(
+  api: ApiServer,
+  node: string,
+  nodePool: string,
+): Promise<Unknown | undefined> {
+  const patch = { metadata: { labels: { [nodePoolLabel]: nodePool } } }
+  const answered = await asked(api, 'PATCH', `/api/v1/nodes/${node}`, patch)
+  if ('unknown' in answered) return answered
+  return answered.status === 200 ? undefined : { unknown: refusalOf(api, answered) }
+}
+
+/**
+ * Pods of the node that run on its network although the API says that they do not: those the hub's
+ * legacy filter put there. Without the hub the kubelet sees them as they are, and makes their
+ * sandboxes anew.
+ */
+export async function propagatedPods(
+  api: ApiServer,
+  node: string,
+): Promise<readonly string[] | Unknown> {
+  const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
+  if ('unknown' in answered) return answered
+  const items = isObject(answered.body) ? answered.body['items'] : undefined
+  // What is no list of pods, from whatever stands in for an API server, does not say that there are
+  // none.
+  if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
+  return items.filter(isPropagated).map((pod) => {
+    const { namespace, name } = memberOf(pod, 'metadata') ?? {}
+    return `${String(namespace as string)}/${String(name as string)}`
+  })
+}
+
+function isPropagated(pod: Json): boolean {
+  const [spec, status] = [memberOf(pod, 'spec'), memberOf(pod, 'status')]
+  const address = status?.['podIP']
+  const runs = status?.['phase'] === 'Running' || status?.['phase'] === 'Pending'
+  return (
+    runs &&
+    spec?.['hostNetwork'] !== true &&
+    typeof address === 'string' &&
+    address !== '' &&
+    address === status?.['hostIP']
+  )
+}
+
+const memberOf = (value: Json | undefined, name: string): JsonObject | undefined => {
+  const found = isObject(value) ? value[name] : undefined
+  return isObject(found) ? found : undefined
+}
+
+async function asked(
+  api: ApiServer,
+  method: string,
+  path: string,
+  patch?: object,
+): Promise<Answered | Unknown> {
+  try {
+    return await api.ask(method, path, patch)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    return { unknown: `${api.address} could not be asked: ${why}` }
+  }
+}
+
+function refusalOf(api: ApiServer, { status, body }: Answered): string {
+  if (status === 200) return `${api.address} answered with something else`
+  const message =
+    isObject(body) && typeof body['message'] === 'string' ? `: ${body['message']}` : ''
+  return `${api.address} answered ${status}${message}`
+}

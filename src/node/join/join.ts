@@ -1,0 +1,260 @@
+import { stringify } from 'yaml'
+import { keptAuthority } from '../../certificates/kept-authority.ts'
+import { hubFiles, type RunBy } from './hub-files.ts'
+import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
+import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
+import { keptPorts, keptPortsFile } from './kept-ports.ts'
+import { loopbackName, loopbackNetwork } from './loopback.ts'
+import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
+import type { JoinRecord, RecordedFile } from './join-record.ts'
+import { Joined, sha256 } from './record.ts'
+import { networksIn } from './runtime-network.ts'
+import type { StaticPodOptions } from './static-pod.ts'
+
+export interface JoinSettings {
+  readonly nodePool: string
+  readonly hostNetwork: boolean
+  readonly rootDir: string
+  readonly runBy: RunBy
+  /** Whether the kernel is to keep the ports of the hub for root. */
+  readonly keepPorts: boolean
+  /** How the hub is started; systemd needs no image. */
+  readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'>
+  readonly kubelet: KubeletKubeconfigOptions
+  /** Whether the hub makes its own authority, as it does unless it is given a certificate. */
+  readonly ownAuthority: boolean
+  /** Files and folders of the node. */
+  readonly paths: {
+    readonly kubeletFlags: string
+    /** Written here, to lead to the hub. */
+    readonly kubeconfig: string
+    /** The kubelet's own, which is left alone. */
+    readonly kubeletKubeconfig: string
+    readonly networkFolder: string
+  }
+  /** Whether what others have changed since the last join is written anew. */
+  readonly overwrite: boolean
+}
+
+/** A file before and after. */
+export interface Change {
+  readonly path: string
+  readonly before: NodeFile | undefined
+  readonly after: NodeFile | undefined
+}
+
+export interface JoinPlan {
+  readonly changes: readonly Change[]
+  /** Whether the node has not joined yet. */
+  readonly isFirst: boolean
+  /** What an operator should know, a sentence each. */
+  readonly notes: readonly string[]
+  readonly record: JoinRecord
+  /** What the record needs kept. */
+  readonly originals: readonly Buffer[]
+}
+
+/** Why a node cannot join as it was asked to; nothing has been written. */
+export class CannotJoin extends Error {
+  readonly code = 'CANNOT_JOIN'
+}
+
+/**
+ * What a join of this node would change now, without changing anything. Throws `CannotJoin` or
+ * `UnreadableFlags`.
+ */
+export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
+  const { paths, nodePool, hostNetwork } = settings
+  const joined = new Joined(files, settings.rootDir)
+  const existing = joined.read()
+  const targets = targetsOf(settings)
+  checkSameJoin(existing, settings, targets)
+  const changes: Change[] = []
+  const notes: string[] = []
+  const originals: Buffer[] = []
+  const recorded: RecordedFile[] = []
+  let taken: TakenFlags = existing?.taken ?? { ended: [], replaced: [] }
+  for (const target of targets) {
+    const before = files.read(target.path)
+    const known = existing?.files.find(({ path }) => path === target.path)
+    const edited = known !== undefined && isEdited(known, before)
+    if (edited && target.make === undefined && !settings.overwrite) {
+      notes.push(`${target.path} was changed since the last join, and stays as it is (--overwrite)`)
+      recorded.push(known)
+      continue
+    }
+    let original = known === undefined || edited ? before : joined.original(known)
+    if (edited && before !== undefined && target.make !== undefined && existing) {
+      const text = withoutFlags(before.content.toString(), existing.kubeconfig, existing.taken)
+      original = { ...before, content: Buffer.from(text) }
+    }
+    if (edited && target.make === undefined) original = joined.original(known)
+    let content = target.content ?? ''
+    if (target.make !== undefined) {
+      const made = target.make(original?.content.toString() ?? '')
+      content = made.content
+      taken = made.taken
+    }
+    const like = target.make && (before ?? original)
+    const after: NodeFile = {
+      content: Buffer.from(content),
+      ...(like ? editedRights(like) : ownRights(target.mode)),
+    }
+    const sum = sha256(after.content)
+    if (original !== undefined) originals.push(original.content)
+    recorded.push({
+      path: target.path,
+      original:
+        original === undefined ? null : { ...rightsOf(original), sha256: sha256(original.content) },
+      written: [...(known?.written.filter((each) => each !== sum) ?? []), sum],
+    })
+    if (!isSameFile(before, after)) changes.push({ path: target.path, before, after })
+  }
+  notes.push(...notesOnFlags(taken, settings), ...notesOnNetwork(files, settings))
+  const folders = targets.flatMap(({ path }) => files.missingAbove(path))
+  return {
+    changes,
+    isFirst: existing === undefined,
+    notes,
+    originals,
+    record: {
+      version: 1,
+      nodePool,
+      hostNetwork,
+      files: recorded,
+      folders: [...new Set([...(existing?.folders ?? []), ...folders])],
+      taken,
+      kubeconfig: paths.kubeconfig,
+      kubeletFlags: paths.kubeletFlags,
+      kubeletKubeconfig: paths.kubeletKubeconfig,
+      ...settings.runBy,
+    },
+  }
+}
+
+/**
+ * Does what was planned. The record is on the disk before the first file changes, and the kubelet's
+ * flags change last: wherever it is broken off, the kubelet starts, and the next join or leave goes
+ * on from there.
+ */
+export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
+  const joined = new Joined(files, settings.rootDir)
+  files.makeFolder(settings.rootDir, 0o700)
+  joined.begin()
+  for (const original of plan.originals) joined.keep(original)
+  joined.write(plan.record)
+  // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
+  // is the kubelet that starts the hub.
+  if (settings.ownAuthority)
+    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => keptAuthority(pki, () => undefined))
+  for (const { path, after } of plan.changes) if (after) files.write(path, after)
+  for (const { path } of plan.record.files) files.sweep(path)
+  const settled = plan.record.files.map((file) => ({ ...file, written: file.written.slice(-1) }))
+  joined.write({ ...plan.record, files: settled })
+}
+
+interface Target {
+  readonly path: string
+  /** Whatever was found there; but a file that was edited is open to its readers as it was. */
+  readonly mode: number
+  readonly content?: string
+  /** The content, made of the original. */
+  readonly make?: (original: string) => { readonly content: string; readonly taken: TakenFlags }
+}
+
+/** In the order in which they are written. */
+function targetsOf(settings: JoinSettings): readonly Target[] {
+  const { paths, nodePool, hostNetwork, rootDir } = settings
+  const network = `${paths.networkFolder}/${loopbackName}`
+  return [
+    { path: paths.kubeconfig, mode: 0o600, content: yaml(kubeletKubeconfig(settings.kubelet)) },
+    ...(hostNetwork ? [{ path: network, mode: 0o644, content: loopbackNetwork }] : []),
+    ...(settings.keepPorts
+      ? [{ path: keptPortsFile, mode: 0o644, content: keptPorts(settings.hub.ports) }]
+      : []),
+    ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
+    {
+      path: paths.kubeletFlags,
+      mode: 0o644,
+      make: (original) =>
+        withFlags(original, { nodePool, hostNetwork, kubeconfig: paths.kubeconfig }),
+    },
+  ]
+}
+
+const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
+
+/**
+ * A file that is what it was before the join, or what a join has written, is nobody else's work.
+ */
+export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolean {
+  if (now === undefined) return known.original !== null
+  const sum = sha256(now.content)
+  return sum !== known.original?.sha256 && !known.written.includes(sum)
+}
+
+const rightsOf = ({ mode, uid, gid }: Rights): Rights => ({ mode, uid, gid })
+
+/** A file that was edited is open to readers as it was; nobody else may write it any more. */
+const editedRights = ({ mode, gid }: Rights): Rights => ({ ...ownRights(mode & 0o755), gid })
+
+function checkSameJoin(
+  existing: JoinRecord | undefined,
+  { hostNetwork, nodePool, runBy }: JoinSettings,
+  targets: readonly Target[],
+): void {
+  if (existing === undefined) return
+  if (existing.hostNetwork !== hostNetwork) {
+    const kind = (yes: boolean): string => (yes ? 'a host-network pool' : 'a standard pool')
+    throw new CannotJoin(
+      `the node has joined ${existing.nodePool}, ${kind(existing.hostNetwork)}, and ${nodePool} is ${kind(hostNetwork)}: ${changingKind}`,
+    )
+  }
+  if ('systemd' in existing !== 'systemd' in runBy) {
+    const how = 'systemd' in existing ? 'a systemd service' : 'a static pod'
+    throw new CannotJoin(`the node has joined with the hub as ${how}: nodehub leave first`)
+  }
+  // More may be written than before; what was written stays written.
+  const paths = targets.map(({ path }) => path)
+  if (!existing.files.every(({ path }) => paths.includes(path))) {
+    throw new CannotJoin('the node has joined with other paths: nodehub leave first')
+  }
+}
+
+/** What it takes, as a sentence goes on with it. */
+export const changingKind =
+  'changing the kind of pool takes nodehub leave, deleting the Node object, and joining again'
+
+function notesOnFlags(taken: TakenFlags, { paths }: JoinSettings): readonly string[] {
+  const flags = taken.ended.map((flag) => flag.split('=')[0]).join(', ')
+  if (flags === '') return []
+  return [
+    `${flags} left the kubelet in 1.24 and ${taken.ended.length === 1 ? 'is' : 'are'} taken out of ${paths.kubeletFlags}; nodehub leave puts back what stood there`,
+  ]
+}
+
+function notesOnNetwork(
+  files: NodeFiles,
+  { hostNetwork, paths: { networkFolder } }: JoinSettings,
+): readonly string[] {
+  const networks = networksIn(files, networkFolder)
+  const others = networks.filter((name) => name !== loopbackName)
+  if (!hostNetwork) {
+    return networks.includes(loopbackName)
+      ? [
+          `${networkFolder}/${loopbackName} is there: with it pods get no address on this node of a standard pool; remove it`,
+        ]
+      : []
+  }
+  const before = others.filter((name) => name < loopbackName)
+  if (before.length > 0) {
+    return [
+      `${networkFolder}/${before[0]} comes before ${loopbackName}, and the container runtime uses the first: remove it`,
+    ]
+  }
+  return others.length === 0
+    ? []
+    : [
+        `${networkFolder} also has ${others.join(', ')}: the container runtime uses the first, ${loopbackName}`,
+      ]
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { get } from 'node:http'
+import { connect } from 'node:tls'
+import { elapsed, pause, unlessClosed } from '../../base/clock.ts'
+import type { HubPorts } from './static-pod.ts'
+
+/** Resolves to why systemctl failed; `undefined` when it did what these words say. */
+export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
+  runCommand('systemctl', ...words)
+
+/** Resolves to why a command of this system failed; `undefined` when it did what its words say. */
+export function runCommand(
+  command: string,
+  ...words: readonly string[]
+): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  execFile(command, words, { timeout: 120_000 }, (error, _, said) =>
+    resolve(error ? said.trim() || error.message : undefined),
+  )
+  return promise
+}
+
+/** Resolves to why systemd did not restart the kubelet; `undefined` when it did. */
+export const restartKubelet = (): Promise<string | undefined> => systemctl('restart', 'kubelet')
+
+/** The hub as a kubelet finds it. */
+interface ExpectedHub {
+  readonly ports: HubPorts
+  /** PEM: who vouches for it. */
+  readonly ca: string
+}
+
+/**
+ * Whether a hub says within `ms` that it is ready, and shows at its TLS port what the kubelet will
+ * trust: anyone can say so.
+ */
+export async function hubIsReady({ ports, ca }: ExpectedHub, ms: number): Promise<boolean> {
+  for (const begun = elapsed(); ;) {
+    if ((await isReady(ports.ops)) && (await isTrusted(ports.secure, ca))) return true
+    if (elapsed() - begun > ms) return false
+    await pause(1000)
+  }
+}
+
+function isReady(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const asking = get({ host: '127.0.0.1', port, path: '/readyz', agent: false }, (answer) => {
+    answer.resume()
+    resolve(answer.statusCode === 200)
+  })
+  asking.on('error', () => resolve(false))
+  unlessClosed(asking, 5000, () => asking.destroy())
+  return promise
+}
+
+/** Whether the certificate that is shown on loopback is one that `ca` vouches for. */
+function isTrusted(port: number, ca: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect({ host: '127.0.0.1', port, ca }, () => resolve(true))
+  socket.on('error', () => resolve(false)).on('close', () => resolve(false))
+  unlessClosed(socket, 5000, () => socket.destroy())
+  return promise.finally(() => socket.destroy())
+}

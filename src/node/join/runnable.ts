@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { oldestNode } from '../../base/own-version.ts'
+import { whyTreeUntrusted, whyUntrusted } from '../../base/ownership.ts'
+
+/** Where the hub's files are for systemd, and what of them it starts. */
+const programFolder = '/opt/nodehub'
+export const program = `${programFolder}/dist/src/main.js`
+export const runtime = '/usr/local/bin/node'
+
+/** A version is printed at once. */
+const patienceMs = 10_000
+
+/**
+ * Why systemd is not to start the hub as root by what lies on the node at `root`, with what to do
+ * about it: others could change it, or the hub does not run on that Node. `undefined`: it may. The
+ * Node of an image is not started.
+ */
+export async function whyNotRunnable(
+  root: string,
+  { folder = programFolder, node = runtime } = {},
+): Promise<string | undefined> {
+  const files = whyTreeUntrusted(folder, root)
+  if (files !== undefined)
+    return `${files}, and systemd would run it as root: chown -R root:root ${folder} && chmod -R go-w ${folder}, or the same for the folder above it that is named`
+  const own = whyUntrusted(node, root)
+  if (own !== undefined)
+    return `${own}, and systemd would run ${node} as root: give it, and each folder and link on the way to it, to root, with chmod go-w`
+  return root === '/' ? whyTooOld(node) : undefined
+}
+
+async function whyTooOld(node: string): Promise<string | undefined> {
+  const oldest = oldestNode()
+  const advice = `put Node ${oldest} or later there`
+  try {
+    const { stdout } = await promisify(execFile)(node, ['--version'], {
+      env: {},
+      timeout: patienceMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: 1_024,
+    })
+    const version = /^v(\d+)\./.exec(stdout)
+    if (version === null) return `${node} does not say that it is Node: ${advice}`
+    return Number(version[1]) < oldest
+      ? `${node} is Node ${stdout.trim()}, and the hub needs ${oldest} or later: ${advice}`
+      : undefined
+  } catch (cause) {
+    const { code = 'killed' } = cause as { readonly code?: string | number }
+    return `${node} does not run (${code}): ${advice}`
+  }
+}

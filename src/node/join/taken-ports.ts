@@ -1,0 +1,30 @@
+import {
+  listenerShown,
+  listeningSockets,
+  socketsAt,
+  type ListeningSocket,
+} from '../../base/listening-sockets.ts'
+import type { HubPorts } from './static-pod.ts'
+
+const root = 0
+
+/**
+ * Who listens on loopback at the hub's ports, by whether it is a program of root's, which may be
+ * the hub itself. In words for an operator.
+ */
+export function takenPorts(ports: HubPorts): {
+  readonly byRoot: readonly string[]
+  readonly byOthers: readonly string[]
+} {
+  const all = listeningSockets()
+  const sockets = new Map<string, ListeningSocket>()
+  for (const port of [ports.proxy, ports.secure, ports.ops]) {
+    for (const address of ['127.0.0.1', '::1']) {
+      for (const socket of socketsAt({ address, port }, all)) sockets.set(socket.inode, socket)
+    }
+  }
+  const { byRoot = [], byOthers = [] } = Object.groupBy(sockets.values(), ({ uid }) =>
+    uid === root ? 'byRoot' : 'byOthers',
+  )
+  return { byRoot: byRoot.map(listenerShown), byOthers: byOthers.map(listenerShown) }
+}

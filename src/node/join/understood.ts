@@ -1,0 +1,136 @@
+import { posix } from 'node:path'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { hubPaths, type RunBy } from './hub-files.ts'
+import { keptPortsFile } from './kept-ports.ts'
+import { loopbackName } from './loopback.ts'
+import type { JoinRecord, RecordedFile } from './join-record.ts'
+
+/** What about a record of a join makes it nothing to go by, as a sentence goes on with it. */
+export class NotUnderstood extends Error {
+  readonly code = 'NOT_UNDERSTOOD'
+}
+
+/**
+ * The record of a join in its text. Throws `NotUnderstood` where anything in it is not as `join`
+ * writes it: by it files of the node are replaced and removed, and half of it is as good as none.
+ */
+export function understoodRecord(text: string): JoinRecord {
+  const record = objectOf(parsed(text), 'the whole')
+  if (record['version'] !== 1) throw new NotUnderstood('it is of another release of nodehub')
+  const { hostNetwork } = record
+  if (typeof hostNetwork !== 'boolean') throw new NotUnderstood('hostNetwork is not true or false')
+  const paths = {
+    kubeconfig: pathOf(record['kubeconfig'], 'kubeconfig'),
+    kubeletFlags: pathOf(record['kubeletFlags'], 'kubeletFlags'),
+    kubeletKubeconfig: pathOf(record['kubeletKubeconfig'], 'kubeletKubeconfig'),
+  }
+  const files = listOf(record['files'], 'files').map(fileOf)
+  const runBy = runByOf(record)
+  checkFiles(files, [paths.kubeconfig, paths.kubeletFlags, ...hubPaths(runBy)])
+  const taken = objectOf(record['taken'], 'taken')
+  return {
+    version: 1,
+    nodePool: textOf(record['nodePool'], 'nodePool', /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/),
+    hostNetwork,
+    files,
+    folders: listOf(record['folders'], 'folders').map((folder) => folderOf(folder, files)),
+    taken: {
+      ended: listOf(taken['ended'], 'taken.ended').map(flagOf),
+      replaced: listOf(taken['replaced'], 'taken.replaced').map(flagOf),
+    },
+    ...paths,
+    ...runBy,
+  }
+}
+
+function runByOf({ systemd, staticPod }: JsonObject): RunBy {
+  if (systemd === undefined) return { staticPod: pathOf(staticPod, 'staticPod') }
+  if (systemd !== true) throw new NotUnderstood('systemd is not true')
+  return { systemd }
+}
+
+function parsed(text: string): Json {
+  if (text.trim() === '') throw new NotUnderstood('it is empty')
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    // All else that the parser says has the text in it.
+    const where = /\(line \d+ column \d+\)/.exec(String(cause))?.[0]
+    throw new NotUnderstood(`it is no JSON${where ? ` ${where}` : ''}`)
+  }
+}
+
+/** A join writes these files and no others. */
+function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {
+  const found = files.map(({ path }) => path)
+  const other = found.find(
+    (path) => ![...own, keptPortsFile].includes(path) && posix.basename(path) !== loopbackName,
+  )
+  if (other !== undefined) throw new NotUnderstood(`join does not write ${JSON.stringify(other)}`)
+  const missing = own.find((path) => !found.includes(path))
+  if (missing !== undefined) throw new NotUnderstood(`files does not have ${missing}`)
+  if (new Set(found).size < found.length) throw new NotUnderstood('files has a path twice')
+}
+
+function fileOf(value: Json, index: number): RecordedFile {
+  const name = `files[${index}]`
+  const file = objectOf(value, name)
+  const written = listOf(file['written'], `${name}.written`)
+  return {
+    path: pathOf(file['path'], `${name}.path`),
+    original: originalOf(file['original'], `${name}.original`),
+    written: written.map((sum) => textOf(sum, `${name}.written`, checksum)),
+  }
+}
+
+function originalOf(value: Json | undefined, name: string): RecordedFile['original'] {
+  if (value === null) return null
+  const original = objectOf(value, name)
+  return {
+    sha256: textOf(original['sha256'], `${name}.sha256`, checksum),
+    mode: numberOf(original['mode'], `${name}.mode`, 0o7777),
+    uid: numberOf(original['uid'], `${name}.uid`, 0xffff_ffff),
+    gid: numberOf(original['gid'], `${name}.gid`, 0xffff_ffff),
+  }
+}
+
+const checksum = /^[0-9a-f]{64}$/
+
+function objectOf(value: Json | undefined, name: string): JsonObject {
+  if (!isObject(value)) throw new NotUnderstood(`${name} is no object`)
+  return value
+}
+
+function listOf(value: Json | undefined, name: string): readonly Json[] {
+  if (!isList(value)) throw new NotUnderstood(`${name} is no list`)
+  return value
+}
+
+function textOf(value: Json | undefined, name: string, form: RegExp): string {
+  if (typeof value !== 'string' || !form.test(value)) {
+    throw new NotUnderstood(`${name} is not as join writes it`)
+  }
+  return value
+}
+
+function numberOf(value: Json | undefined, name: string, most: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
+    throw new NotUnderstood(`${name} is not as join writes it`)
+  }
+  return value
+}
+
+/** Absolute; a zero byte is in none. */
+const pathOf = (value: Json | undefined, name: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  textOf(value, name, /^\/[^\0]*$/)
+
+/** A folder that join made is above one of its files. */
+function folderOf(value: Json, files: readonly RecordedFile[]): string {
+  const folder = pathOf(value, 'folders')
+  if (files.some(({ path }) => path.startsWith(`${folder}/`))) return folder
+  throw new NotUnderstood(`join made no folder ${JSON.stringify(folder)}`)
+}
+
+/** A flag as it can stand in the kubelet's flags without quotes. */
+const flagOf = (value: Json): string => textOf(value, 'taken', /^-[^\s"'\\$`]+$/)

@@ -1,0 +1,75 @@
+import { hostOf, portOf } from '../../config/own-listeners.ts'
+import { serverAddress } from '../../config/value.ts'
+import { isLoopback } from '../../api/request/own-host.ts'
+import type { NodeFiles } from './node-files.ts'
+import type { HubPorts } from './static-pod.ts'
+
+/** A yurthub that is set up on a node. */
+export interface Yurthub {
+  /** The file that starts it. */
+  readonly path: string
+  /** How to end it. */
+  readonly advice: string
+  /** The API servers in its flags; empty where they are not found. */
+  readonly servers: readonly string[]
+}
+
+/**
+ * What yurtadm lays down on a node: the drop-in has the flags (OpenYurt 1.6 on; before, a static
+ * pod).
+ */
+const unit = '/etc/systemd/system/yurthub.service'
+const dropIns = `${unit}.d`
+
+/**
+ * The ports that yurthub's proxies have, by default and in OpenYurt's charts, and the addresses at
+ * which pods reach them.
+ */
+const usualPorts = [10261, 10268]
+const dummyAddresses = ['169.254.2.1', 'fd00::2:1']
+
+/** The yurthub that starts with this node, if there is one: as a static pod, or as a unit. */
+export function yurthubOf(files: NodeFiles, manifestFolder: string): Yurthub | undefined {
+  const manifest = files
+    .names(manifestFolder)
+    .find((name) => /^yurt-?hub.*\.(ya?ml|json)$/.test(name))
+  if (manifest !== undefined) {
+    const path = `${manifestFolder}/${manifest}`
+    return {
+      path,
+      advice: `move ${path} out of ${manifestFolder}`,
+      servers: serversIn(files, [path]),
+    }
+  }
+  if (files.read(unit) === undefined) return undefined
+  const more = files.names(dropIns).map((name) => `${dropIns}/${name}`)
+  return {
+    path: unit,
+    advice: 'systemctl disable --now yurthub',
+    servers: serversIn(files, [...more, unit]),
+  }
+}
+
+/** Of the first file that names any. What is no address is left out. */
+function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[] {
+  for (const path of paths) {
+    const text = files.read(path)?.content.toString() ?? ''
+    const value = /--server-addr(?:=|["',\s-]+)([^\s"']+)/.exec(text)?.[1] ?? ''
+    const servers = value.split(',').flatMap((each) => {
+      const parsed = each === '' ? undefined : serverAddress.parse(each)
+      return parsed && 'value' in parsed ? [parsed.value.origin] : []
+    })
+    if (servers.length > 0) return servers
+  }
+  return []
+}
+
+/**
+ * Whether that is where a hub of this node listens, nodehub with these ports or a yurthub: no API
+ * server of the cluster.
+ */
+export function isHubOfNode(server: URL, ports: HubPorts): boolean {
+  const host = hostOf(server)
+  const isHere = host === 'localhost' || isLoopback(host) || dummyAddresses.includes(host)
+  return isHere && [...usualPorts, ports.proxy, ports.secure, ports.ops].includes(portOf(server))
+}

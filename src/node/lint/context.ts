@@ -1,0 +1,90 @@
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
+import { givenObject, givenText, listAt } from '../../api/kube/json-at.ts'
+
+/** What the rules know of a NodePool. */
+export interface PoolFacts {
+  readonly hostNetwork: boolean
+  /** How many nodes are in it, where that is known. */
+  readonly nodes?: number
+  /** Labels that it gives its nodes. */
+  readonly labels?: JsonObject
+  /** Taints that it gives its nodes. */
+  readonly taints?: readonly JsonObject[]
+}
+
+/** What the API server asks of pods of a namespace (Pod Security admission), by mode. */
+export interface PodSecurity {
+  readonly enforce?: string
+  readonly warn?: string
+}
+
+/**
+ * What is known besides the object itself. What is missing is unknown, and no rule takes the
+ * unknown for a fact.
+ */
+export interface Context {
+  readonly pools: ReadonlyMap<string, PoolFacts>
+  readonly namespaces: ReadonlyMap<string, PodSecurity>
+  /**
+   * Objects seen before this one, the latest of each kind, namespace and name:
+   * `kind/namespace/name`.
+   */
+  readonly before?: ReadonlyMap<string, JsonObject>
+}
+
+/** The key of an object among those seen before. */
+export function identityOf(object: JsonObject): string | undefined {
+  const name = givenText(object, 'metadata', 'name')
+  const kind = givenText(object, 'kind')
+  if (name === undefined || kind === undefined) return undefined
+  return `${kind}/${givenText(object, 'metadata', 'namespace') ?? 'default'}/${name}`
+}
+
+/**
+ * What the NodePools and Namespaces among some objects say. `given` comes before what a NodePool of
+ * that name says.
+ */
+export function contextOf(
+  objects: Iterable<JsonObject>,
+  given: ReadonlyMap<string, PoolFacts> = new Map(),
+): Context {
+  const pools = new Map<string, PoolFacts>()
+  const namespaces = new Map<string, PodSecurity>()
+  for (const object of objects) {
+    const name = givenText(object, 'metadata', 'name')
+    if (name === undefined) continue
+    if (isNodePool(object)) pools.set(name, poolFacts(object))
+    else if (object['kind'] === 'Namespace') namespaces.set(name, podSecurityOf(object))
+  }
+  for (const [name, facts] of given) pools.set(name, { ...pools.get(name), ...facts })
+  return { pools, namespaces }
+}
+
+export const isNodePool = (object: JsonObject): boolean =>
+  object['kind'] === 'NodePool' &&
+  givenText(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
+
+/** What a NodePool of any version says of itself. */
+function poolFacts(pool: JsonObject): PoolFacts {
+  const spec = givenObject(pool, 'spec')
+  const status = givenObject(pool, 'status')
+  const counts = [status?.['readyNodeNum'], status?.['unreadyNodeNum']]
+  const counted = counts.filter((count) => typeof count === 'number')
+  const labels = givenObject(spec, 'labels')
+  return {
+    hostNetwork: spec?.['hostNetwork'] === true,
+    ...(counted.length > 0 && { nodes: counted.reduce((sum, count) => sum + count, 0) }),
+    ...(labels && { labels }),
+    taints: listAt(spec, 'taints').filter(isObject),
+  }
+}
+
+const podSecurity = 'pod-security.kubernetes.io/'
+
+function podSecurityOf(namespace: JsonObject): PodSecurity {
+  const labels = givenObject(namespace, 'metadata', 'labels')
+  const [enforce, warn] = ['enforce', 'warn'].map((mode) =>
+    givenText(labels, `${podSecurity}${mode}`),
+  )
+  return { ...(enforce !== undefined && { enforce }), ...(warn !== undefined && { warn }) }
+}

@@ -1,0 +1,154 @@
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { givenObject, givenText, listAt, objectAt } from '../../api/kube/json-at.ts'
+import { isEmptyTerm } from '../../api/kube/node-affinity.ts'
+import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import type { Context, PoolFacts } from './context.ts'
+import type { PodSubject } from './pod.ts'
+
+/**
+ * Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes
+ * tell.
+ */
+export interface Placement {
+  /** Pools known to be host-network on whose nodes it may run. */
+  readonly hostNetwork: readonly string[]
+  /**
+   * Whether it may run on a node that is of no host-network pool: of a standard pool, or of none.
+   */
+  readonly standard: boolean
+  /**
+   * Pools it asks for by name of which nothing is known. Nothing is said of where it runs then, but
+   * for those that are known.
+   */
+  readonly unknown: readonly string[]
+}
+
+/** The labels that are known of a node; `others` may be there too, with any value. */
+interface KnownNode {
+  readonly labels: ReadonlyMap<string, string | undefined>
+  readonly taints: readonly JsonObject[]
+}
+
+/**
+ * Judges by nodeSelector, required node affinity, the exclude annotation and the taints of pools.
+ */
+export function placementOf(pod: PodSubject, context: Context): Placement {
+  const known = [...context.pools]
+  const may = (node: KnownNode): boolean => admits(pod, node)
+  const named = poolsNamed(pod)
+  const unknown = named.filter((name) => !context.pools.has(name))
+  const standardPools = known.filter(([, facts]) => !facts.hostNetwork)
+  return {
+    hostNetwork: known
+      .filter(([name, facts]) => facts.hostNetwork && may(nodeOf(name, facts)))
+      .map(([name]) => name),
+    standard:
+      standardPools.some(([name, facts]) => may(nodeOf(name, facts))) ||
+      (unknown.length === 0 && may(nodeOfNoPool)),
+    unknown: unknown.filter((name) => may(nodeOfUnknown(name))),
+  }
+}
+
+const nodeOf = (name: string, { hostNetwork, labels, taints = [] }: PoolFacts): KnownNode => ({
+  labels: new Map<string, string | undefined>([
+    ...Object.entries(labels ?? {}).map(
+      ([key, value]) => [key, typeof value === 'string' ? value : ''] as const,
+    ),
+    [nodePoolLabel, name],
+    [hostNetworkLabel, hostNetwork ? 'true' : undefined],
+  ]),
+  taints,
+})
+
+const nodeOfNoPool: KnownNode = {
+  labels: new Map([nodePoolLabel, hostNetworkLabel].map((key) => [key, undefined])),
+  taints: [],
+}
+
+const nodeOfUnknown = (name: string): KnownNode => ({
+  labels: new Map([[nodePoolLabel, name]]),
+  taints: [],
+})
+
+/** Whether it may go there: false only where something that is known forbids it. */
+function admits(pod: PodSubject, node: KnownNode): boolean {
+  const selector = objectAt(pod.spec, 'nodeSelector')
+  for (const [key, value] of Object.entries(selector)) {
+    if (node.labels.has(key) && node.labels.get(key) !== value) return false
+  }
+  if (isExcluded(pod) && node.labels.get(hostNetworkLabel) === 'true') return false
+  const terms = requiredTerms(pod)
+  if (terms !== undefined && !terms.some((term) => termMay(term, node))) return false
+  return node.taints.every((taint) => !keepsOff(taint) || isTolerated(taint, pod))
+}
+
+/**
+ * Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well.
+ */
+export const isExcluded = (pod: PodSubject): boolean =>
+  givenText(pod.metadata, 'annotations', excludeAnnotation) === 'true'
+
+/**
+ * The required terms of node affinity, of which one has to match; `undefined` where none are
+ * required.
+ */
+export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
+  const required = givenObject(
+    pod.spec,
+    'affinity',
+    'nodeAffinity',
+    'requiredDuringSchedulingIgnoredDuringExecution',
+  )
+  return required && listAt(required, 'nodeSelectorTerms')
+}
+
+function termMay(term: Json, node: KnownNode): boolean {
+  if (isEmptyTerm(term)) return false
+  return listAt(term, 'matchExpressions').every((expression) => expressionMay(expression, node))
+}
+
+function expressionMay(expression: Json, { labels }: KnownNode): boolean {
+  const key = givenText(expression, 'key')
+  if (key === undefined || !labels.has(key)) return true
+  const value = labels.get(key)
+  const values = listAt(expression, 'values')
+  switch (givenText(expression, 'operator')) {
+    case 'In':
+      return value !== undefined && values.includes(value)
+    case 'NotIn':
+      return value === undefined || !values.includes(value)
+    case 'Exists':
+      return value !== undefined
+    case 'DoesNotExist':
+      return value === undefined
+    default:
+      return true
+  }
+}
+
+const keepsOff = (taint: JsonObject): boolean => taint['effect'] !== 'PreferNoSchedule'
+
+function isTolerated(taint: JsonObject, pod: PodSubject): boolean {
+  return listAt(pod.spec, 'tolerations').some((toleration) => {
+    if (!isObject(toleration)) return false
+    const { key, operator, value, effect } = toleration
+    if (effect !== undefined && effect !== '' && effect !== taint['effect']) return false
+    if (key === undefined || key === '') return operator === 'Exists'
+    return (
+      key === taint['key'] && (operator === 'Exists' || (value ?? '') === (taint['value'] ?? ''))
+    )
+  })
+}
+
+/** The pools that nodeSelector and affinity name. */
+function poolsNamed(pod: PodSubject): readonly string[] {
+  const selected = givenText(pod.spec, 'nodeSelector', nodePoolLabel)
+  const required = (requiredTerms(pod) ?? []).flatMap((term) =>
+    listAt(term, 'matchExpressions').flatMap((expression) =>
+      givenText(expression, 'key') === nodePoolLabel && givenText(expression, 'operator') === 'In'
+        ? listAt(expression, 'values').filter((value) => typeof value === 'string')
+        : [],
+    ),
+  )
+  return [...new Set([...(selected === undefined ? [] : [selected]), ...required])]
+}

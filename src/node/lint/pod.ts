@@ -1,0 +1,130 @@
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
+import { at, givenObject, givenText, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import type { Path } from './finding.ts'
+
+/** A pod, or the template that pods are made of, wherever it stands. */
+export interface PodSubject {
+  /** The kind of the object it stands in. */
+  readonly kind: string
+  readonly namespace: string
+  /** Of the object it stands in, as a message names it. */
+  readonly name: string
+  /** The object it stands in. */
+  readonly owner: JsonObject
+  /** Where in that object the pod's metadata and spec stand. */
+  readonly base: Path
+  readonly metadata: JsonObject
+  readonly spec: JsonObject
+  /** Only some members of a spec were given, so that what is missing says nothing. */
+  readonly fragment?: true
+}
+
+/**
+ * The way to the template of pods, by kind. Kinds of the same names in other groups are built
+ * alike.
+ */
+const templates: Readonly<Record<string, readonly string[]>> = {
+  Deployment: ['spec', 'template'],
+  DaemonSet: ['spec', 'template'],
+  StatefulSet: ['spec', 'template'],
+  ReplicaSet: ['spec', 'template'],
+  ReplicationController: ['spec', 'template'],
+  Job: ['spec', 'template'],
+  CronJob: ['spec', 'jobTemplate', 'spec', 'template'],
+  PodTemplate: ['template'],
+  YurtStaticSet: ['spec', 'template'],
+}
+
+/**
+ * YurtAppSet and YurtAppDaemon hold one template of a workload each, in one of these (OpenYurt's
+ * pkg/apis/apps).
+ */
+const workloadTemplates = [
+  ['spec', 'workload', 'workloadTemplate', 'deploymentTemplate'],
+  ['spec', 'workload', 'workloadTemplate', 'statefulSetTemplate'],
+  ['spec', 'workloadTemplate', 'deploymentTemplate'],
+  ['spec', 'workloadTemplate', 'statefulSetTemplate'],
+]
+
+/** Members of a pod's spec by which a mapping without a kind is known for a part of one. */
+const ofSpec = ['affinity', 'containers', 'dnsPolicy', 'hostNetwork', 'nodeSelector', 'tolerations']
+
+/** The pod or the templates of pods in an object; none in an object of another kind. */
+export function podsOf(object: JsonObject): readonly PodSubject[] {
+  const kind = givenText(object, 'kind')
+  if (kind === undefined) return fragmentOf(object)
+  if (kind === 'Pod') return [subjectAt(object, [])]
+  if (kind === 'YurtAppSet' || kind === 'YurtAppDaemon') {
+    return workloadTemplates
+      .filter((way) => givenObject(object, ...way) !== undefined)
+      .map((way) => subjectAt(object, [...way, 'spec', 'template']))
+  }
+  const way = Object.hasOwn(templates, kind) ? templates[kind] : undefined
+  return way && givenObject(object, ...way) ? [subjectAt(object, way)] : []
+}
+
+function subjectAt(owner: JsonObject, base: readonly string[]): PodSubject {
+  const pod = givenObject(owner, ...base)
+  return {
+    kind: textAt(owner, 'kind'),
+    namespace: givenText(owner, 'metadata', 'namespace') ?? 'default',
+    name: givenText(owner, 'metadata', 'name') ?? textAt(owner, 'metadata', 'generateName'),
+    owner,
+    base,
+    metadata: objectAt(pod, 'metadata'),
+    spec: objectAt(pod, 'spec'),
+  }
+}
+
+function fragmentOf(object: JsonObject): readonly PodSubject[] {
+  if (!ofSpec.some((name) => Object.hasOwn(object, name))) return []
+  const nothing = { kind: '', namespace: 'default', name: '', metadata: {} }
+  return [{ ...nothing, owner: object, base: [], spec: object, fragment: true }]
+}
+
+/** Where a member of the pod's spec stands in the whole object. */
+export const inSpec = (pod: PodSubject, ...path: Path): Path =>
+  pod.fragment ? path : [...pod.base, 'spec', ...path]
+
+/** Where a member of the pod's metadata stands in the whole object. */
+export const inMetadata = (pod: PodSubject, ...path: Path): Path => [
+  ...pod.base,
+  'metadata',
+  ...path,
+]
+
+export const onHostNetwork = (pod: PodSubject): boolean => pod.spec['hostNetwork'] === true
+
+/** A port that a container declares. */
+export interface Port {
+  readonly containerPort: number
+  /** As it will be: with hostNetwork the API server fills in the container's own. 0: none. */
+  readonly hostPort: number
+  readonly protocol: string
+  readonly hostIP: string
+  readonly path: Path
+}
+
+/** The ports of all containers that run while the pod does, as the scheduler counts them. */
+export function portsOf(pod: PodSubject): readonly Port[] {
+  return (['containers', 'initContainers'] as const).flatMap((list) =>
+    listAt(pod.spec, list).flatMap((container, number) => {
+      if (list === 'initContainers' && at(container, 'restartPolicy') !== 'Always') return []
+      return listAt(container, 'ports').flatMap((port, each): Port[] => {
+        const containerPort = at(port, 'containerPort')
+        if (!isObject(port) || typeof containerPort !== 'number') return []
+        const given = at(port, 'hostPort')
+        const hostPort = typeof given === 'number' ? given : 0
+        return [
+          {
+            containerPort,
+            hostPort: hostPort === 0 && onHostNetwork(pod) ? containerPort : hostPort,
+            protocol: givenText(port, 'protocol') ?? 'TCP',
+            hostIP: givenText(port, 'hostIP') ?? '0.0.0.0',
+            path: inSpec(pod, list, number, 'ports', each),
+          },
+        ]
+      })
+    }),
+  )
+}

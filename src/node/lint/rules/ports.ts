@@ -1,0 +1,139 @@
+import { at } from '../../../api/kube/json-at.ts'
+import { documents } from '../documents.ts'
+import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
+import type { PodRule } from '../rule.ts'
+
+export const undeclaredPort: PodRule = {
+  about: 'pod',
+  id: 'undeclared-port',
+  level: 'warning',
+  title: 'hostNetwork without a declared port',
+  reason:
+    'The scheduler and the kubelet keep two pods off one port of a node by what the pods declare. A second pod that listens without saying so starts there and crashes, again and again.',
+  document: documents.proposal,
+  *check(pod) {
+    if (!onHostNetwork(pod) || pod.fragment || portsOf(pod).length > 0) return
+    yield {
+      path: inSpec(pod, 'hostNetwork'),
+      message:
+        'no container declares a port: if one listens, declare it as containerPort, so that no second pod is put on a node where it is taken',
+    }
+  },
+}
+
+export const hostPortDiffers: PodRule = {
+  about: 'pod',
+  id: 'host-port-differs',
+  level: 'error',
+  title: 'hostNetwork with a hostPort other than its containerPort',
+  reason: 'With hostNetwork there is nothing to map, and the API server refuses the pod.',
+  document: documents.podApi,
+  *check(pod) {
+    if (!onHostNetwork(pod)) return
+    for (const { containerPort, hostPort, path } of portsOf(pod)) {
+      if (hostPort === containerPort) continue
+      yield {
+        path: [...path, 'hostPort'],
+        message: `with hostNetwork hostPort must be the containerPort, ${containerPort}, or left out; it is ${hostPort}`,
+      }
+    }
+  },
+}
+
+/** Ports that a node needs for itself, and what takes them. */
+const ofTheCluster = new Map([
+  [6443, 'the API server'],
+  [9099, 'the health of Calico'],
+  [9890, 'the health of Cilium'],
+  [10250, 'the kubelet'],
+  [10256, 'the health of kube-proxy'],
+  [10261, 'the hub'],
+  [10267, 'the health of the hub'],
+  [10268, 'the hub over TLS'],
+])
+
+const wellKnown = new Map([
+  [22, 'SSH'],
+  [53, 'DNS'],
+  [80, 'HTTP'],
+  [443, 'HTTPS'],
+])
+
+const nodePorts = { from: 30_000, to: 32_767 }
+
+export const reservedPort: PodRule = {
+  about: 'pod',
+  id: 'reserved-port',
+  level: 'error',
+  title: 'a port of the node that something else needs',
+  reason:
+    'Whoever comes second cannot listen. Where the first is no pod, the scheduler does not know of it, and the pod crashes on every node.',
+  document: documents.ports,
+  *check(pod) {
+    // The components that the ports are kept for.
+    if (pod.namespace === 'kube-system') return
+    for (const port of portsOf(pod)) {
+      const { hostPort } = port
+      const path = where(port)
+      const whose = ofTheCluster.get(hostPort)
+      const usual = wellKnown.get(hostPort)
+      if (whose !== undefined) {
+        yield { path, message: `port ${hostPort} of a node is that of ${whose}: choose another` }
+      } else if (hostPort >= nodePorts.from && hostPort <= nodePorts.to) {
+        yield {
+          path,
+          message: `port ${hostPort} is among those of NodePort services (${nodePorts.from} to ${nodePorts.to}): choose another`,
+        }
+      } else if (usual !== undefined) {
+        yield {
+          path,
+          level: 'warning',
+          message: `port ${hostPort} of a node is ${usual}'s, and often taken: choose another where you can`,
+        }
+      }
+    }
+  },
+}
+
+const where = ({ path, containerPort, hostPort }: Port) => [
+  ...path,
+  containerPort === hostPort ? 'containerPort' : 'hostPort',
+]
+
+export const samePortTwice: PodRule = {
+  about: 'pod',
+  id: 'same-port-twice',
+  level: 'error',
+  title: 'two containers of a pod on one port of the node',
+  reason: 'The API server refuses a pod that declares one port of its node twice.',
+  document: documents.podApi,
+  *check(pod) {
+    const seen = new Set<string>()
+    for (const port of portsOf(pod)) {
+      if (port.hostPort === 0) continue
+      const key = `${port.protocol} ${port.hostIP} ${port.hostPort}`
+      if (seen.has(key)) {
+        yield {
+          path: where(port),
+          message: `another container of the pod declares port ${port.hostPort} (${port.protocol}) already: on the host network they share their ports`,
+        }
+      }
+      seen.add(key)
+    }
+  },
+}
+
+/** The ports of the node that the pod takes, as a message names them. */
+export const takenPorts = (ports: readonly Port[]): string =>
+  [...new Set(ports.filter(({ hostPort }) => hostPort > 0).map(({ hostPort }) => hostPort))].join(
+    ', ',
+  )
+
+/** A whole number at the end of a way, if there is one. */
+export function numberAt(
+  value: Parameters<typeof at>[0],
+  ...way: readonly string[]
+): number | undefined {
+  const found = at(value, ...way)
+  return typeof found === 'number' ? found : undefined
+}

@@ -1,0 +1,167 @@
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Alias,
+  type Document,
+  type Node,
+} from 'yaml'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Path } from './finding.ts'
+
+/** A place in a text, both counted from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** An object as a text holds it. */
+export interface SourceObject {
+  readonly object: JsonObject
+  /** Where a member stands; where it is not there, the nearest thing around it that is. */
+  readonly at: (path: Path) => Position
+}
+
+export interface Source {
+  readonly objects: readonly SourceObject[]
+  /** What is no object, or cannot be read, and where. */
+  readonly mistakes: readonly (Position & { readonly message: string })[]
+}
+
+/**
+ * The objects of a text: documents of YAML, of which JSON is a part; the items of lists in them; an
+ * environment file of the kubelet as an object of kind `KubeletFlags`.
+ */
+export function readSource(text: string): Source {
+  const environment = environmentOf(text)
+  if (environment !== undefined) return { objects: [environment], mistakes: [] }
+  const lines = new LineCounter()
+  const objects: SourceObject[] = []
+  const mistakes: (Position & { message: string })[] = []
+  const positionOf = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  // Merge keys, as kubectl has them.
+  const documents = parseAllDocuments(text, { lineCounter: lines, logLevel: 'error', merge: true })
+  for (const document of 'empty' in documents ? [] : documents) {
+    const [error] = document.errors
+    const read = error ? { wrong: error.message, offset: error.pos[0] } : valueOf(document)
+    if ('wrong' in read) {
+      const message = read.wrong.split('\n')[0]?.split(/ at line \d/)[0] ?? ''
+      mistakes.push({ ...positionOf(read.offset), message })
+    } else if (isObject(read.value)) {
+      const at = (path: Path): Position => positionOf(offsetAt(document, path))
+      objects.push(...itemsOf(read.value, at))
+    } else if (read.value !== null) {
+      mistakes.push({ ...positionOf(startOf(document)), message: 'this is no object' })
+    }
+  }
+  return { objects, mistakes }
+}
+
+type ReadDocument = { readonly value: Json } | { readonly wrong: string; readonly offset: number }
+
+/**
+ * Aliases may not multiply without end: the parser's own bound, 100 times. Nor may what they stand
+ * for hold itself.
+ */
+function valueOf(document: Document): ReadDocument {
+  const endless = aliasOfItself(document)
+  if (endless) {
+    return { wrong: 'an alias stands for what it is a part of', offset: endless.range?.[0] ?? 0 }
+  }
+  try {
+    return { value: document.toJS() as Json }
+  } catch (cause) {
+    return {
+      wrong: cause instanceof Error ? cause.message : String(cause),
+      offset: startOf(document),
+    }
+  }
+}
+
+function aliasOfItself(document: Document): Alias | undefined {
+  let found: Alias | undefined
+  visit(document, {
+    Alias(_key, alias, around) {
+      const names = around.some((node) => isNode(node) && anchorOf(node) === alias.source)
+      if (!names || !around.includes(alias.resolve(document) as Node)) return undefined
+      found = alias
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+const anchorOf = (node: Node): string | undefined => (isAlias(node) ? undefined : node.anchor)
+
+const startOf = (document: Document): number => document.contents?.range?.[0] ?? 0
+
+/** An object, or what is in it if it is a list (kubectl get -o yaml prints one). */
+function itemsOf(object: JsonObject, at: SourceObject['at']): SourceObject[] {
+  const items = object['items']
+  const kind = object['kind']
+  if (!isList(items) || typeof kind !== 'string' || !kind.endsWith('List')) return [{ object, at }]
+  return items.flatMap((item, index) =>
+    isObject(item) ? itemsOf(withKind(item, object), (path) => at(['items', index, ...path])) : [],
+  )
+}
+
+/** An API server's list names the kind of its items once, in its own. */
+function withKind(item: JsonObject, { kind, apiVersion }: JsonObject): JsonObject {
+  if (item['kind'] !== undefined || typeof kind !== 'string' || kind === 'List') return item
+  return { kind: kind.replace(/List$/, ''), ...(apiVersion && { apiVersion }), ...item }
+}
+
+/**
+ * The offset of what is at the end of a path, or of the last thing on the way there: of a member's
+ * name rather than its value.
+ */
+function offsetAt(document: Document, path: Path): number {
+  let node: unknown = document.contents
+  let offset = startOf(document)
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+      if (pair === undefined) return offset
+      offset = (pair.key as Node).range?.[0] ?? offset
+      node = pair.value
+    } else if (isSeq(node) && typeof step === 'number') {
+      node = node.items[step]
+      if (node === undefined) return offset
+      offset = (node as Node).range?.[0] ?? offset
+    } else return offset
+  }
+  return offset
+}
+
+const assignment = /^(KUBELET_\w*ARGS)=(.*)$/
+
+/**
+ * A file whose lines are all assignments, one of them the kubelet's (kubeadm-flags.env,
+ * /etc/default/kubelet).
+ */
+function environmentOf(text: string): SourceObject | undefined {
+  const variables: Record<string, string[]> = {}
+  const lineOf: Record<string, number> = {}
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue
+    if (!/^\w+=/.test(line)) return undefined
+    const [, name, value] = assignment.exec(line) ?? []
+    if (name === undefined || value === undefined) continue
+    variables[name] = value.replaceAll(/["']/g, '').split(/\s+/).filter(Boolean)
+    lineOf[name] = index + 1
+  }
+  if (Object.keys(variables).length === 0) return undefined
+  return {
+    object: { kind: 'KubeletFlags', variables },
+    at: ([, name = '']) => ({ line: lineOf[name] ?? 1, column: 1 }),
+  }
+}

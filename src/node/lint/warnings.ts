@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../api/kube/json.ts'
+import type { Context } from './context.ts'
+import { findingsIn } from './lint.ts'
+
+/**
+ * Clients show warnings one a line; an API server cuts one off after 256 bytes, and all of an
+ * answer after 4096 (KEP-1693).
+ */
+const longest = 250
+const most = 10
+
+/**
+ * What to tell whoever writes this pod, or what pods are made of, gravest first: what `nodehub
+ * lint` says about it, but for what it only notes, and for the rules in `settled`. `context` holds
+ * what is known of the cluster; with pools missing there are fewer warnings, and none that is
+ * wrong. An object without a kind is a pod.
+ */
+export function warningsOf(
+  object: JsonObject,
+  context: Context,
+  settled: readonly string[] = [],
+): readonly string[] {
+  const findings = findingsIn({ kind: 'Pod', ...object }, context).filter(
+    ({ rule }) => !settled.includes(rule),
+  )
+  return (['error', 'warning'] as const)
+    .flatMap((level) => findings.filter((finding) => finding.level === level))
+    .slice(0, most)
+    .map(({ rule, message }) => cut(`${message} (${rule})`))
+}
+
+function cut(text: string): string {
+  if (Buffer.byteLength(text) <= longest) return text
+  // As a part of a stream: a character that is cut in two is left out.
+  const whole = new TextDecoder('utf-8', { ignoreBOM: true })
+  return `${whole.decode(Buffer.from(text).subarray(0, longest - 3), { stream: true })}…`
+}

@@ -1,0 +1,216 @@
+import t, { type Test as Tap } from 'tap'
+import type { WatchEvent } from '../../../src/api/codec/watch.ts'
+import { expired } from '../../../src/api/kube/status.ts'
+import {
+  Expired,
+  Reflector,
+  Refused,
+  type ListerWatcher,
+  type ReflectorParts,
+} from '../../../src/api/reflector/reflector.ts'
+import { Condition } from '../../kit/condition.ts'
+
+const added = (version: string): WatchEvent => ({
+  type: 'ADDED',
+  object: {
+    namespace: 'default',
+    name: `at-${version}`,
+    uid: 'uid',
+    resourceVersion: version,
+    bytes: Buffer.from('{}'),
+  },
+})
+
+interface Reflecting {
+  /** What the API server was asked and the handler heard, in order. */
+  readonly log: string[]
+  readonly until: (line: string) => Promise<void>
+  readonly done: Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+type Watches = (from: string, signal: AbortSignal) => AsyncIterable<readonly WatchEvent[]>
+
+/** A reflector of a collection that is held at `held`, and listed at 50. */
+function reflecting(
+  t: Tap,
+  {
+    watch,
+    ...rest
+  }: { readonly watch: Watches } & Partial<
+    Pick<ListerWatcher, 'list' | 'isRestored'> & Pick<ReflectorParts, 'reachable' | 'hurry'>
+  >,
+  held: string | undefined,
+  inDoubt = false,
+): Reflecting {
+  const log: string[] = []
+  const condition = new Condition()
+  const say = (line: string): void => {
+    log.push(line)
+    condition.changed()
+  }
+  const { list = () => Promise.resolve(), isRestored, reachable, hurry } = rest
+  let version = held
+  const listerWatcher: ListerWatcher = {
+    list: async (wanted, signal) => {
+      say(`list ${wanted}`)
+      await list(wanted, signal)
+      version = '50'
+    },
+    watch: async ({ resourceVersion }, signal) => {
+      say(`watch ${resourceVersion}`)
+      return watch(resourceVersion, signal)
+    },
+    ...(isRestored && { isRestored }),
+  }
+  const reflector = new Reflector(
+    {
+      listerWatcher,
+      version: () => version,
+      ...(reachable && { reachable }),
+      ...(hurry && { hurry }),
+    },
+    {
+      onSynced: () => say('synced'),
+      onOpen: () => say('open'),
+      onEvents: (events) => {
+        for (const event of events) if ('object' in event) version = event.object.resourceVersion
+        say(`events to ${version}`)
+      },
+      onClosed: () => say('closed'),
+      onFailed: (cause) => say(`failed: ${(cause as Error).message}`),
+    },
+    inDoubt,
+  )
+  const ending = new AbortController()
+  const done = reflector.run(ending.signal)
+  const stop = (): Promise<void> => {
+    ending.abort()
+    return done
+  }
+  t.teardown(stop)
+  const until = async (line: string): Promise<void> => {
+    await condition.until(() => log.includes(line))
+  }
+  return { log, until, done, stop }
+}
+
+/** Stays open until it is aborted. */
+async function* silence(signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
+  yield []
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+}
+
+async function* events(...all: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
+  for (const event of all) yield [event]
+}
+
+// The clock's timers keep no process alive.
+const alive = setInterval(() => undefined, 1_000)
+t.teardown(() => clearInterval(alive))
+
+void t.test('what is not held is listed once, and watched from there', async (t) => {
+  const { log, until } = reflecting(t, { watch: (_from, signal) => silence(signal) }, undefined)
+  await until('open')
+  t.strictSame(log, ['list 0', 'synced', 'watch 50', 'open'])
+})
+
+void t.test('a watch that ends is resumed from its last version, without a list', async (t) => {
+  const watch: Watches = (from, signal) => (from === '60' ? silence(signal) : events(added('60')))
+  const { log, until } = reflecting(t, { watch }, '55')
+  await until('watch 60')
+  const expected = ['synced', 'watch 55', 'open', 'events to 60', 'closed', 'synced', 'watch 60']
+  t.strictSame(log.slice(0, expected.length), expected)
+})
+
+void t.test('a version that has expired is listed', async (t) => {
+  const error: WatchEvent = { type: 'ERROR', status: expired('too old') }
+  const watch: Watches = (from, signal) => (from === '50' ? silence(signal) : events(error))
+  const { log, until } = reflecting(t, { watch }, '40')
+  await until('watch 50')
+  const expected = [
+    'synced',
+    'watch 40',
+    'open',
+    'closed',
+    `failed: ${new Expired().message}`,
+    'list 0',
+    'synced',
+    'watch 50',
+  ]
+  t.strictSame(log.slice(0, expected.length), expected)
+})
+
+void t.test('a restored cluster is listed consistently, where there is doubt', async (t) => {
+  for (const [inDoubt, expected] of [
+    [true, ['list ', 'synced', 'watch 50', 'open']],
+    [false, ['synced', 'watch 90', 'open']],
+  ] as const) {
+    const watch: Watches = (_from, signal) => silence(signal)
+    const isRestored = () => Promise.resolve(true)
+    const { log, until } = reflecting(t, { watch, isRestored }, '90', inDoubt)
+    await until('open')
+    t.strictSame(log, expected)
+  }
+})
+
+void t.test('a cut watch is in doubt, and so is one that had to wait for its link', async (t) => {
+  let asked = 0
+  const isRestored = async (): Promise<boolean> => {
+    asked += 1
+    return false
+  }
+  const watch: Watches = (from, signal) => (from === '60' ? silence(signal) : events(added('60')))
+  const cut = reflecting(t, { watch, isRestored }, '55')
+  await cut.until('watch 60')
+  t.equal(asked, 1)
+  const waited = { watch, isRestored, reachable: () => Promise.resolve(true) }
+  await reflecting(t, waited, '60').until('open')
+  t.equal(asked, 2)
+})
+
+void t.test('who is refused does not ask again', async (t) => {
+  const watch: Watches = () => {
+    throw new Refused(403)
+  }
+  const { log, done } = reflecting(t, { watch }, '40')
+  await done
+  t.strictSame(log, ['synced', 'watch 40', 'failed: answered 403'])
+})
+
+void t.test('what fails is tried again', async (t) => {
+  let failures = 0
+  const watch: Watches = (_from, signal) => {
+    failures += 1
+    if (failures < 3) throw new Error('the link is cut')
+    return silence(signal)
+  }
+  const { log, until } = reflecting(t, { watch }, '40')
+  await until('open')
+  const tried = ['synced', 'watch 40', 'failed: the link is cut']
+  t.strictSame(log, [...tried, ...tried, 'synced', 'watch 40', 'open'])
+})
+
+void t.test('what tells that a try is due is heard for one try, and let go of', async (t) => {
+  let heard = 0
+  let failures = 0
+  const hurry = (act: () => void): Disposable => {
+    heard += 1
+    // While a try is under way: it fails, and the next is due at once.
+    queueMicrotask(act)
+    return {
+      [Symbol.dispose]: () => {
+        heard -= 1
+      },
+    }
+  }
+  const watch: Watches = (_from, signal) => {
+    failures += 1
+    if (failures < 12) throw new Error('the link is cut')
+    return silence(signal)
+  }
+  const { until } = reflecting(t, { watch, hurry }, '40')
+  await until('open')
+  t.equal(failures, 12)
+  t.equal(heard, 1)
+})

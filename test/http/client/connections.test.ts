@@ -1,0 +1,339 @@
+import type { TLSSocket } from 'node:tls'
+import t from 'tap'
+import { Secret } from '../../../src/base/secret.ts'
+import { Connections } from '../../../src/http/client/connections.ts'
+import type { Credentials } from '../../../src/config/credentials.ts'
+import type { Credential } from '../../../src/http/exchange/exchange.ts'
+import { authority, type Pair } from '../../kit/wire/certificates.ts'
+import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
+import { valuesOf, Wire, type Teardown } from '../../kit/wire/wire.ts'
+
+const pki = authority()
+const serving = pki.server({ ipAddresses: ['127.0.0.1'], dnsNames: ['api.internal'] })
+const first = pki.client('first-node')
+const second = pki.client('second-node')
+
+const nobody: Credentials = { files: [] }
+
+function connectionsOf(t: Teardown, credentials: Credentials): Connections {
+  const connections = new Connections(credentials)
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  return connections
+}
+
+interface Heard {
+  readonly status: number
+  readonly body: string
+}
+
+/** Sends a GET and resolves with the whole answer. */
+const get = (
+  connections: Connections,
+  credential: Credential,
+  origin: string,
+  headers: string[] = [],
+): Promise<Heard> =>
+  new Promise((resolve, reject) => {
+    let status = 0
+    let body = ''
+    connections.dispatch(
+      credential,
+      origin,
+      { method: 'GET', path: '/', headers },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: (_controller, code) => void (status = code),
+        onResponseData: (_controller, chunk) => void (body += chunk.toString()),
+        onResponseEnd: () => resolve({ status, body }),
+        onResponseError: (_controller, error) => reject(error),
+      },
+    )
+  })
+
+const nameShown = (wire: Wire): string => {
+  const { subject } = (wire.socket as TLSSocket).getPeerCertificate()
+  return typeof subject?.CN === 'string' ? subject.CN : 'nobody'
+}
+
+/**
+ * Says of each request who its connection showed itself to be; with `close`, each has a connection
+ * of its own.
+ */
+async function witness(t: Teardown, pair: Pair, close = false): Promise<RawUpstream> {
+  const upstream = await rawUpstream(t, {
+    ...pair,
+    ca: pki.ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  upstream.each((wire) => void testify(wire, close))
+  return upstream
+}
+
+async function testify(wire: Wire, close: boolean): Promise<void> {
+  try {
+    for (;;) {
+      await wire.head()
+      wire.write(
+        answerOf(nameShown(wire), `HTTP/1.1 200 OK${close ? '\r\nConnection: close' : ''}`),
+      )
+      if (close) wire.socket.end()
+    }
+  } catch {
+    // The client has gone.
+  }
+}
+
+void t.test(
+  'the node shows its certificate; a caller never does, whoever was there before',
+  async (t) => {
+    for (const close of [false, true]) {
+      const upstream = await witness(t, serving, close)
+      const connections = connectionsOf(t, pki.credentials(first))
+      for (const credential of [
+        'caller',
+        'node',
+        'caller',
+        'node',
+        'node',
+        'caller',
+        'caller',
+      ] as const) {
+        const { body } = await get(connections, credential, upstream.origin)
+        t.equal(body, credential === 'node' ? 'first-node' : 'nobody')
+      }
+      if (close) t.equal(upstream.connections.length, 7)
+    }
+  },
+)
+
+void t.test('many at once of both kinds stay apart', async (t) => {
+  const upstream = await witness(t, serving)
+  const connections = connectionsOf(t, pki.credentials(first))
+  const kinds = Array.from(
+    { length: 40 },
+    (_, i) => (i % 3 === 0 ? 'node' : 'caller') as Credential,
+  )
+  const heard = await Promise.all(kinds.map((kind) => get(connections, kind, upstream.origin)))
+  t.strictSame(
+    heard.map(({ body }) => body),
+    kinds.map((kind) => (kind === 'node' ? 'first-node' : 'nobody')),
+  )
+})
+
+void t.test('a connection for an upgrade shows the certificate for the node only', async (t) => {
+  const upstream = await witness(t, serving)
+  const connections = connectionsOf(t, pki.credentials(first))
+  for (const credential of ['node', 'caller', 'node'] as const) {
+    const socket = await connections.connect(credential, upstream.origin)
+    t.teardown(() => socket.destroy())
+    const answer = await new Wire(socket).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n').answer()
+    t.equal(answer.body, credential === 'node' ? 'first-node' : 'nobody')
+    t.equal((socket as TLSSocket).alpnProtocol === 'h2', false)
+  }
+})
+
+void t.test('a connection for an upgrade is used by nobody else', async (t) => {
+  const upstream = await witness(t, serving)
+  const connections = connectionsOf(t, pki.credentials(first))
+  const socket = await connections.connect('node', upstream.origin)
+  t.teardown(() => socket.destroy())
+  await get(connections, 'node', upstream.origin)
+  t.equal(upstream.connections.length, 2)
+})
+
+void t.test(
+  'replaced credentials are shown from the next request on, and by the node only',
+  async (t) => {
+    const upstream = await witness(t, serving)
+    const connections = connectionsOf(t, pki.credentials(first))
+    t.equal((await get(connections, 'node', upstream.origin)).body, 'first-node')
+    t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
+    connections.replaceCredentials(pki.credentials(second))
+    t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
+    t.equal((await get(connections, 'node', upstream.origin)).body, 'second-node')
+    t.equal((await get(connections, 'caller', upstream.origin)).body, 'nobody')
+    const socket = await connections.connect('node', upstream.origin)
+    t.teardown(() => socket.destroy())
+    t.equal(
+      await new Wire(socket)
+        .write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        .answer()
+        .then(({ body }) => body),
+      'second-node',
+    )
+    for (const old of upstream.connections.slice(0, 2)) await old.ended
+  },
+)
+
+void t.test(
+  'a stream under way survives replaced credentials and comes to its own end',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const connections = connectionsOf(t, nobody)
+    const answer = get(connections, 'node', upstream.origin)
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+    connections.replaceCredentials(nobody)
+    const another = get(connections, 'node', upstream.origin)
+    const fresh = await upstream.next()
+    await fresh.head()
+    fresh.write(answerOf('new'))
+    t.equal((await another).body, 'new')
+    wire.write('1\r\nb\r\n0\r\n\r\n')
+    t.equal((await answer).body, 'ab')
+    await wire.ended
+  },
+)
+
+void t.test('the node’s token is the node’s alone', async (t) => {
+  const connections = connectionsOf(t, { token: new Secret('secret'), files: [] })
+  t.equal(connections.authorization('node'), 'Bearer secret')
+  t.equal(connections.authorization('caller'), undefined)
+  connections.replaceCredentials({ token: new Secret('newer'), files: [] })
+  t.equal(connections.authorization('node'), 'Bearer newer')
+  connections.replaceCredentials(nobody)
+  t.equal(connections.authorization('node'), undefined)
+})
+
+void t.test('a server that the CA did not vouch for is asked nothing', async (t) => {
+  const other = authority()
+  const upstream = await witness(t, other.server())
+  const connections = connectionsOf(t, pki.credentials(first))
+  await t.rejects(get(connections, 'node', upstream.origin))
+  await t.rejects(get(connections, 'caller', upstream.origin))
+  await t.rejects(connections.connect('caller', upstream.origin))
+  await t.rejects(connections.ask(upstream.origin, '/readyz', 5_000))
+})
+
+void t.test('a server is known by the name that the credentials give for it', async (t) => {
+  const upstream = await witness(t, pki.server({ dnsNames: ['api.internal'] }))
+  const { port } = upstream
+  for (const origin of [upstream.origin, `https://localhost:${port}`]) {
+    const named = connectionsOf(t, { ...pki.credentials(first), serverName: 'api.internal' })
+    const host = ['Host', new URL(origin).host]
+    t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
+    t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
+    t.equal(await named.ask(origin, '/readyz', 5_000), 200)
+    const socket = await named.connect('caller', origin)
+    socket.destroy()
+    const unnamed = connectionsOf(t, pki.credentials(first))
+    await t.rejects(get(unnamed, 'node', origin, host))
+    await t.rejects(unnamed.connect('node', origin))
+  }
+})
+
+void t.test(
+  'a question of its own goes over a new connection, with the node’s credentials',
+  async (t) => {
+    const upstream = await rawUpstream(t, {
+      ...serving,
+      ca: pki.ca,
+      requestCert: true,
+      rejectUnauthorized: false,
+    })
+    const connections = connectionsOf(t, {
+      ...pki.credentials(first),
+      token: new Secret('node-token'),
+    })
+    for (const code of [200, 503]) {
+      const status = connections.ask(upstream.origin, '/readyz', 5_000)
+      const wire = await upstream.next()
+      const head = await wire.head()
+      t.equal(head.line, 'GET /readyz HTTP/1.1')
+      t.strictSame(valuesOf(head, 'authorization'), ['Bearer node-token'])
+      t.equal(nameShown(wire), 'first-node')
+      wire.write(answerOf('body', `HTTP/1.1 ${code} Said`))
+      t.equal(await status, code)
+      await wire.ended
+    }
+  },
+)
+
+void t.test(
+  'a question that nobody answers in time fails, and one whose answer has no end is answered',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const connections = connectionsOf(t, nobody)
+    await t.rejects(connections.ask(upstream.origin, '/readyz', 50))
+    const half = connections.ask(upstream.origin, '/readyz', 50)
+    await upstream.next()
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    t.equal(await half, 200)
+    for (const seen of upstream.connections) await seen.ended
+    await t.rejects(connections.ask(await refusingOrigin(), '/readyz', 5_000), {
+      code: 'ECONNREFUSED',
+    })
+  },
+)
+
+void t.test('an answer that comes a little at a time is not waited for longer', async (t) => {
+  const upstream = await rawUpstream(t)
+  const connections = connectionsOf(t, nobody)
+  for (const [head, part] of [
+    ['HTTP/1.1 200 OK\r\n', 'X: 1\r\n'],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\na\r\n'],
+  ] as const) {
+    const asked = connections.ask(upstream.origin, '/readyz', 60).catch(() => 'none')
+    const wire = await upstream.next()
+    await wire.head()
+    wire.write(head)
+    const drip = setInterval(() => wire.write(part), 10)
+    t.teardown(() => clearInterval(drip))
+    t.equal(await asked, part.startsWith('X') ? 'none' : 200)
+    clearInterval(drip)
+  }
+})
+
+void t.test('where nobody listens there is no connection', async (t) => {
+  const connections = connectionsOf(t, nobody)
+  const origin = await refusingOrigin()
+  await t.rejects(connections.connect('node', origin), { code: 'ECONNREFUSED' })
+  await t.rejects(get(connections, 'node', origin), { code: 'ECONNREFUSED' })
+})
+
+void t.test('an idle connection is used again, one in use is not', async (t) => {
+  const upstream = await rawUpstream(t)
+  const connections = connectionsOf(t, nobody)
+  const one = get(connections, 'node', upstream.origin)
+  const wire = await upstream.next()
+  await wire.head()
+  const two = get(connections, 'node', upstream.origin)
+  const other = await upstream.next()
+  await other.head()
+  wire.write(answerOf('one'))
+  other.write(answerOf('two'))
+  t.strictSame([(await one).body, (await two).body], ['one', 'two'])
+  // A connection is free a turn after its answer has been read.
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  const three = get(connections, 'node', upstream.origin)
+  await Promise.race([wire.head(), other.head()])
+  t.equal(upstream.connections.length, 2)
+  wire.write(answerOf('three'))
+  other.write(answerOf('three'))
+  await three
+})
+
+void t.test(
+  'what is left is cut when the connections are disposed of, retired ones too',
+  async (t) => {
+    const upstream = await rawUpstream(t)
+    const connections = new Connections(nobody)
+    const answers = [get(connections, 'node', upstream.origin)]
+    const wire = await upstream.next()
+    connections.replaceCredentials(nobody)
+    answers.push(get(connections, 'caller', upstream.origin))
+    const other = await upstream.next()
+    const failed = Promise.allSettled(answers)
+    await connections[Symbol.asyncDispose]()
+    t.strictSame(
+      (await failed).map(({ status }) => status),
+      ['rejected', 'rejected'],
+    )
+    await Promise.all([wire.ended, other.ended])
+  },
+)

@@ -1,0 +1,259 @@
+import { mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  followCredentials,
+  loadCredentials,
+  type CredentialFollower,
+} from '../../../src/http/client/credential-follower.ts'
+import type { CredentialFiles, Credentials } from '../../../src/config/credentials.ts'
+import { authority, type Pair } from '../../kit/wire/certificates.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+const pki = authority()
+const first = pki.client('first')
+const second = pki.client('second')
+
+function folder(t: Teardown): (name: string, content?: string) => string {
+  const path = mkdtempSync(join(tmpdir(), 'credentials-'))
+  t.teardown(() => rmSync(path, { recursive: true, force: true }))
+  return (name, content) => {
+    const file = join(path, name)
+    if (content !== undefined) writeFileSync(file, content)
+    return file
+  }
+}
+
+/** Where the first certificate and its key lie, each in a file of its own. */
+const pairIn = (at: (name: string, content?: string) => string) =>
+  ({ kind: 'files', certificate: at('c', first.cert), key: at('k', first.key) }) as const
+
+interface Followed {
+  readonly follower: CredentialFollower
+  /** What was told so far: the chain of a certificate, or what was wrong. */
+  readonly told: unknown[]
+}
+
+/** Follows at the test's own pace: it looks when it is told to. */
+function follow(t: Teardown, where: CredentialFiles): Followed {
+  const told: unknown[] = []
+  const follower = followCredentials(
+    where,
+    loadCredentials(where),
+    1_000_000,
+    ({ certificate }: Credentials) => told.push(certificate?.chain),
+    (cause) => told.push((cause as { code?: string }).code),
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  return { follower, told }
+}
+
+void t.test('files that stay as they are tell nothing', async (t) => {
+  const at = folder(t)
+  const where = pairIn(at)
+  const { follower, told } = follow(t, where)
+  follower.look()
+  follower.look()
+  t.strictSame(told, [])
+})
+
+void t.test('a certificate rotated by renaming over it is told, once', async (t) => {
+  const at = folder(t)
+  const where = pairIn(at)
+  const { follower, told } = follow(t, where)
+  renameSync(at('k.new', second.key), where.key)
+  renameSync(at('c.new', second.cert), where.certificate)
+  follower.look()
+  follower.look()
+  t.strictSame(told, [second.cert])
+})
+
+void t.test(
+  'so is one rotated as the kubelet does it: one file with both, behind a link',
+  async (t) => {
+    const at = folder(t)
+    const link = at('current.pem')
+    symlinkSync(at('1.pem', first.cert + first.key), link)
+    const { follower, told } = follow(t, { kind: 'files', certificate: link, key: link })
+    symlinkSync(at('2.pem', second.cert + second.key), at('updated.pem'))
+    renameSync(at('updated.pem'), link)
+    follower.look()
+    t.strictSame(told, [second.cert + second.key])
+  },
+)
+
+void t.test(
+  'a pair that is half written is told as unusable, and as usable when it is whole',
+  async (t) => {
+    const at = folder(t)
+    const where = pairIn(at)
+    const { follower, told } = follow(t, where)
+    at('k', second.key)
+    follower.look()
+    follower.look()
+    t.strictSame(told, ['UNUSABLE_CREDENTIALS'])
+    at('c', second.cert.slice(0, 100))
+    follower.look()
+    t.strictSame(told, ['UNUSABLE_CREDENTIALS', 'UNUSABLE_CREDENTIALS'])
+    at('c', second.cert)
+    follower.look()
+    t.strictSame(told.slice(2), [second.cert])
+  },
+)
+
+void t.test('a file that is gone for a moment is no end of the following', async (t) => {
+  const at = folder(t)
+  const where = pairIn(at)
+  const { follower, told } = follow(t, where)
+  rmSync(where.certificate)
+  follower.look()
+  t.strictSame(told, ['UNUSABLE_CREDENTIALS'])
+  at('c', first.cert)
+  follower.look()
+  t.equal(told.length, 1, 'it is back as it was')
+  at('k', second.key)
+  at('c', second.cert)
+  follower.look()
+  t.strictSame(told.slice(1), [second.cert])
+})
+
+void t.test('a file that is only touched, or written anew as it was, tells nothing', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const told: (string | undefined)[] = []
+  const follower = followCredentials(
+    where,
+    loadCredentials(where),
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  utimesSync(where.file, 1, 1)
+  follower.look()
+  renameSync(at('new', kubeconfig('{ token: a }')), where.file)
+  follower.look()
+  t.strictSame(told, [])
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  follower.look()
+  t.strictSame(told, ['b'])
+})
+
+void t.test('what changed between its reading and the first look is told', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const first = loadCredentials(where)
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  const told: (string | undefined)[] = []
+  const follower = followCredentials(
+    where,
+    first,
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  follower.look()
+  t.strictSame(told, ['b'])
+})
+
+void t.test('a read that failed for a moment is tried again, and told of once', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const told: (string | undefined)[] = []
+  let failing = true
+  const follower = followCredentials(
+    where,
+    loadCredentials(where),
+    1_000_000,
+    ({ token }) => told.push(token?.reveal()),
+    () => told.push('unusable'),
+    (files) => {
+      if (failing) throw new Error('EMFILE')
+      return loadCredentials(files)
+    },
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  at('kubeconfig', kubeconfig('{ token: b }'))
+  follower.look()
+  follower.look()
+  t.strictSame(told, ['unusable'])
+  failing = false
+  follower.look()
+  t.strictSame(told, ['unusable', 'b'])
+})
+
+void t.test('a file that the kernel will not even look at is unusable, no more', async (t) => {
+  const at = folder(t)
+  const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
+  const { follower, told } = follow(t, where)
+  rmSync(where.file)
+  symlinkSync(where.file, where.file)
+  follower.look()
+  follower.look()
+  t.strictSame(told, ['UNUSABLE_CREDENTIALS'])
+})
+
+const kubeconfig = (user: string): string => `
+apiVersion: v1
+kind: Config
+clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:6443' } }]
+users: [{ name: u, user: ${user} }]
+contexts: [{ name: x, context: { cluster: c, user: u } }]
+current-context: x
+`
+
+void t.test('a kubeconfig that names other files is followed to them', async (t) => {
+  const at = folder(t)
+  const user = (name: string, pair: Pair): string =>
+    `{ client-certificate: ${at(`${name}.crt`, pair.cert)}, client-key: ${at(`${name}.key`, pair.key)} }`
+  const file = at('kubeconfig', kubeconfig(user('one', first)))
+  const { follower, told } = follow(t, { kind: 'kubeconfig', file })
+  at('kubeconfig', kubeconfig(user('two', second)))
+  follower.look()
+  t.strictSame(told, [second.cert])
+  at('two.crt', first.cert)
+  at('two.key', first.key)
+  follower.look()
+  t.strictSame(told, [second.cert, first.cert])
+  at('one.crt', second.cert)
+  follower.look()
+  t.equal(told.length, 2, 'files that are no longer named are no longer followed')
+})
+
+void t.test('files are looked at by themselves', async (t) => {
+  const at = folder(t)
+  const where = pairIn(at)
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const seen = new Promise<string | undefined>((resolve) => {
+    const follower = followCredentials(
+      where,
+      loadCredentials(where),
+      1,
+      ({ certificate }) => resolve(certificate?.chain),
+      () => undefined,
+    )
+    t.teardown(() => follower[Symbol.dispose]())
+  })
+  at('k', second.key)
+  at('c', second.cert)
+  t.equal(await seen, second.cert)
+})
+
+void t.test('credentials that are to be read elsewhere are read there at once', async (t) => {
+  const at = folder(t)
+  const files = (name: string, { cert, key }: Pair) =>
+    ({ kind: 'files', certificate: at(`${name}.c`, cert), key: at(`${name}.k`, key) }) as const
+  const [here, there] = [files('here', first), files('there', second)]
+  const { follower, told } = follow(t, here)
+  follower.move(there)
+  t.strictSame(told, [second.cert])
+  renameSync(at('k', first.key), here.key)
+  follower.look()
+  t.strictSame(told, [second.cert], 'and nowhere else from then on')
+  rmSync(there.key)
+  follower.look()
+  t.equal(told.length, 2)
+})

@@ -1,0 +1,130 @@
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import t from 'tap'
+import { usualPace } from '../../../src/http/client/pace.ts'
+import { link } from '../../kit/wire/link.ts'
+import { refusingOrigin } from '../../kit/wire/upstream.ts'
+import { connected, connectionsOf, pong, running, upstreamOf, watch } from './watches.ts'
+import { until } from '../../kit/until.ts'
+
+void t.test(
+  'after GOAWAY a watch comes to its end, and the next goes to a new session',
+  async (t) => {
+    const { upstream, connections } = await connected(t)
+    const old = await running(connections, upstream)
+    const told = once(old.session, 'close')
+    old.session.goaway(constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1)
+    // The frame has been read when what came after it has.
+    old.stream.write('!')
+    await old.asked.until(6)
+    const next = await running(connections, upstream)
+    t.not(next.session, old.session)
+    t.equal(connections.open(upstream.origin, 'h2'), 2)
+    old.stream.end('.')
+    t.equal(await old.asked.code(), 'end')
+    t.equal(old.asked.body, 'event!.')
+    await told
+  },
+)
+
+void t.test(
+  'a refused stream goes to the server once more, and is then known never to have been seen',
+  async (t) => {
+    const { upstream, connections } = await connected(t)
+    const again = watch(connections, upstream.origin)
+    ;(await upstream.next()).stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    const { stream } = await upstream.next()
+    stream.respond({ ':status': 200 })
+    stream.end('seen')
+    t.equal(await again.code(), 'end')
+    t.equal(again.body, 'seen')
+    const refused = watch(connections, upstream.origin)
+    for (let i = 0; i < 2; i++)
+      (await upstream.next()).stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    t.equal(await refused.code(), 'STREAM_REFUSED')
+  },
+)
+
+void t.test('a stream beyond the last of a GOAWAY goes to a new session', async (t) => {
+  const { upstream, connections } = await connected(t)
+  const { session, asked: old, stream: kept } = await running(connections, upstream)
+  const asked = watch(connections, upstream.origin)
+  const missed = await upstream.next()
+  t.equal(missed.session, session)
+  session.goaway(constants.NGHTTP2_NO_ERROR, kept.id)
+  const { stream, session: fresh } = await upstream.next()
+  t.not(fresh, session)
+  stream.respond({ ':status': 200 })
+  stream.end('seen')
+  t.equal(await asked.code(), 'end')
+  kept.end()
+  t.equal(await old.code(), 'end')
+})
+
+void t.test('so does one beyond the last of a GOAWAY that ends the session at once', async (t) => {
+  const { upstream, connections } = await connected(t)
+  const { session, asked: old, stream: kept } = await running(connections, upstream)
+  const asked = watch(connections, upstream.origin)
+  t.equal((await upstream.next()).session, session)
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, kept.id)
+  const { stream, session: fresh } = await upstream.next()
+  t.not(fresh, session)
+  stream.respond({ ':status': 200 })
+  stream.end('seen')
+  t.equal(await asked.code(), 'end')
+  t.equal(await old.code(), 'STREAM_BROKEN', 'the server may have acted on this one')
+})
+
+void t.test('where there is no connection, the request was never sent', async (t) => {
+  const connections = connectionsOf(t)
+  const origin = (await refusingOrigin()).replace('http:', 'https:')
+  t.equal(await watch(connections, origin).code(), 'NOT_CONNECTED')
+})
+
+void t.test(
+  'a session that nobody uses is closed, and a silent one that is used stays',
+  async (t) => {
+    const { upstream, connections } = await connected(t, { idleMs: 20, pingMs: 10 })
+    const { asked, stream, session } = await running(connections, upstream)
+    for (let i = 0; i < 5; i++) await pong(session)
+    const closed = once(session, 'close')
+    stream.end('!')
+    t.equal(await asked.code(), 'end')
+    await closed
+  },
+)
+
+void t.test('F27: a silent watch is pinged, so that no NAT forgets it', async (t) => {
+  const { upstream, connections } = await connected(t, { pingMs: 10 })
+  const { session, asked, stream } = await running(connections, upstream)
+  for (let i = 0; i < 3; i++) await once(session, 'ping')
+  stream.end()
+  t.equal(await asked.code(), 'end')
+  t.ok(usualPace.pingMs < 60_000)
+})
+
+void t.test('F11: a session that answers no ping is dead, and so are its watches', async (t) => {
+  const upstream = await upstreamOf(t)
+  const way = await link(t, upstream.port)
+  const connections = connectionsOf(t, { pingMs: 10, pongMs: 50 })
+  const byLink = { ...upstream, origin: `https://127.0.0.1:${way.port}` }
+  const { asked, session } = await running(connections, byLink)
+  for (let i = 0; i < 3; i++) await once(session, 'ping')
+  way.cut()
+  t.equal(await asked.code(), 'STREAM_BROKEN')
+  const next = await running(connections, byLink)
+  t.not(next.session, session)
+})
+
+void t.test('an old session takes no new watches and keeps those it has', async (t) => {
+  const { upstream, connections } = await connected(t, { ageMs: [200, 300] })
+  const old = await running(connections, upstream)
+  await until('a session of its own', async () => {
+    const next = await running(connections, upstream)
+    if (next.session === old.session) next.stream.end()
+    return next.session !== old.session
+  })
+  old.stream.write('!')
+  await old.asked.until(6)
+  t.equal(old.session.destroyed, false)
+})

@@ -1,0 +1,137 @@
+import t from 'tap'
+import { Chunks } from '../../../src/http/exchange/chunks.ts'
+import type { Sink } from '../../../src/http/exchange/exchange.ts'
+
+/** Chunks over a source that the test plays. */
+function open(): { chunks: Chunks; sink: Sink; givenUp: () => number } {
+  let opened: Sink | undefined
+  let gaveUp = 0
+  const chunks = new Chunks((sink) => {
+    opened = sink
+    return () => gaveUp++
+  })
+  if (!opened) throw new Error('a source is called at once')
+  return { chunks, sink: opened, givenUp: () => gaveUp }
+}
+
+const text = (chunks: readonly Uint8Array[]): string[] =>
+  chunks.map((chunk) => Buffer.from(chunk).toString())
+
+void t.test(
+  'chunks come out in the order in which they came, together where they waited',
+  async (t) => {
+    const { chunks, sink, givenUp } = open()
+    sink.write(Buffer.from('a'))
+    sink.write(Buffer.from('b'))
+    const seen: string[][] = []
+    for await (const group of chunks) {
+      seen.push(text(group))
+      if (seen.length === 1) setImmediate(() => sink.write(Buffer.from('c')))
+      if (seen.length === 2) setImmediate(() => sink.end())
+    }
+    t.strictSame(seen, [['a', 'b'], ['c']])
+    t.equal(givenUp(), 0)
+  },
+)
+
+void t.test('what waits when the source ends or fails is still handed out', async (t) => {
+  for (const fails of [false, true]) {
+    const { chunks, sink } = open()
+    sink.write(Buffer.from('a'))
+    if (fails) sink.fail(new Error('cut'))
+    else sink.end()
+    const seen: string[][] = []
+    const all = (async () => {
+      for await (const group of chunks) seen.push(text(group))
+    })()
+    if (fails) await t.rejects(all, { message: 'cut' })
+    else await all
+    t.strictSame(seen, [['a']])
+  }
+})
+
+void t.test('a failure wakes who waits', async (t) => {
+  const { chunks, sink, givenUp } = open()
+  const next = chunks[Symbol.asyncIterator]().next()
+  sink.fail(new Error('cut'))
+  await t.rejects(next, { message: 'cut' })
+  t.equal(givenUp(), 0, 'there is nothing left to give up')
+})
+
+void t.test('trailers are known once it is over, and where there are none that too', async (t) => {
+  for (const trailers of [['X-T', '1'], undefined]) {
+    const { chunks, sink } = open()
+    sink.end(trailers)
+    for await (const _ of chunks) t.fail('there is nothing')
+    t.strictSame(chunks.trailers, trailers)
+  }
+})
+
+void t.test('a source that is far ahead is told to wait until its chunks are taken', async (t) => {
+  const { chunks, sink } = open()
+  const half = Buffer.alloc(512 * 1024)
+  t.equal(sink.write(half), true)
+  await sink.drained()
+  t.equal(sink.write(half), false)
+  let drained = false
+  const waiting = sink.drained().then(() => {
+    drained = true
+  })
+  await new Promise(setImmediate)
+  t.equal(drained, false)
+  const iterator = chunks[Symbol.asyncIterator]()
+  const { value } = await iterator.next()
+  t.equal((value as readonly Uint8Array[]).length, 2)
+  await waiting
+  t.equal(sink.write(half), true)
+})
+
+void t.test('who leaves early gives up the rest, once, and lets a waiting source go', async (t) => {
+  const { chunks, sink, givenUp } = open()
+  sink.write(Buffer.from('a'))
+  for await (const _ of chunks) {
+    sink.write(Buffer.alloc(2 * 1024 * 1024))
+    break
+  }
+  t.equal(givenUp(), 1)
+  await sink.drained()
+})
+
+void t.test('who throws while reading gives up the rest too', async (t) => {
+  const { chunks, sink, givenUp } = open()
+  sink.write(Buffer.from('a'))
+  const reading = (async () => {
+    for await (const _ of chunks) throw new Error('unreadable')
+  })()
+  await t.rejects(reading, { message: 'unreadable' })
+  t.equal(givenUp(), 1)
+})
+
+void t.test('a source that ends within its call is read as well', async (t) => {
+  const chunks = new Chunks((sink) => {
+    sink.write(Buffer.from('a'))
+    sink.end()
+    return () => t.fail('nothing is left')
+  })
+  const seen: string[] = []
+  for await (const group of chunks) seen.push(...text(group))
+  t.strictSame(seen, ['a'])
+})
+
+void t.test('what is all there is need not be waited for, and is not given twice', async (t) => {
+  const { chunks, sink, givenUp } = open()
+  sink.write(Buffer.from('a'))
+  t.equal(chunks.takeWhole(), undefined, 'there may be more')
+  sink.write(Buffer.from('b'))
+  sink.end()
+  t.strictSame(text(chunks.takeWhole() ?? []), ['a', 'b'])
+  for await (const _ of chunks) t.fail('given twice')
+  t.equal(givenUp(), 0)
+})
+
+void t.test('what a source gave before it failed is not all there is', async (t) => {
+  const { chunks, sink } = open()
+  sink.write(Buffer.from('a'))
+  sink.fail(new Error('broken'))
+  t.equal(chunks.takeWhole(), undefined)
+})

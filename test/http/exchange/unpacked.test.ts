@@ -1,0 +1,115 @@
+import t from 'tap'
+import { constants, createGzip, gzipSync } from 'node:zlib'
+import { once } from 'node:events'
+import { unpacked } from '../../../src/http/exchange/unpacked.ts'
+
+type Group = readonly Uint8Array[]
+
+async function* of(groups: readonly Group[]): AsyncGenerator<Group> {
+  yield* groups
+}
+
+async function read(...groups: Group[]): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  for await (const group of unpacked(of(groups), () => undefined)) parts.push(...group)
+  return Buffer.concat(parts)
+}
+
+const text = Buffer.from(Array.from({ length: 30_000 }, (_, i) => `line ${i}\n`).join(''))
+const packed = gzipSync(text)
+
+void t.test('a body is the same however it was split', async (t) => {
+  for (const size of [1, 7, 4096, packed.length]) {
+    const parts: Uint8Array[] = []
+    for (let at = 0; at < packed.length; at += size) parts.push(packed.subarray(at, at + size))
+    t.ok((await read(parts)).equals(text), `all at once, in parts of ${size}`)
+    if (size > 1)
+      t.ok((await read(...parts.map((part) => [part]))).equals(text), `in turn, ${size}`)
+  }
+})
+
+const corrupt: Readonly<Record<string, readonly Group[]>> = {
+  'cut before its end': [[packed.subarray(0, -1)]],
+  'cut after its first bytes': [[packed.subarray(0, 5)]],
+  'without a byte': [],
+  'changed in its checksum': [
+    [packed.subarray(0, -8), Buffer.from([1, 2, 3, 4]), packed.subarray(-4)],
+  ],
+  'followed by more in the same group': [[packed, Buffer.from('more')]],
+  'followed by more in a later group': [[packed], [Buffer.from('more')]],
+  'followed by another': [[packed], [packed]],
+  'not compressed at all': [[Buffer.from('{"kind":"PodList"}')]],
+}
+
+for (const [what, groups] of Object.entries(corrupt)) {
+  void t.test(`a body is not taken for whole that is ${what}`, (t) =>
+    t.rejects(read(...groups), { code: 'CORRUPT_COMPRESSION' }),
+  )
+}
+
+void t.test('what its sender flushed is there before anything follows it', async (t) => {
+  const gzip = createGzip()
+  async function* flushed(): AsyncGenerator<Group> {
+    for (let i = 0; ; i++) {
+      gzip.write(`event ${i}\n`)
+      gzip.flush(constants.Z_SYNC_FLUSH)
+      await once(gzip, 'readable')
+      yield [gzip.read() as Buffer]
+    }
+  }
+  const events = unpacked(flushed(), () => undefined)
+  for (let i = 0; i < 3; i++) {
+    const { value } = await events.next()
+    t.equal(Buffer.concat((value ?? []) as Uint8Array[]).toString(), `event ${i}\n`)
+  }
+  await events.return(undefined)
+})
+
+void t.test('little that holds much is read as it is taken, and no further', async (t) => {
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+  let inflated = 0
+  const parts = unpacked(of([[bomb]]), (_packed, bytes) => {
+    inflated += bytes
+  })
+  for (let taken = 0, i = 0; i < 5; i++) {
+    const { value } = await parts.next()
+    taken += (value as Group)[0]?.byteLength ?? 0
+    t.equal(inflated, taken)
+    t.ok(taken <= (i + 1) * 128 * 1024)
+  }
+  await parts.return(undefined)
+})
+
+void t.test('what was read and what it held are told', async (t) => {
+  const told = { packed: 0, unpacked: 0 }
+  const half = packed.length >> 1
+  const groups = [[packed.subarray(0, half)], [packed.subarray(half)]]
+  const parts = unpacked(of(groups), (packedBytes, unpackedBytes) => {
+    told.packed += packedBytes
+    told.unpacked += unpackedBytes
+  })
+  for await (const _ of parts) continue
+  t.strictSame(told, { packed: packed.length, unpacked: text.length })
+})
+
+void t.test('a source that breaks off is a break, and one that is left is let go', async (t) => {
+  async function* broken(): AsyncGenerator<Group> {
+    yield [packed.subarray(0, 100)]
+    throw new Error('reset')
+  }
+  const reading = async (): Promise<void> => {
+    for await (const _ of unpacked(broken(), () => undefined)) continue
+  }
+  await t.rejects(reading(), { message: 'reset' })
+  let left = false
+  async function* long(): AsyncGenerator<Group> {
+    try {
+      yield [packed.subarray(0, packed.length >> 1)]
+      yield [packed.subarray(packed.length >> 1)]
+    } finally {
+      left = true
+    }
+  }
+  for await (const _ of unpacked(long(), () => undefined)) break
+  t.equal(left, true)
+})

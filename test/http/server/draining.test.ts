@@ -1,0 +1,66 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { closed, HttpConnections } from '../../../src/http/server/draining.ts'
+import { dial, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
+
+async function serving(t: Teardown, answer: RequestListener) {
+  const server = createServer(answer)
+  const connections = new HttpConnections(server)
+  server.listen(0, '127.0.0.1')
+  t.teardown(() => server.closeAllConnections())
+  await once(server, 'listening')
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    stop: async () => {
+      const over = closed(server)
+      connections.drain()
+      await over
+    },
+  }
+}
+
+const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+void t.test('a request on its way when the server is to stop is answered', async (t) => {
+  const { server, stop, port } = await serving(t, (_request, response) => {
+    response.end('here')
+  })
+  const accepted = once(server, 'connection')
+  const client = await dial(t, port)
+  await accepted
+  const stopped = stop()
+  const answer = await client.write(request).answer()
+  t.match(answer, { status: 200, body: 'here' })
+  t.strictSame(valuesOf(answer, 'connection'), ['close'], 'and it is the last one there')
+  await stopped
+})
+
+void t.test('a connection that is idle is ended at once', async (t) => {
+  const { stop, port } = await serving(t, (_request, response) => {
+    response.end('here')
+  })
+  const client = await dial(t, port)
+  t.match(await client.write(request).answer(), { status: 200 })
+  await stop()
+  t.pass('nobody has waited for it')
+})
+
+void t.test('a connection whose answer had promised to keep it is ended after it', async (t) => {
+  const begun = Promise.withResolvers<() => void>()
+  const { stop, port } = await serving(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Length': '4' }).write('he')
+    begun.resolve(() => void response.end('re'))
+  })
+  const client = await dial(t, port)
+  client.write(request)
+  const finish = await begun.promise
+  const stopped = stop()
+  finish()
+  const answer = await client.answer()
+  t.match(answer, { status: 200, body: 'here' })
+  t.strictSame(valuesOf(answer, 'connection'), ['keep-alive'])
+  await stopped
+})

@@ -1,0 +1,205 @@
+import t from 'tap'
+import type { Sink } from '../../../src/http/exchange/exchange.ts'
+import { aborted, driven, get, said, startListener, proving } from '../../kit/listener.ts'
+import { fill } from '../../kit/wire/fill.ts'
+import { valuesOf } from '../../kit/wire/wire.ts'
+import { until } from '../../kit/until.ts'
+
+void t.test('a body is passed on as it comes, whatever says how long it is', async (t) => {
+  const parts: string[] = []
+  let arrived: (() => void) | undefined
+  const { dial } = await startListener(t, async ({ body }) => {
+    for await (const chunk of body ?? []) {
+      parts.push((chunk as Buffer).toString())
+      arrived?.()
+    }
+    return said(parts.join('|'))
+  })
+  const next = (): Promise<void> => new Promise((resolve) => (arrived = resolve))
+  const client = await dial()
+  for (const [head, first, second] of [
+    ['Transfer-Encoding: chunked', '3\r\nabc\r\n', '2\r\nde\r\n0\r\n\r\n'],
+    ['Content-Length: 5', 'abc', 'de'],
+  ] as const) {
+    parts.length = 0
+    const came = next()
+    client.write(`POST / HTTP/1.1\r\nHost: hub\r\n${head}\r\n\r\n${first}`)
+    await came
+    t.strictSame(parts, ['abc'])
+    t.equal((await client.write(second).answer()).body, 'abc|de')
+  }
+})
+
+void t.test('there is a body only where the head says so', async (t) => {
+  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const client = await dial()
+  for (const [method, field, expected] of [
+    ['GET', 'X: 1', false],
+    ['POST', 'X: 1', false],
+    ['POST', 'Content-Length: 0', false],
+    ['DELETE', 'Content-Length: 1', true],
+    ['PUT', 'Transfer-Encoding: chunked', true],
+  ] as const) {
+    client.write(`${method} / HTTP/1.1\r\nHost: hub\r\n${field}\r\n\r\n`)
+    if (expected) client.write(field.startsWith('T') ? '0\r\n\r\n' : 'x')
+    await client.answer()
+    t.equal(seen.at(-1)?.body !== undefined, expected, `${method} ${field}`)
+  }
+})
+
+void t.test('a body that nobody reads is in nobody’s way', async (t) => {
+  const { dial } = await startListener(t, async ({ body, url }) => {
+    if (url === '/some')
+      for await (const _ of body?.iterator({ destroyOnReturn: false }) ?? []) break
+    return said(url)
+  })
+  const client = await dial()
+  const size = 4 * 1024 * 1024
+  for (const url of ['/none', '/some']) {
+    client.write(`POST ${url} HTTP/1.1\r\nHost: hub\r\nContent-Length: ${size}\r\n\r\nx`)
+    t.equal((await client.answer()).body, url)
+    client.write(Buffer.alloc(size - 1)).write(get('/next'))
+    t.equal((await client.answer()).body, '/next')
+  }
+})
+
+void t.test('the head of a stream goes out before any byte of it', async (t) => {
+  let sink: Sink | undefined
+  const { dial } = await startListener(t, async () =>
+    driven((opened) => void (sink = opened), 'Content-Type', 'application/json'),
+  )
+  const client = await dial()
+  const head = await client.write(get()).head()
+  t.strictSame(valuesOf(head, 'transfer-encoding'), ['chunked'])
+  sink?.write(Buffer.from('{"a":1}\n'))
+  t.equal(await client.chunk(), '{"a":1}\n')
+  sink?.write(Buffer.from('{"b":2}\n'))
+  t.equal(await client.chunk(), '{"b":2}\n')
+  sink?.end()
+  t.equal(await client.chunk(), '')
+})
+
+void t.test('trailers follow the body', async (t) => {
+  const { dial } = await startListener(t, async () =>
+    driven((sink) => {
+      sink.write(Buffer.from('abc'))
+      sink.end(['X-One', '1', 'x-TWO', '2'])
+      return undefined
+    }),
+  )
+  const { body, trailers } = await (await dial()).write(get()).answer()
+  t.equal(body, 'abc')
+  t.strictSame(trailers, ['X-One', '1', 'x-TWO', '2'])
+})
+
+void t.test('a failed stream is a break, at whatever point it fails', async (t) => {
+  const cause = new Error('cut')
+  for (const when of ['at once', 'before a byte', 'after some']) {
+    let sink: Sink | undefined
+    const { dial, broken } = await startListener(t, async () =>
+      driven((opened) => {
+        sink = opened
+        if (when === 'at once') sink.fail(cause)
+        return undefined
+      }),
+    )
+    const client = await dial()
+    client.write(get())
+    if (when !== 'at once') await client.head()
+    if (when === 'after some') {
+      sink?.write(Buffer.from('abc'))
+      t.equal(await client.chunk(), 'abc')
+    }
+    if (when !== 'at once') sink?.fail(cause)
+    t.notMatch(await client.rest(), '0\r\n\r\n', when)
+    t.strictSame(broken, [cause], `${when}: it is told of, once`)
+  }
+})
+
+void t.test(
+  'a stream whose client has gone is given up, once, and one that has ended is not',
+  async (t) => {
+    let sink: Sink | undefined
+    const given: string[] = []
+    const { dial, seen, broken } = await startListener(t, async ({ url }) =>
+      driven((opened) => {
+        sink = opened
+        return () => given.push(url)
+      }),
+    )
+    const client = await dial()
+    await client.write(get('/left')).head()
+    client.destroy()
+    t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+    t.strictSame(given, ['/left'])
+    sink?.write(Buffer.from('into the void'))
+    await sink?.drained()
+    sink?.end()
+    sink?.fail(new Error('late'))
+    t.strictSame(broken, [], 'a client that goes is no failure')
+  },
+)
+
+void t.test('a slow client is told of to whoever writes, and waited for', async (t) => {
+  let sink: Sink | undefined
+  const { dial } = await startListener(t, async () => driven((opened) => void (sink = opened)))
+  const client = await dial()
+  await client.write(get()).head()
+  client.socket.pause()
+  if (!sink) throw new Error('the answer has begun')
+  const chunks = await fill(sink, Buffer.alloc(1024 * 1024))
+  t.ok(chunks < 24, `${chunks} MB`)
+  const woken = sink.drained()
+  client.destroy()
+  await woken
+})
+
+void t.test('of an answer 128 KiB wait for a slow client, and its source for them', async (t) => {
+  let sink: Sink | undefined
+  const { dial } = await startListener(t, async () => driven((opened) => void (sink = opened)))
+  await (await dial()).write(get()).head()
+  if (!sink) throw new Error('the answer has begun')
+  // In one turn: the client can take nothing meanwhile.
+  let chunks = 0
+  do chunks++
+  while (sink.write(Buffer.alloc(1024)) && chunks < 1024)
+  t.ok(chunks > 120 && chunks <= 128, `${chunks} KiB`)
+})
+
+void t.test(
+  'a client that takes nothing of its answer is cut, one that waits for it is not',
+  async (t) => {
+    const { dial, seen, cuts } = await startListener(
+      t,
+      proving(async ({ url }) =>
+        driven((sink) => {
+          sink.write(Buffer.from('head'))
+          if (url === '/stalled') for (let i = 0; i < 64; i++) sink.write(Buffer.alloc(1024 * 1024))
+          return undefined
+        }),
+      ),
+      { stalledMs: 200 },
+    )
+    const waiting = await dial()
+    waiting.write(get('/waiting'))
+    await waiting.until('head')
+    const stalled = await dial()
+    stalled.socket.pause()
+    stalled.write(get('/stalled'))
+    await until('two requests', () => seen.length >= 2)
+    await aborted(seen[1]?.signal ?? AbortSignal.abort())
+    t.strictSame(cuts, ['stalled'])
+    t.equal(seen[0]?.signal.aborted, false)
+  },
+)
+
+void t.test('a whole answer that its client does not take is cut too', async (t) => {
+  const { dial, seen } = await startListener(t, async () => said('x'.repeat(64 * 1024 * 1024)), {
+    stalledMs: 200,
+  })
+  const client = await dial()
+  client.socket.pause()
+  client.write(get())
+  await until('the request', () => seen.length > 0)
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})

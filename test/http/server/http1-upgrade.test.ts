@@ -1,0 +1,152 @@
+import type { Duplex } from 'node:stream'
+import t from 'tap'
+import type { WireReply } from '../../../src/http/exchange/exchange.ts'
+import { aborted, driven, get, said, startListener, upgrading } from '../../kit/listener.ts'
+import { valuesOf } from '../../kit/wire/wire.ts'
+
+void t.test(
+  'whoever answers an upgrade has the connection, with what came with the head',
+  async (t) => {
+    const { dial, seen } = await startListener(t, async () => ({
+      kind: 'upgrade',
+      from: 'cloud',
+      take: (socket, head) => {
+        socket.write(`taken ${head.toString()} `)
+        socket.pipe(socket)
+      },
+    }))
+    const client = await dial()
+    client.write(`${upgrading}early`)
+    t.equal(await client.take(12), 'taken early ')
+    t.equal(await client.write('late').take(4), 'late')
+    t.equal(seen[0]?.upgrade, true)
+    client.socket.end()
+    await client.ended
+    t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+  },
+)
+
+void t.test('an upgrade can be refused with a body', async (t) => {
+  const { dial, seen } = await startListener(t, async () => ({
+    ...said('no', 'X-b', '1'),
+    status: 503,
+  }))
+  const client = await dial()
+  const answer = await client.write(upgrading).answer()
+  t.match(answer, { status: 503, body: 'no' })
+  t.strictSame(valuesOf(answer, 'X-b'), ['1'])
+  await client.ended
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  await aborted(seen[0]?.signal ?? AbortSignal.abort())
+  t.notOk(client.socket.writableEnded, 'though the client keeps its end open')
+})
+
+void t.test(
+  'an answer to a change of protocol that is refused says its code in words',
+  async (t) => {
+    const { dial } = await startListener(t, async () => ({ ...said('no'), status: 404 }))
+    const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket')
+    t.equal((await (await dial()).write(upgrade).answer()).line, 'HTTP/1.1 404 Not Found')
+  },
+)
+
+void t.test(
+  'an offer to change to a protocol that nobody asks for here is passed over',
+  async (t) => {
+    const { dial, seen } = await startListener(t, async () => said('ok'))
+    for (const offer of ['h2c', 'TLS/1.0', 'foo']) {
+      const client = await dial()
+      t.equal(
+        (await client.write(get('/', 'Connection: Upgrade', `Upgrade: ${offer}`)).answer()).body,
+        'ok',
+      )
+      t.equal(seen.at(-1)?.upgrade, false)
+    }
+    t.equal((await (await dial()).write(get('/', 'Upgrade: websocket')).answer()).body, 'ok')
+    t.equal(seen.at(-1)?.upgrade, false, 'nor is one that Connection does not name')
+  },
+)
+
+void t.test('what comes behind an offer that is passed over is no request', async (t) => {
+  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const client = await dial()
+  // Node's parser goes on with the next chunk, wherever that begins.
+  client.write(get('/', 'Connection: Upgrade', 'Upgrade: h2c') + 'PRI * HTTP/2.0\r\n\r\nSM\r\n')
+  t.equal((await client.answer()).body, 'ok')
+  client.write(get('/hidden'))
+  await client.ended
+  t.strictSame(
+    seen.map(({ url }) => url),
+    ['/'],
+  )
+})
+
+void t.test(
+  'a connection that asked for another protocol may be silent for as long as it likes',
+  async (t) => {
+    let tunnel: Duplex | undefined
+    const { dial } = await startListener(
+      t,
+      async ({ upgrade }) =>
+        upgrade
+          ? { kind: 'upgrade', from: 'cloud', take: (socket) => void (tunnel = socket) }
+          : driven((sink) => void sink.write(Buffer.from('x'))),
+      { stalledMs: 50 },
+    )
+    const client = await dial()
+    client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
+    // Longer than the time of the tunnel, by the time of another that is cut for it.
+    const stalled = await dial()
+    stalled.write('GET / HTTP/1.1\r\nHost: hub\r\n')
+    await stalled.rest()
+    tunnel?.write('still there')
+    t.equal(await client.until('still there'), 'still there')
+    tunnel?.destroy()
+  },
+)
+
+void t.test('an upgrade that a HEAD asks for is refused without a body', async (t) => {
+  const { dial } = await startListener(t, async () => said('refused'))
+  const client = await dial()
+  client.write('HEAD / HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  t.match(await client.rest(), /\r\n\r\n$/)
+})
+
+void t.test('an upgrade asked for ahead of an answer never overtakes it', async (t) => {
+  const { dial, seen } = await startListener(t, async ({ upgrade }) =>
+    upgrade ? said('the answer to the second') : new Promise(() => undefined),
+  )
+  const client = await dial()
+  client.write(get('/first') + get('/second', 'Connection: Upgrade', 'Upgrade: websocket'))
+  t.equal(await client.rest(), '')
+  t.strictSame(
+    seen.map(({ url }) => url),
+    ['/first'],
+  )
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})
+
+void t.test(
+  'a tunnel asked for ahead of answers is not refused in their place, and ends them',
+  async (t) => {
+    const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
+    const client = await dial()
+    const connect = 'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n'
+    client.write(get('/first') + get('/second') + connect)
+    t.equal(await client.rest(), '')
+    t.equal(seen.length, 2)
+    for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
+  },
+)
+
+void t.test('no tunnel is made, and the refusal is no answer to what is under way', async (t) => {
+  const { promise: held, resolve: release } = Promise.withResolvers<WireReply>()
+  const { dial, seen } = await startListener(t, () => held)
+  const connect = 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n'
+  const alone = await (await dial()).write(connect).answer()
+  t.strictSame([alone.status, valuesOf(alone, 'connection')], [405, ['close']])
+  t.equal(await (await dial()).write(get() + connect).rest(), '')
+  t.equal(seen.length, 1)
+  release(said('late'))
+})

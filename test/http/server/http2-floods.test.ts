@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect } from 'node:tls'
+import t from 'tap'
+import type { Signal } from '../../../src/base/abort.ts'
+import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { limits } from '../../../src/http/server/limits.ts'
+import { listenSecurely } from '../../../src/http/server/listener.ts'
+import { floodOver, settingsFrames } from '../../kit/flooding.ts'
+import { frame, get, postFields } from '../../kit/http2-frames.ts'
+import { openStream } from '../../kit/http2.ts'
+import { unbounded } from '../../kit/listener.ts'
+
+const hubs = new CertificateAuthority('hub')
+const cancel = Buffer.from('00000008', 'hex')
+
+/**
+ * What a client sends over and over, by its number; and how many requests it has answered at the
+ * most.
+ */
+type Flood = readonly [name: string, nth: (n: number) => Buffer, answered: number]
+
+/** While they come a few more are allowed for. */
+const resets = limits.resets + 100
+
+const floods: readonly Flood[] = [
+  ['streams opened and reset at once', (n) => Buffer.concat([get(2 * n + 1), frame(3, 0, 2 * n + 1, cancel)]), resets],
+  ['streams that the server has to reset', (n) => Buffer.concat([get(2 * n + 1), frame(8, 0, 2 * n + 1, Buffer.alloc(4))]), resets],
+  ['a head without end', (n) => (n === 0 ? frame(1, 1, 1, postFields) : frame(9, 0, 1)), 0],
+  ['bodies without bytes', (n) => (n === 0 ? frame(1, 4, 1, postFields) : frame(0, 0, 1)), 1],
+  ['settings', () => settingsFrames(200), 0],
+  ['more streams than a connection carries', (n) => frame(1, 4, 2 * n + 1, postFields), limits.unprovenStreams],
+] // prettier-ignore
+
+for (const [name, nth, answered] of floods) {
+  void t.test(
+    `a flood over HTTP/2 ends its connection, and is nobody else's: ${name}`,
+    async (t) => {
+      const open = new Set<Signal>()
+      let asked = 0
+      const listener = await listenSecurely({
+        at: [{ host: '127.0.0.1', port: 0 }],
+        maxConnections: 100,
+        memory: unbounded(),
+        credentials: hubs.issue({
+          commonName: 'hub',
+          usage: 'server',
+          ipAddresses: ['127.0.0.1'],
+        }),
+        onBroken: () => undefined,
+        handler: async ({ url, signal, body }) => {
+          if (url === '/another') {
+            const headers = new HeaderList(['Content-Length', '2'])
+            return { kind: 'body', from: 'hub', status: 200, headers, body: Buffer.from('ok') }
+          }
+          asked++
+          open.add(signal)
+          signal.addEventListener('abort', () => open.delete(signal))
+          body?.resume()
+          return new Promise(() => undefined)
+        },
+      })
+      t.teardown(() => listener.close(0))
+      const trust = { port: listener.port, host: '127.0.0.1', ca: hubs.certificate }
+      const flooder = connect({ ...trust, ALPNProtocols: ['h2'] })
+      await once(flooder, 'secureConnect')
+      await floodOver(flooder, nth)
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: hubs.certificate })
+      t.teardown(() => session.destroy())
+      t.equal((await openStream(session, { ':path': '/another' }).whole()).body, 'ok')
+      t.ok(asked <= answered, `${asked} were asked`)
+      t.equal(open.size, 0, 'nothing is left of it')
+    },
+  )
+}

@@ -1,0 +1,92 @@
+import t from 'tap'
+import type { BytesReply, WireReply } from '../../../src/http/exchange/exchange.ts'
+import { listen } from '../../../src/http/server/listener.ts'
+import { driven, get, said, startListener, upgrading, unbounded } from '../../kit/listener.ts'
+import { until } from '../../kit/until.ts'
+
+void t.test('a port that is taken is an error', async (t) => {
+  const { listener } = await startListener(t, async () => said('ok'))
+  await t.rejects(
+    listen({
+      at: [{ host: '127.0.0.1', port: listener.port }],
+      handler: async () => said('ok'),
+      maxConnections: 1,
+      memory: unbounded(),
+      onBroken: () => undefined,
+    }),
+    { code: 'EADDRINUSE' },
+  )
+})
+
+void t.test('closing lets what is under way finish, and takes nothing new', async (t) => {
+  let finish: (() => void) | undefined
+  const { dial, listener } = await startListener(t, async ({ url }) => {
+    if (url === '/slow') await new Promise<void>((resolve) => (finish = resolve))
+    return said(url)
+  })
+  const idle = await dial()
+  await idle.write(get('/idle')).answer()
+  const busy = await dial()
+  busy.write(get('/slow'))
+  await until('the request', () => finish !== undefined)
+  const closed = listener.close(1_000_000)
+  await idle.ended
+  await t.rejects(dial(), { code: 'ECONNREFUSED' })
+  finish?.()
+  t.equal((await busy.answer()).body, '/slow')
+  await busy.ended
+  busy.destroy()
+  await closed
+})
+
+void t.test('a listener is settled when nothing is under way but what lasts', async (t) => {
+  let finish: (() => void) | undefined
+  const log = driven((sink) => void sink.write(Buffer.from('line'))) as BytesReply
+  const lasting: WireReply = { ...log, lasting: true }
+  const { dial, listener } = await startListener(t, async ({ url, upgrade }) => {
+    if (upgrade) {
+      return {
+        kind: 'upgrade',
+        from: 'cloud',
+        take: (socket) => void socket.pipe(socket).write('taken'),
+      }
+    }
+    if (url === '/log') return lasting
+    await new Promise<void>((resolve) => (finish = resolve))
+    return said(url)
+  })
+  const tunnel = await dial()
+  await tunnel.write(upgrading).until('taken')
+  await (await dial()).write(get('/log')).until('line')
+  const short = await dial()
+  short.write(get('/short'))
+  await until('the request', () => finish !== undefined)
+  let isSettled = false
+  const settled = listener.settle(1_000_000).then(() => (isSettled = true))
+  await t.rejects(dial(), { code: 'ECONNREFUSED' })
+  t.notOk(isSettled)
+  finish?.()
+  t.equal((await short.answer()).body, '/short')
+  await settled
+  t.equal(await tunnel.write('echo').until('echo'), 'echo', 'and those go on')
+})
+
+void t.test(
+  'what does not finish in time is cut: streams, tunnels, and clients that say nothing',
+  async (t) => {
+    const { dial, listener } = await startListener(t, async ({ upgrade }) =>
+      upgrade
+        ? { kind: 'upgrade', from: 'cloud', take: (socket) => void socket.write('taken') }
+        : driven(() => undefined),
+    )
+    const watch = await dial()
+    await watch.write(get()).head()
+    const tunnel = await dial()
+    await tunnel.write(upgrading).until('taken')
+    const silent = await dial()
+    const half = await dial()
+    half.write('GET / HTTP/1.1\r\nHost')
+    await listener.close(20)
+    await t.resolves(Promise.all([watch, tunnel, silent, half].map(({ ended }) => ended)))
+  },
+)

@@ -1,0 +1,144 @@
+import t from 'tap'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { get, createServer as createHttpServer } from 'node:http'
+import { connect, createServer, type AddressInfo, type Server } from 'node:net'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { listening } from '../../../src/http/server/listening.ts'
+
+const ignore = (): void => undefined
+
+void t.test('a server that fails after it has listened is told of, and stays', async (t) => {
+  const server = createServer()
+  t.teardown(() => server.close())
+  const broken: unknown[] = []
+  const onBroken = (cause: unknown): unknown => broken.push(cause)
+  const { port } = await listening(server, [{ host: '127.0.0.1', port: 0 }], onBroken)
+  t.ok(port > 0)
+  const causes = [new Error('EMFILE'), new Error('EMFILE')]
+  for (const cause of causes) server.emit('error', cause)
+  t.strictSame(broken, causes)
+})
+
+void t.test('a place that is taken is an error of the start alone', async (t) => {
+  const [first, second] = [createServer(), createServer()]
+  t.teardown(() => first.close())
+  const broken: unknown[] = []
+  const onBroken = (cause: unknown): unknown => broken.push(cause)
+  const { port } = await listening(first, [{ host: '127.0.0.1', port: 0 }], onBroken)
+  await t.rejects(listening(second, [{ host: '127.0.0.1', port }], onBroken), {
+    code: 'EADDRINUSE',
+    message: `127.0.0.1:${port} is taken: "${process.execPath}" (process ${process.pid}, uid ${process.getuid?.()}) listens at 127.0.0.1:${port}`,
+  })
+  t.strictSame(broken, [])
+})
+
+void t.test('a passed socket is served, and its place kept, whoever bound it', async (t) => {
+  const holder = createServer()
+  t.teardown(() => holder.close())
+  const held = await listening(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'passed-on.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit', held.sockets[0]?.fd],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [said] = (await once(child.stdout as Readable, 'data')) as [Buffer]
+  t.equal(Number(said.toString()), held.port)
+  holder.close()
+  await once(holder, 'close')
+  t.equal(await text(connect(held.port, '127.0.0.1')), 'hello')
+  const other = createServer()
+  await t.rejects(listening(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
+    code: 'EADDRINUSE',
+  })
+})
+
+void t.test('what is no socket is no place', async (t) => {
+  const server = createServer()
+  const folder = openSync(import.meta.dirname, 'r')
+  t.teardown(() => closeSync(folder))
+  await t.rejects(
+    listening(server, [{ fd: folder }], () => undefined),
+    { message: `the socket passed as file descriptor ${folder} cannot be used` },
+  )
+})
+
+const pair = [
+  { host: '127.0.0.1', port: 0 },
+  { host: '::1', port: 0, ifPresent: true },
+]
+
+void t.test('a server listens at each of its places, under one port', async (t) => {
+  const server = createHttpServer((request, response) => {
+    response.end(`${request.socket.localAddress} of ${request.url}`)
+  })
+  t.teardown(() => server.closeAllConnections())
+  const { port, sockets, closeFurther } = await listening(server, pair, ignore)
+  t.strictSame(
+    sockets.map(({ at }) => at),
+    ['127.0.0.1', '::1'].map((address) => ({ address, port })),
+  )
+  t.equal(new Set(sockets.map(({ fd }) => fd)).size, 2)
+  for (const host of ['127.0.0.1', '::1']) {
+    const [answer] = (await once(get({ host, port, path: '/here', agent: false }), 'response')) as [
+      Readable,
+    ]
+    t.equal(await text(answer), `${host} of /here`)
+  }
+  const over = closeFurther()
+  server.close()
+  await Promise.all([over, once(server, 'close')])
+  const next = createServer()
+  t.teardown(() => next.close())
+  t.equal(
+    (await listening(next, [{ host: '::1', port }], ignore)).port,
+    port,
+    'and lets go of both',
+  )
+})
+
+void t.test('a server that cannot have all of its places has none', async (t) => {
+  const squatter = createServer()
+  t.teardown(() => squatter.close())
+  const { port } = await listening(squatter, [{ host: '::1', port: 0 }], ignore)
+  const places = pair.map((place) => ({ ...place, port, setBy: '--proxy-port' }))
+  await t.rejects(listening(createServer(), places, ignore), {
+    code: 'EADDRINUSE',
+    message: new RegExp(`^\\[::1\\]:${port} is taken: .*; --proxy-port sets another port$`),
+  })
+  const next = createServer()
+  t.teardown(() => next.close())
+  t.equal((await listening(next, [{ host: '127.0.0.1', port }], ignore)).port, port)
+})
+
+void t.test('an address that the host need not have is left out where it has not', async (t) => {
+  const server = createServer()
+  t.teardown(() => server.close())
+  const places = [
+    { host: '127.0.0.1', port: 0 },
+    // Of a network for documentation (RFC 3849).
+    { host: '2001:db8::1', port: 0, ifPresent: true },
+  ]
+  const { port, sockets } = await listening(server, places, ignore)
+  t.match(sockets, [{ at: { address: '127.0.0.1', port } }])
+  t.equal(sockets.length, 1)
+  await t.rejects(listening(createServer(), [{ host: '2001:db8::1', port: 0 }], ignore), {
+    code: 'EADDRNOTAVAIL',
+  })
+})
+
+void t.test('a port that is drawn is one that is free at every place', async (t) => {
+  const server = createServer()
+  t.teardown(() => server.close())
+  // The first port that is drawn is another's by the time the second place is bound.
+  const squatter = createServer()
+  t.teardown(() => squatter.close())
+  const portOf = (each: Server): number => (each.address() as AddressInfo).port
+  server.prependOnceListener('listening', () => squatter.listen(portOf(server), '::1'))
+  const { port, sockets, closeFurther } = await listening(server, pair, ignore)
+  t.teardown(closeFurther)
+  t.equal(sockets.length, 2)
+  t.not(port, portOf(squatter))
+})

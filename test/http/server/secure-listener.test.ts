@@ -1,0 +1,557 @@
+import { once } from 'node:events'
+import {
+  connect as connectHttp2,
+  constants,
+  type ClientHttp2Session,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import { connect as connectPlain } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import t from 'tap'
+import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import type { Signal } from '../../../src/base/abort.ts'
+import { turn } from '../../../src/base/clock.ts'
+import type { Incoming, Sink, WireReply } from '../../../src/http/exchange/exchange.ts'
+import { limits } from '../../../src/http/server/limits.ts'
+import {
+  listenSecurely,
+  type ListenerOptions,
+  type SecureListener,
+  type ServingCredentials,
+} from '../../../src/http/server/listener.ts'
+import { openStream } from '../../kit/http2.ts'
+import {
+  aborted,
+  driven,
+  get,
+  proving,
+  said,
+  textOf,
+  unbounded,
+  upgrading,
+} from '../../kit/listener.ts'
+import { setClock } from '../../kit/set-clock.ts'
+import { Wire, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
+import { inTime, until } from '../../kit/until.ts'
+
+const hubs = new CertificateAuthority('hub')
+const clients = new CertificateAuthority('clients')
+
+const serving = (lifetimeMs?: number): ServingCredentials => ({
+  ...hubs.issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+    ...(lifetimeMs !== undefined && { lifetimeMs }),
+  }),
+  clientCa: clients.certificate,
+})
+
+interface Listening {
+  readonly listener: SecureListener
+  readonly seen: readonly Incoming[]
+  readonly broken: readonly unknown[]
+  readonly http2: (shown?: Shown) => ClientHttp2Session
+  readonly http1: (shown?: Shown) => Promise<Wire>
+}
+
+interface Shown {
+  readonly certificate: string
+  readonly key: string
+}
+
+async function listening(
+  t: Teardown,
+  handler: ListenerOptions['handler'],
+  options: Partial<ListenerOptions> = {},
+): Promise<Listening> {
+  const seen: Incoming[] = []
+  const broken: unknown[] = []
+  const listener = await listenSecurely({
+    at: [{ host: '127.0.0.1', port: 0 }],
+    maxConnections: 100,
+    memory: unbounded(),
+    credentials: serving(),
+    onBroken: (cause) => broken.push(cause),
+    handler: (incoming) => {
+      seen.push(incoming)
+      return handler(incoming)
+    },
+    ...options,
+  } as Parameters<typeof listenSecurely>[0])
+  t.teardown(() => listener.close(0))
+  const trust = (shown?: Shown) => ({
+    ca: hubs.certificate,
+    ...(shown && { cert: shown.certificate, key: shown.key }),
+  })
+  return {
+    listener,
+    seen,
+    broken,
+    http2: (shown) => {
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, trust(shown))
+      session.on('error', () => undefined)
+      t.teardown(() => session.destroy())
+      return session
+    },
+    http1: async (shown) => {
+      const socket = connectTls({
+        host: '127.0.0.1',
+        port: listener.port,
+        ALPNProtocols: ['http/1.1'],
+        ...trust(shown),
+      })
+      t.teardown(() => socket.destroy())
+      await once(socket, 'secureConnect')
+      return new Wire(socket)
+    },
+  }
+}
+
+const forever = (): Promise<never> => new Promise(() => undefined)
+
+void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
+  const { http1, http2, seen } = await listening(t, async ({ url }) => said(url))
+  t.equal((await openStream(http2(), { ':path': '/two' }).whole()).body, '/two')
+  t.equal((await (await http1()).write(get('/one')).answer()).body, '/one')
+  t.strictSame(
+    seen.map(({ peer }) => peer.tls),
+    [{}, {}],
+  )
+})
+
+void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async (t) => {
+  const { http2, seen, listener } = await listening(t, async (incoming) =>
+    said(await textOf(incoming)),
+  )
+  const session = http2()
+  const stream = openStream(
+    session,
+    { ':method': 'POST', ':path': '/a%2Fb//c?x=%zz', 'x-b': ['1', '2'], 'content-length': '3' },
+    'abc',
+  )
+  t.equal((await stream.whole()).body, 'abc')
+  const [incoming] = seen
+  t.equal(incoming?.method, 'POST')
+  t.equal(incoming?.url, '/a%2Fb//c?x=%zz')
+  t.equal(incoming?.upgrade, false)
+  t.strictSame(incoming?.headers.all('host'), [`127.0.0.1:${listener.port}`])
+  t.strictSame(incoming?.headers.all('x-b'), ['1', '2'])
+  t.notOk(incoming?.headers.raw.some((field) => field.startsWith(':')))
+  await openStream(session, {}).whole()
+  t.equal(seen[1]?.body, undefined, 'nothing follows a head that says so')
+  t.equal(seen[1]?.peer, seen[0]?.peer, 'the other end is the same for the whole connection')
+  t.equal(incoming?.peer.localPort, listener.port)
+})
+
+void t.test('a request over HTTP/2 that names two hosts is refused', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('ok'))
+  const answer = await openStream(http2(), { ':authority': 'hub', host: 'elsewhere' }).whole()
+  t.equal(answer.status, 400)
+  t.match(JSON.parse(answer.body), { kind: 'Status', code: 400 })
+  t.equal(seen.length, 0)
+})
+
+void t.test('an answer leaves over HTTP/2 but for what concerns a connection', async (t) => {
+  const { http2 } = await listening(t, async () =>
+    driven(
+      (sink) => {
+        sink.write(Buffer.from('a'))
+        sink.end(['X-Trailing', '1'])
+      },
+      'Warning',
+      '299 - "a"',
+      'Warning',
+      '299 - "b"',
+      'Content-Type',
+      'x/y',
+      'Connection',
+      'X-Hop',
+      'X-Hop',
+      '1',
+      'Keep-Alive',
+      'timeout=5',
+      'Transfer-Encoding',
+      'chunked',
+    ),
+  )
+  const answer = await openStream(http2(), {}).whole()
+  t.strictSame(answer.fields, [
+    'warning',
+    '299 - "a"',
+    'warning',
+    '299 - "b"',
+    'content-type',
+    'x/y',
+  ])
+  t.equal(answer.body, 'a')
+  t.equal(answer.trailers['x-trailing'], '1')
+})
+
+void t.test(
+  'over HTTP/2 an answer that its client does not take is cut, though the client takes others and pings',
+  async (t) => {
+    const cuts: string[] = []
+    const { http2, seen } = await listening(
+      t,
+      proving(async ({ url }) =>
+        driven((sink) => {
+          sink.write(Buffer.from('x'))
+          if (url === '/stalled') sink.write(Buffer.alloc(100 * 1024))
+          else if (url === '/read') sink.end()
+        }),
+      ),
+      { stalledMs: 200, onCut: (why) => cuts.push(why) },
+    )
+    const session = http2()
+    const waiting = session.request({ ':path': '/waiting' })
+    await once(waiting, 'data')
+    const stalled = session.request({ ':path': '/stalled' })
+    stalled.on('error', () => undefined)
+    await once(stalled, 'response')
+    await until('the stream that reads nothing to be cut', async () => {
+      await new Promise((answered) => session.ping(answered))
+      await openStream(session, { ':path': '/read' }).whole()
+      return seen[1]?.signal.aborted !== false
+    })
+    t.strictSame(cuts, ['stalled'])
+    t.equal(seen[0]?.signal.aborted, false)
+  },
+)
+
+void t.test('a connection over which HTTP/2 is spoken makes room when it is idle', async (t) => {
+  const { http2 } = await listening(t, async () => said('ok'), { maxConnections: 1 })
+  const first = http2()
+  t.equal((await openStream(first, { ':path': '/' }).whole()).body, 'ok')
+  const gone = once(first, 'close')
+  t.equal((await openStream(http2(), { ':path': '/' }).whole()).body, 'ok')
+  await gone
+})
+
+void t.test('answers without a body have none over HTTP/2', async (t) => {
+  const { http2 } = await listening(t, async ({ url }) => ({
+    ...said('body'),
+    status: Number(url.slice(1)),
+  }))
+  const session = http2()
+  const head = await openStream(session, { ':method': 'HEAD', ':path': '/200' }).whole()
+  t.strictSame([head.status, head.body, head.fields], [200, '', ['content-length', '4']])
+  t.equal((await openStream(session, { ':path': '/304' }).whole()).body, '')
+})
+
+void t.test('the head of a watch that has nothing to say yet is sent', async (t) => {
+  const { http2 } = await listening(t, async () => driven(() => undefined))
+  t.equal((await openStream(http2(), {}).head())[':status'], 200)
+})
+
+void t.test('a client over HTTP/2 that asks whether to send its body is told to', async (t) => {
+  const { http2 } = await listening(t, async (incoming) => said(await textOf(incoming)))
+  const stream = http2().request({ ':method': 'POST', expect: '100-continue' })
+  await once(stream, 'continue')
+  stream.end('abc')
+  await once(stream, 'response')
+  t.equal(String(await once(stream, 'data')), 'abc')
+})
+
+void t.test('whoever does not read makes the source wait, and nobody else', async (t) => {
+  const chunk = Buffer.alloc(64 * 1024)
+  let sink: Sink | undefined
+  const { http2 } = await listening(t, async ({ url }) =>
+    url === '/quick' ? said('ok') : driven((opened) => void (sink = opened)),
+  )
+  const session = http2()
+  const slow = session.request({ ':path': '/slow' })
+  await once(slow, 'response')
+  let written = 0
+  while (written < 64 * 1024 * 1024 && sink?.write(chunk)) written += chunk.length
+  t.ok(written < 4 * 1024 * 1024, String(written))
+  t.equal((await openStream(session, { ':path': '/quick' }).whole()).body, 'ok')
+  slow.resume()
+  await sink?.drained()
+})
+
+void t.test('a client that goes ends what it has asked for', async (t) => {
+  const { http2, seen } = await listening(t, forever)
+  const session = http2()
+  const first = session.request({ ':path': '/1' })
+  session.request({ ':path': '/2' }).on('error', () => undefined)
+  first.on('error', () => undefined)
+  await until('two requests', () => seen.length >= 2)
+  first.close(constants.NGHTTP2_CANCEL)
+  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+  t.notOk(seen[1]?.signal.aborted, 'one stream is not the connection')
+  session.destroy()
+  t.match(await aborted(seen[1]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
+})
+
+void t.test('an answer that breaks off is seen as broken off', async (t) => {
+  const { http2, broken } = await listening(t, async () =>
+    driven((sink) => {
+      sink.write(Buffer.from('part'))
+      setImmediate(() => sink.fail(new Error('upstream gone')))
+    }),
+  )
+  await t.rejects(openStream(http2(), {}).whole(), /INTERNAL_ERROR/)
+  t.match(broken, [{ message: 'upstream gone' }])
+})
+
+void t.test('a failure of whoever should answer ends its stream alone', async (t) => {
+  const { http2 } = await listening(t, async ({ url }) => {
+    if (url === '/bad') throw new Error('oh')
+    return said('ok')
+  })
+  const session = http2()
+  await t.rejects(openStream(session, { ':path': '/bad' }).whole(), /INTERNAL_ERROR/)
+  t.equal((await openStream(session, { ':path': '/good' }).whole()).body, 'ok')
+})
+
+void t.test('a body that nobody reads does not keep an answered request', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('no'))
+  const stream = http2().request({ ':method': 'POST' })
+  stream.write('for ever')
+  await once(stream, 'response')
+  await aborted(seen[0]?.signal ?? AbortSignal.abort())
+  stream.resume()
+  await once(stream, 'close')
+  t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR)
+})
+
+const kubelets = clients.issue({
+  commonName: 'system:node:edge-1',
+  organizations: ['system:nodes'],
+  usage: 'client',
+})
+
+/**
+ * What a kubelet sends for each Secret and ConfigMap that its pods mount, with a token where it has
+ * no certificate.
+ */
+const watchOf = (n: number, fields: OutgoingHttpHeaders = {}): OutgoingHttpHeaders => ({
+  ':path': `/api/v1/namespaces/default/secrets?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dsecret-${n}&resourceVersion=123456&watch=true`,
+  accept: 'application/vnd.kubernetes.protobuf,application/json',
+  'user-agent': 'kubelet/v1.36.0 (linux/amd64) kubernetes/0123456',
+  ...fields,
+})
+
+for (const [whose, shown, fields] of [
+  ['a kubelet with its certificate', kubelets, {}],
+  ['a caller that proves its token', undefined, { authorization: `Bearer ${'x'.repeat(1_200)}` }],
+] as const) {
+  void t.test(
+    `as many watches as a connection may carry begin on one at once: ${whose}`,
+    async (t) => {
+      const { http2, seen } = await listening(
+        t,
+        proving(async () => driven((sink) => void sink.write(Buffer.alloc(1_000)))),
+      )
+      const session = http2(shown)
+      const heads = Array.from({ length: limits.streams }, (_, n) =>
+        openStream(session, watchOf(n, fields)).head(),
+      )
+      t.strictSame(
+        new Set((await Promise.all(heads)).map((head) => head[':status'])),
+        new Set([200]),
+      )
+      t.equal(new Set(seen.map(({ peer }) => peer)).size, 1)
+    },
+  )
+}
+
+void t.test(
+  'a connection carries few requests at a time until a caller is proven on it',
+  async (t) => {
+    const { http2 } = await listening(t, async (incoming) =>
+      incoming.url === '/known' ? proving(async () => said('ok'))(incoming) : said('no'),
+    )
+    const told: (number | undefined)[] = []
+    const session = http2()
+    session.on('remoteSettings', ({ maxConcurrentStreams }) => told.push(maxConcurrentStreams))
+    await openStream(session, { ':path': '/unknown' }).whole()
+    t.strictSame(told, [limits.unprovenStreams])
+    const more = once(session, 'remoteSettings')
+    await openStream(session, { ':path': '/known' }).whole()
+    await more
+    t.strictSame(told, [limits.unprovenStreams, limits.streams])
+    const certified = http2(kubelets)
+    await once(certified, 'remoteSettings')
+    t.equal(certified.remoteSettings.maxConcurrentStreams, limits.streams)
+  },
+)
+
+void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
+  const { http1, http2, seen } = await listening(t, async () => said('ok'))
+  const good = clients.issue({
+    commonName: 'system:node:edge-1',
+    organizations: ['system:nodes', 'more'],
+    usage: 'client',
+  })
+  const named = {
+    certificate: { commonName: 'system:node:edge-1', organizations: ['system:nodes', 'more'] },
+  }
+  await openStream(http2(good), {}).whole()
+  await (await http1(good)).write(get()).answer()
+  t.match(
+    seen.map(({ peer }) => peer.tls),
+    [named, named],
+  )
+  t.ok((seen[0]?.peer.tls?.certificate?.validTo ?? 0) > Date.now())
+})
+
+void t.test('any other certificate is as good as none', async (t) => {
+  const { http2, seen } = await listening(t, async () => said('ok'))
+  const request = { commonName: 'system:node:edge-1', organizations: ['system:nodes'] }
+  const foreign = new CertificateAuthority('clients').issue({ ...request, usage: 'client' })
+  const expired = clients.issue({ ...request, usage: 'client', lifetimeMs: -1_000 })
+  const servers = clients.issue({ ...request, usage: 'server' })
+  const ofTheHubs = hubs.issue({ ...request, usage: 'client' })
+  for (const shown of [foreign, expired, servers, ofTheHubs])
+    await openStream(http2(shown), {}).whole()
+  t.strictSame(
+    seen.map(({ peer }) => peer.tls),
+    [{}, {}, {}, {}],
+  )
+})
+
+void t.test('an upgrade over TLS is given the connection', async (t) => {
+  const { http1 } = await listening(t, async () => ({
+    kind: 'upgrade',
+    from: 'cloud',
+    take: (socket) => void socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhello'),
+  }))
+  const client = await http1()
+  client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
+  t.equal(await client.rest(), 'HTTP/1.1 101 Switching Protocols\r\n\r\nhello')
+})
+
+void t.test('what cannot be parsed within TLS is refused with a Status', async (t) => {
+  const { http1 } = await listening(t, async () => said('ok'))
+  const answer = await (await http1()).write('nonsense\r\n\r\n').answer()
+  t.equal(answer.status, 400)
+  t.strictSame(valuesOf(answer, 'connection'), ['close'])
+})
+
+void t.test('what is no TLS is answered with nothing', async (t) => {
+  const { listener, seen } = await listening(t, async () => said('ok'))
+  const client = new Wire(connectPlain(listener.port, '127.0.0.1'))
+  t.notMatch(await client.write(get()).rest(), /HTTP/)
+  t.equal(seen.length, 0)
+})
+
+void t.test('new certificates are shown to new connections, and old ones go on', async (t) => {
+  const { listener, http2 } = await listening(t, async () => said('ok'))
+  const serial = (session: ClientHttp2Session): string =>
+    (session.socket as TLSSocket).getPeerCertificate().serialNumber
+  const old = http2()
+  await openStream(old, {}).whole()
+  listener.replaceCredentials(serving())
+  const fresh = http2()
+  await openStream(fresh, {}).whole()
+  t.not(serial(fresh), serial(old))
+  t.equal((await openStream(old, {}).whole()).body, 'ok')
+})
+
+void t.test(
+  'once others vouch for clients, nobody asks again on the word of those before',
+  async (t) => {
+    const sinks: Sink[] = []
+    const { listener, http1, http2, seen } = await listening(t, async ({ url }) =>
+      url === '/watch' ? driven((sink) => void sinks.push(sink)) : said('ok'),
+    )
+    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const [session, idle, busy] = [http2(kubelet), await http1(kubelet), await http1(kubelet)]
+    const watch = openStream(session, { ':path': '/watch' })
+    await watch.head()
+    await idle.write(get()).answer()
+    busy.write(get('/watch'))
+    await until('two answers to begin', () => sinks.length >= 2)
+    const asked = seen.length
+    const goaway = once(session, 'goaway')
+    const others = new CertificateAuthority('other clients')
+    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    await goaway
+    t.equal(await idle.rest(), '')
+    for (const sink of sinks) {
+      sink.write(Buffer.from('an event'))
+      sink.end()
+    }
+    t.equal((await watch.whole()).body, 'an event', 'what was under way goes on to its end')
+    busy.write(get())
+    await busy.rest()
+    t.equal(seen.length, asked)
+    await openStream(http2(kubelet), {}).whole()
+    t.strictSame(seen.at(-1)?.peer.tls, {})
+  },
+)
+
+void t.test(
+  'what is under way on the word of those before goes on for half a minute, and no longer',
+  async (t) => {
+    const signals: Signal[] = []
+    const upgraded: WireReply = {
+      kind: 'upgrade',
+      from: 'cloud',
+      take: (socket) => void socket.write('a tunnel'),
+    }
+    const answering: ListenerOptions['handler'] = async ({ upgrade, signal }) => {
+      signals.push(signal)
+      if (upgrade) return upgraded
+      return driven((sink) => void sink.write(Buffer.from('an event')))
+    }
+    const { listener, http1, http2 } = await listening(t, answering)
+    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const session = http2(kubelet)
+    await openStream(session, { ':path': '/watch' }).head()
+    const [watch, tunnel] = [await http1(kubelet), await http1(kubelet)]
+    await watch.write(get('/watch')).until('an event')
+    await tunnel.write(upgrading).until('a tunnel')
+    await openStream(http2(), { ':path': '/watch' }).head()
+    const clock = setClock(t, { once: true })
+    const others = new CertificateAuthority('other clients')
+    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    const later = openStream(http2(), { ':path': '/watch' })
+    await later.head()
+    clock.forward(limits.withdrawnMs - 1)
+    await turn()
+    t.notOk(watch.socket.destroyed || tunnel.socket.destroyed)
+    t.notOk(signals.some(({ aborted }) => aborted))
+    clock.forward(1)
+    const cuts = Promise.all([watch.closed, tunnel.closed, once(session, 'close')])
+    await inTime('all three to be cut', cuts, { seconds: 10 })
+    const cut = (): number => signals.filter(({ aborted }) => aborted).length
+    await until('the answers to end', () => cut() === 3)
+    t.notOk(signals.at(3)?.aborted, 'a token is not of these authorities')
+    t.notOk(signals.at(4)?.aborted, 'nor is who came later')
+    t.equal(limits.withdrawnMs, 30_000)
+  },
+)
+
+void t.test(
+  'a listener that closes lets what is under way finish, and takes no more',
+  async (t) => {
+    let sink: Sink | undefined
+    const { listener, http1, http2 } = await listening(t, async () =>
+      driven((opened) => void (sink = opened)),
+    )
+    const session = http2()
+    const stream = openStream(session, {})
+    await stream.head()
+    const idle = await http1()
+    const goaway = once(session, 'goaway')
+    const closed = listener.close(60_000)
+    await goaway
+    await idle.ended
+    sink?.write(Buffer.from('all'))
+    sink?.end()
+    t.equal((await stream.whole()).body, 'all')
+    await closed
+  },
+)
+
+void t.test('what does not finish in time is cut', async (t) => {
+  const { listener, http2 } = await listening(t, async () => driven(() => undefined))
+  const session = http2()
+  const stream = openStream(session, {})
+  await stream.head()
+  await listener.close(0)
+  await t.rejects(stream.whole())
+})

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import type { ServingCredentials } from '../../../src/http/server/listener.ts'
+import { Serving, type ServingOptions } from '../../../src/http/server/serving.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+const authority = new CertificateAuthority('ca')
+
+function serving(t: Teardown, options: Partial<ServingOptions> & { readonly folder: string }) {
+  const part = new Serving({
+    names: ['127.0.0.1'],
+    given: undefined,
+    clientCa: undefined,
+    upstreamCa: undefined,
+    onAuthorityMade: () => undefined,
+    onUnusable: () => undefined,
+    ...options,
+  })
+  t.teardown(() => part[Symbol.dispose]())
+  return part
+}
+
+/** Resolves with the next change. */
+const changed = (part: Serving): Promise<ServingCredentials> =>
+  new Promise((resolve) => part.follow({ replaceCredentials: resolve }))
+
+void t.test('who vouches for the API servers vouches for clients', async (t) => {
+  const part = serving(t, { folder: t.testdir(), upstreamCa: 'first' })
+  t.equal(part.current.clientCa, 'first')
+  const change = changed(part)
+  part.replaceUpstreamCa('second')
+  t.equal((await change).clientCa, 'second')
+})
+
+void t.test('where nobody vouches for clients, nobody does', async (t) => {
+  t.notOk('clientCa' in serving(t, { folder: t.testdir() }).current)
+})
+
+void t.test('a certificate and an authority that are given are used, and read again', async (t) => {
+  const folder = t.testdir()
+  const file = (name: string): string => join(folder, name)
+  const write = (): string => {
+    const { certificate, key } = authority.issue({ commonName: 'given', usage: 'server' })
+    writeFileSync(file('key'), key)
+    writeFileSync(file('certificate'), certificate)
+    return certificate
+  }
+  const first = write()
+  writeFileSync(file('ca'), authority.certificate)
+  const part = serving(t, {
+    folder,
+    given: { certificate: file('certificate'), key: file('key') },
+    clientCa: file('ca'),
+    upstreamCa: 'not this one',
+  })
+  t.match(part.current, { certificate: first, clientCa: authority.certificate })
+  const change = changed(part)
+  const second = write()
+  part.look()
+  t.equal((await change).certificate, second)
+})
+
+void t.test('files that cannot be used do not start', async (t) => {
+  const folder = t.testdir({ certificate: 'none', key: 'none' })
+  const given = { certificate: join(folder, 'certificate'), key: join(folder, 'key') }
+  t.throws(() => serving(t, { folder, given }), /not a certificate/)
+})

@@ -1,0 +1,91 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/api/kube/object.ts'
+import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../../src/hub/answers/shadows.ts'
+import { objectForm } from '../../../src/api/request/form.ts'
+import { node, serviceAccount } from '../../../src/api/request/identity.ts'
+
+const gvk = { group: '', version: 'v1', kind: 'Pod' }
+const gvr = { group: '', version: 'v1', resource: 'pods' }
+const form = objectForm('json')
+
+const pod = (uid: string): ApiObject => ({
+  namespace: 'default',
+  name: 'a',
+  uid,
+  resourceVersion: '5',
+  bytes: Buffer.from(
+    JSON.stringify({ metadata: { name: 'a', uid }, status: { phase: 'Pending' } }),
+  ),
+})
+const kubelet: Shadowed = { identity: node, gvr, namespace: 'default', name: 'a' }
+const running = [{ path: ['status', 'phase'] as const, value: 'Running' }]
+
+const shown = (shadows: Shadows, of: Shadowed, uid = 'first'): unknown => {
+  const { bytes } = shadows.show(of, form, { gvk, object: pod(uid) })
+  return (JSON.parse(Buffer.from(bytes).toString()) as { status: { phase: string } }).status.phase
+}
+
+function written(): Shadows {
+  const shadows = new Shadows()
+  shadows.keep(kubelet, 'json', { gvk, object: pod('first') }, running)
+  return shadows
+}
+
+void t.test('what somebody wrote is shown to nobody else', async (t) => {
+  const shadows = written()
+  t.equal(shown(shadows, kubelet), 'Running')
+  const other = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u' })
+  t.equal(shown(shadows, { ...kubelet, identity: other }), 'Pending')
+  t.equal(shown(shadows, { ...kubelet, namespace: 'other' }), 'Pending')
+})
+
+void t.test('what was written of an object is not shown of its successor', async (t) => {
+  const shadows = written()
+  t.equal(shown(shadows, kubelet, 'second'), 'Pending')
+  t.strictSame(
+    shadows.lastShown(kubelet, 'json', { gvk, object: pod('second') }).bytes,
+    pod('second').bytes,
+    'nor is a patch made on it',
+  )
+  t.equal(shown(shadows, kubelet), 'Running')
+})
+
+void t.test('when the cloud is back all is as the cloud says', async (t) => {
+  const shadows = written()
+  const back = new AbortController()
+  shadows.until(back.signal)
+  t.equal(shown(shadows, kubelet), 'Running')
+  back.abort()
+  t.equal(shown(shadows, kubelet), 'Pending')
+})
+
+const named = (name: string): Shadowed => ({ ...kubelet, name })
+
+void t.test(
+  'of more objects than are kept the one not used for longest is as the cloud gave it',
+  async (t) => {
+    const shadows = new Shadows()
+    const keep = (name: string): ApiObject =>
+      shadows.keep(named(name), 'json', { gvk, object: pod('first') }, running)
+    for (let i = 0; i < mostShadows; i++) keep(String(i))
+    t.equal(shown(shadows, named('0')), 'Running', 'which is a use of it')
+    keep('one more')
+    t.strictSame(
+      ['0', '1', '2', 'one more'].map((name) => shown(shadows, named(name))),
+      ['Running', 'Pending', 'Running', 'Running'],
+    )
+  },
+)
+
+void t.test('so it is where they take too many bytes', async (t) => {
+  const shadows = new Shadows()
+  const half = 'x'.repeat(mostBytes / 2 - 1_000)
+  for (const name of ['first', 'second', 'third']) {
+    const said = [...running, { path: ['status', 'message'] as const, value: half }]
+    shadows.keep(named(name), 'json', { gvk, object: pod('first') }, said)
+  }
+  t.strictSame(
+    ['first', 'second', 'third'].map((name) => shown(shadows, named(name))),
+    ['Pending', 'Running', 'Running'],
+  )
+})

@@ -1,0 +1,126 @@
+import t from 'tap'
+import { knowledgeIn, podsOf } from '../../../src/hub/boot/knowledge.ts'
+import type { Encoding } from '../../../src/api/kube/media-type.ts'
+import { objectForm } from '../../../src/api/request/form.ts'
+import { node, shared, type Identity } from '../../../src/api/request/identity.ts'
+import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
+import type { SqliteStore } from '../../../src/hub/store/sqlite/sqlite-store.ts'
+import { open } from '../store/sqlite/opened.ts'
+import { inForm } from './rich-pod.ts'
+
+const nodeName = 'edge-1'
+const services = { group: '', version: 'v1', resource: 'services' }
+const secrets = { group: '', version: 'v1', resource: 'secrets' }
+const never = (): boolean => false
+
+const key = (
+  encoding: Encoding,
+  with_: Partial<CollectionKey> & { identity?: Identity } = {},
+): CollectionKey => ({
+  audience: { identity: with_.identity ?? node, form: objectForm(encoding).key },
+  gvr: podsOf(nodeName).gvr,
+  labelSelector: '',
+  fieldSelector: podsOf(nodeName).fieldSelector ?? '',
+  ...with_,
+})
+
+async function list(
+  store: SqliteStore,
+  at: CollectionKey,
+  kind: string,
+  ...names: string[]
+): Promise<void> {
+  const encoding = at.audience.form.startsWith('protobuf') ? 'protobuf' : 'json'
+  const gvk = { group: at.gvr.group, version: at.gvr.version, kind }
+  await using replacement = store.replace(at)
+  const objects = names.map(
+    (name) =>
+      inForm(encoding, gvk, { metadata: { name, namespace: 'plant', resourceVersion: '5' } })
+        .object,
+  )
+  await replacement.add({ objects })
+  await replacement.commit({
+    gvk: { ...gvk, kind: `${kind}List` },
+    resourceVersion: '9',
+    extra: '',
+  })
+}
+
+const namesIn = (found: ReturnType<ReturnType<typeof knowledgeIn>['collection']>) =>
+  found && [...found.objects].map(({ name }) => name)
+
+void t.test('the kubelet takes what it was given its pods in', async (t) => {
+  await using store = await open(t.testdir())
+  t.strictSame(knowledgeIn(store, nodeName, never).encodings, ['protobuf', 'json'])
+  await list(store, key('json'), 'Pod', 'a')
+  t.strictSame(knowledgeIn(store, nodeName, never).encodings, ['json'])
+  await list(store, key('protobuf'), 'Pod', 'b')
+  const both = knowledgeIn(store, nodeName, never)
+  t.strictSame(both.encodings, ['protobuf', 'json'])
+  t.strictSame(namesIn(both.collection(podsOf(nodeName))), ['b'])
+})
+
+void t.test('a list that was never asked for is in a wider one', async (t) => {
+  await using store = await open(t.testdir())
+  await list(store, key('protobuf'), 'Pod')
+  await list(
+    store,
+    key('protobuf', { gvr: secrets, namespace: 'plant', fieldSelector: '' }),
+    'Secret',
+    'tls',
+    'other',
+  )
+  const knowledge = knowledgeIn(store, nodeName, never)
+  const place = { gvr: secrets, namespace: 'plant', fieldSelector: 'metadata.name=tls' }
+  t.strictSame(namesIn(knowledge.collection(place)), ['tls'])
+  t.strictSame(namesIn(knowledge.collection({ ...place, fieldSelector: 'metadata.name=none' })), [])
+  t.equal(knowledge.collection({ ...place, namespace: 'elsewhere' }), undefined)
+})
+
+void t.test('what all callers share counts for a node that may read it', async (t) => {
+  await using store = await open(t.testdir())
+  await list(store, key('protobuf'), 'Pod')
+  const at = key('protobuf', { identity: shared, gvr: services, fieldSelector: '' })
+  await list(store, { ...at, audience: { ...at.audience, identity: shared } }, 'Service', 'web')
+  const place = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
+  t.equal(knowledgeIn(store, nodeName, never).collection(place), undefined)
+  const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'
+  t.strictSame(namesIn(knowledgeIn(store, nodeName, mayShare).collection(place)), ['web'])
+})
+
+/** The store, and how many of its lists are neither read nor disposed of. */
+function counting(store: SqliteStore) {
+  let open = 0
+  const list = (at: CollectionKey): StoredList | undefined => {
+    const found = store.list(at)
+    if (!found) return undefined
+    open += 1
+    return { ...found, [Symbol.dispose]: () => void (open -= 1) }
+  }
+  const counted = new Proxy(store, {
+    get: (of, name) => {
+      if (name === 'list') return list
+      const value: unknown = Reflect.get(of, name, of)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
+  })
+  return { counted, open: () => open }
+}
+
+void t.test('what is only looked at keeps nothing for a reader', async (t) => {
+  await using store = await open(t.testdir())
+  await list(store, key('protobuf'), 'Pod', 'a')
+  await list(store, key('protobuf', { fieldSelector: '' }), 'Pod', 'a')
+  const { counted, open: kept } = counting(store)
+  const known = knowledgeIn(counted, nodeName, never)
+  t.equal(kept(), 0, 'how the kubelet asks')
+  {
+    using _one = known.collection(podsOf(nodeName))
+    t.equal(kept(), 1)
+  }
+  {
+    using _wider = known.collection({ gvr: podsOf(nodeName).gvr, namespace: 'plant' })
+    t.equal(kept(), 1)
+  }
+  t.equal(kept(), 0)
+})

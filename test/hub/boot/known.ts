@@ -1,0 +1,80 @@
+import type { AskedDocument, Known, Knowledge, Place } from '../../../src/hub/boot/knowledge.ts'
+import { parseApiVersion, type GVK, type GVR } from '../../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import type { Encoding } from '../../../src/api/kube/media-type.ts'
+import type { ApiObject } from '../../../src/api/kube/object.ts'
+import { inForm } from './rich-pod.ts'
+
+const nameIn = ({ gvr, namespace = '', fieldSelector = '' }: Place): string =>
+  JSON.stringify([gvr, namespace, fieldSelector])
+
+/** What a store holds, said in a few words. */
+export class KnownThings implements Knowledge {
+  readonly encodings: readonly Encoding[]
+  readonly #collections = new Map<
+    string,
+    { gvk: GVK; confirmedAt: number; objects: ApiObject[] | Error }
+  >()
+  readonly #objects = new Map<string, Known | 'absent'>()
+
+  readonly asked: AskedDocument[] = []
+
+  constructor(encoding: Encoding) {
+    this.encodings = [encoding]
+  }
+
+  get #encoding(): Encoding {
+    return this.encodings[0] ?? 'json'
+  }
+
+  list(place: Place, kind: string, objects: readonly JsonObject[] | Error, confirmedAt = 0): this {
+    const { group, version } = place.gvr
+    const gvk = { group, version, kind }
+    const held =
+      objects instanceof Error
+        ? objects
+        : objects.map((each) => inForm(this.#encoding, gvk, each).object)
+    this.#collections.set(nameIn(place), { gvk, confirmedAt, objects: held })
+    return this
+  }
+
+  put(gvr: GVR, namespace: string, name: string, known: JsonObject | 'absent'): this {
+    const object = known === 'absent' ? known : this.#read(known)
+    this.#objects.set(JSON.stringify([gvr, namespace, name]), object)
+    return this
+  }
+
+  #read(object: JsonObject): Known {
+    const { apiVersion, kind } = object as { apiVersion: string; kind: string }
+    const gvk = { ...parseApiVersion(apiVersion), kind }
+    return { ...inForm(this.#encoding, gvk, object), confirmedAt: 0 }
+  }
+
+  documents(): readonly AskedDocument[] {
+    return this.asked
+  }
+
+  forget(gvr: GVR, namespace: string, name: string): void {
+    this.#objects.delete(JSON.stringify([gvr, namespace, name]))
+  }
+
+  forgetList(place: Place): void {
+    this.#collections.delete(nameIn(place))
+  }
+
+  collection(place: Place) {
+    const found = this.#collections.get(nameIn(place))
+    if (!found) return undefined
+    const { objects } = found
+    const read = function* (): Generator<ApiObject> {
+      if (objects instanceof Error) throw objects
+      yield* objects
+    }
+    const whole = { encoding: this.#encoding, ...found, objects: read() }
+    return { ...whole, [Symbol.dispose]: () => undefined }
+  }
+
+  object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined {
+    return this.#objects.get(JSON.stringify([gvr, namespace, name]))
+  }
+}

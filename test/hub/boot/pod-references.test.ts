@@ -1,0 +1,52 @@
+import t from 'tap'
+import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
+import type { ApiObject } from '../../../src/api/kube/object.ts'
+
+const kind = { encoding: 'json', gvk: { group: '', version: 'v1', kind: 'Pod' } } as const
+
+function pod(secretName: string, resourceVersion: string, uid = 'u'): ApiObject {
+  const metadata = { name: 'press', namespace: 'plant', uid, resourceVersion }
+  const spec = { volumes: [{ name: 'v', secret: { secretName } }] }
+  return { ...metadata, bytes: Buffer.from(JSON.stringify({ metadata, spec })) }
+}
+
+const namesOf = (known: ReturnType<PodReferencesByVersion['of']>): readonly string[] | undefined =>
+  known?.objects.filter(({ gvr }) => gvr.resource === 'secrets').map(({ name }) => name)
+
+void t.test('a pod is read once for each of its versions', async (t) => {
+  const references = new PodReferencesByVersion()
+  references.begin()
+  const first = references.of(pod('one', '5'), kind)
+  t.strictSame(namesOf(first), ['one'])
+  references.begin()
+  t.equal(references.of(pod('one', '5'), kind), first)
+  t.strictSame(namesOf(references.of(pod('two', '6'), kind)), ['two'])
+  references.begin()
+  t.strictSame(namesOf(references.of(pod('one', '5'), kind)), ['one'])
+})
+
+void t.test('a pod of the same name in its place is another one', async (t) => {
+  const references = new PodReferencesByVersion()
+  references.begin()
+  references.of(pod('one', '5'), kind)
+  references.begin()
+  t.strictSame(namesOf(references.of(pod('two', '5', 'other'), kind)), ['two'])
+})
+
+void t.test('what is not looked at any more is let go of', async (t) => {
+  const references = new PodReferencesByVersion()
+  references.begin()
+  const first = references.of(pod('one', '5'), kind)
+  references.begin()
+  references.begin()
+  const again = references.of(pod('one', '5'), kind)
+  t.not(again, first)
+  t.strictSame(again, first)
+})
+
+void t.test('a pod that cannot be understood refers to nothing', async (t) => {
+  const references = new PodReferencesByVersion()
+  references.begin()
+  const broken = { ...pod('one', '5'), bytes: Buffer.from('{"spec":{"volumes":[{') }
+  t.equal(references.of(broken, kind), undefined)
+})

@@ -1,0 +1,69 @@
+import t from 'tap'
+import { podsOf } from '../../../src/hub/boot/knowledge.ts'
+import { referredTo } from '../../../src/hub/boot/referred.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import { StoreFailure } from '../../../src/hub/store/store.ts'
+import { KnownThings } from './known.ts'
+
+const nodeName = 'edge-1'
+const core = (resource: string) => ({ group: '', version: 'v1', resource })
+
+const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): JsonObject => ({
+  metadata: { name, namespace: 'plant', uid: name, resourceVersion: '5' },
+  spec: { nodeName, volumes: [{ name: 'v', ...volume }] },
+  status,
+})
+const tls = { secret: { secretName: 'tls' } }
+
+const secretsIn = (known: KnownThings): readonly string[] | undefined =>
+  referredTo(known, nodeName)
+    ?.filter(({ gvr }) => gvr.resource === 'secrets')
+    .map(({ namespace, name }) => `${namespace}/${name}`)
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`pods that start again need what they refer to (${encoding})`, async (t) => {
+    const known = new KnownThings(encoding).list(podsOf(nodeName), 'Pod', [
+      podWith('press', tls),
+      podWith('over', { secret: { secretName: 'of-a-run' } }, { phase: 'Succeeded' }),
+    ])
+    t.strictSame(secretsIn(known), ['plant/tls'])
+    known.list(podsOf(nodeName), 'Pod', [])
+    t.strictSame(secretsIn(known), [])
+  })
+
+  void t.test(`a volume's secret is in its namespace or the pod's (${encoding})`, async (t) => {
+    const claim = { persistentVolumeClaim: { claimName: 'data' } }
+    const known = new KnownThings(encoding)
+    known
+      .list(podsOf(nodeName), 'Pod', [podWith('press', claim)])
+      .put(core('persistentvolumeclaims'), 'plant', 'data', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'data', namespace: 'plant' },
+        spec: { volumeName: 'pv-1' },
+      })
+    for (const [spec, secret] of [
+      [{ cephfs: { monitors: ['10.0.0.9:6789'], secretRef: { name: 'ceph' } } }, 'plant/ceph'],
+      [{ azureFile: { shareName: 's', secretName: 'azure' } }, 'plant/azure'],
+      [
+        { azureFile: { shareName: 's', secretName: 'azure', secretNamespace: 'shares' } },
+        'shares/azure',
+      ],
+    ] as const) {
+      known.put(core('persistentvolumes'), '', 'pv-1', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolume',
+        metadata: { name: 'pv-1' },
+        spec,
+      })
+      t.strictSame(secretsIn(known), [secret])
+    }
+  })
+}
+
+void t.test('where not all pods are known, nobody knows what is not referred to', async (t) => {
+  const known = new KnownThings('json')
+  t.equal(referredTo(known, nodeName), undefined)
+  known.list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
+  t.equal(referredTo(known, nodeName), undefined)
+})

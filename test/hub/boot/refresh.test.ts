@@ -1,0 +1,348 @@
+import t from 'tap'
+import { mock } from 'node:test'
+import { now, turn } from '../../../src/base/clock.ts'
+import { podsOf } from '../../../src/hub/boot/knowledge.ts'
+import { Refresher, type Outcome, type Question } from '../../../src/hub/boot/refresh.ts'
+import type { GVR } from '../../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import { KnownThings } from './known.ts'
+
+const nodeName = 'edge-1'
+const minute = 60_000
+
+const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
+const csiNode = `/apis/storage.k8s.io/v1/csinodes/${nodeName}`
+const claimPath = '/api/v1/namespaces/plant/persistentvolumeclaims/data'
+const secretUrl = '/api/v1/namespaces/plant/secrets?fieldSelector=metadata.name%3Dtls'
+const secretPlace = {
+  gvr: core('secrets'),
+  namespace: 'plant',
+  fieldSelector: 'metadata.name=tls',
+}
+
+const pod = (...sources: JsonObject[]): JsonObject => ({
+  metadata: { name: 'press', namespace: 'plant', uid: 'u', resourceVersion: '5' },
+  spec: { nodeName, volumes: sources.map((source, at) => ({ name: `v${at}`, ...source })) },
+})
+const claimSource = { persistentVolumeClaim: { claimName: 'data' } }
+const secretSource = { secret: { secretName: 'tls' } }
+
+/** A refresher whose time goes on only when a test says so. */
+class World implements Disposable {
+  readonly known: KnownThings
+  readonly refresher: Refresher
+  readonly asked: { url: string; at: number }[] = []
+  readonly forbidden: string[] = []
+  readonly failures: unknown[] = []
+  online = true
+  /** What the node's clock says. */
+  time = Date.parse('2026-01-01')
+  podsVersion = '1'
+  mostAtOnce = 0
+  looks = 0
+  everyMs = 5 * minute
+  #atOnce = 0
+  answer: (question: Question) => Outcome | Promise<Outcome> = () => 'confirmed'
+
+  constructor(...pods: JsonObject[]) {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    mock.method(Date, 'now', () => this.time)
+    this.known = new KnownThings('protobuf').list(podsOf(nodeName), 'Pod', pods)
+    this.refresher = new Refresher({
+      nodeName,
+      knowledge: () => {
+        this.looks += 1
+        return this.known
+      },
+      podsVersion: () => this.podsVersion,
+      ask: (question) => this.#ask(question),
+      online: () => this.online,
+      everyMs: () => this.everyMs,
+      onFailure: (cause) => this.failures.push(cause),
+      onForbidden: ({ name }) => this.forbidden.push(name),
+    })
+  }
+
+  async #ask(question: Question): Promise<Outcome> {
+    this.asked.push({ url: question.url, at: now() })
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce)
+    await turn()
+    const outcome = await this.answer(question)
+    this.#atOnce--
+    return outcome
+  }
+
+  urls(): string[] {
+    return this.asked.map(({ url }) => url)
+  }
+
+  /** Lets time pass. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 250) {
+      this.time += 250
+      mock.timers.tick(250)
+      for (let i = 0; i < 4; i++) await turn()
+    }
+  }
+
+  /**
+   * Lets time pass until the refresher has gone through the pods once more, as it does now and then
+   * in any case.
+   */
+  async passUntilLook(): Promise<void> {
+    for (const { looks } = this; this.looks === looks;) await this.pass(250)
+  }
+
+  [Symbol.dispose](): void {
+    this.refresher[Symbol.dispose]()
+    mock.timers.reset()
+    mock.restoreAll()
+  }
+}
+
+void t.test('before a kubelet has asked for its pods nothing is asked', async (t) => {
+  using world = new World()
+  world.known.forgetList(podsOf(nodeName))
+  world.refresher.cameOnline()
+  await world.pass(10 * minute)
+  t.strictSame(world.asked, [])
+})
+
+void t.test('what is not known is asked for at once, in the form of the kubelet', async (t) => {
+  using world = new World(pod(claimSource, secretSource))
+  world.refresher.cameOnline()
+  await world.pass(2_000)
+  t.strictSame(world.urls().toSorted(), [claimPath, secretUrl, csiNode])
+})
+
+void t.test('a pod that comes is looked at soon', async (t) => {
+  using world = new World()
+  world.known.put({ group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }, '', nodeName, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
+    metadata: { name: nodeName },
+  })
+  world.refresher.cameOnline()
+  // What is known already is asked for within half a minute, and not again soon.
+  await world.pass(minute)
+  await world.passUntilLook()
+  world.asked.length = 0
+  world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
+  world.refresher.stir()
+  await world.pass(2_000)
+  t.strictSame(world.asked, [], 'a write that is not to the pods changes nothing')
+  world.podsVersion = '2'
+  world.refresher.stir()
+  // The longer the look before took, and a machine may be busy, the longer this one is put off.
+  await world.pass(10_000)
+  t.strictSame(world.urls(), [secretUrl])
+})
+
+void t.test('what was confirmed is asked for again after its time', async (t) => {
+  using world = new World(pod(claimSource))
+  world.answer = ({ url }) => {
+    if (url === claimPath) {
+      world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'data', namespace: 'plant' },
+        spec: { volumeName: '' },
+      })
+    }
+    return 'confirmed'
+  }
+  world.known.put(core('persistentvolumes'), '', 'pv', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv' },
+  })
+  world.refresher.cameOnline()
+  await world.pass(minute)
+  const unbound = world.urls().filter((url) => url === claimPath).length
+  t.ok(unbound >= 4 && unbound <= 8, `a claim that is not bound yet is asked for soon: ${unbound}`)
+  world.answer = () => 'confirmed'
+  world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'plant' },
+    spec: { volumeName: 'pv' },
+  })
+  world.asked.length = 0
+  await world.pass(60 * minute)
+  const times = world.asked.flatMap(({ url, at }) => (url === claimPath ? [at] : []))
+  t.ok(times.length >= 9 && times.length <= 15, `${times.length} times in an hour`)
+})
+
+void t.test('a collection that somebody watches is left to its watch', async (t) => {
+  using world = new World(pod(secretSource))
+  // More often than bookmarks come.
+  world.everyMs = minute / 2
+  const secret = { metadata: { name: 'tls', namespace: 'plant' } }
+  world.refresher.cameOnline()
+  for (let i = 0; i < 10; i++) {
+    world.known.list(secretPlace, 'Secret', [secret], now())
+    await world.pass(minute)
+  }
+  t.notOk(world.urls().includes(secretUrl))
+  await world.pass(6 * minute)
+  t.ok(world.urls().includes(secretUrl), 'and asked for when its bookmarks end')
+})
+
+void t.test('offline nothing is asked', async (t) => {
+  using world = new World(pod(claimSource))
+  world.online = false
+  world.refresher.stir()
+  await world.pass(60 * minute)
+  t.strictSame(world.asked, [])
+  world.online = true
+  world.refresher.cameOnline()
+  await world.pass(minute)
+  t.ok(world.urls().includes(claimPath))
+  world.online = false
+  world.asked.length = 0
+  await world.pass(60 * minute)
+  t.strictSame(world.asked, [])
+})
+
+void t.test('what is forbidden is asked for ever less often, and told once', async (t) => {
+  using world = new World(pod(claimSource))
+  world.answer = ({ url }) => (url === claimPath ? 'forbidden' : 'confirmed')
+  world.refresher.cameOnline()
+  await world.pass(60 * minute)
+  const tries = world.urls().filter((url) => url === claimPath).length
+  t.ok(tries >= 5 && tries <= 10, `${tries} in an hour`)
+  t.strictSame(world.forbidden, ['data'])
+})
+
+void t.test('an answer that is not kept is asked for ever less often', async (t) => {
+  using world = new World(pod(claimSource))
+  world.refresher.cameOnline()
+  await world.pass(10 * minute)
+  const tries = world.urls().filter((url) => url === claimPath).length
+  t.ok(tries >= 5 && tries <= 8, `${tries} in ten minutes`)
+})
+
+void t.test('many are asked for few at a time', async (t) => {
+  const names = Array.from({ length: 40 }, (_, at) => ({ secret: { secretName: `s${at}` } }))
+  using world = new World(pod(...names))
+  world.refresher.cameOnline()
+  await world.pass(15_000)
+  t.equal(new Set(world.urls()).size, 41)
+  t.equal(world.mostAtOnce, 2)
+})
+
+void t.test('a service account is asked for only where the kubelet has', async (t) => {
+  using world = new World(pod())
+  const path = '/api/v1/namespaces/plant/serviceaccounts/default'
+  world.refresher.cameOnline()
+  await world.pass(10 * minute)
+  t.notOk(world.urls().includes(path))
+  world.known.put(core('serviceaccounts'), 'plant', 'default', {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default', namespace: 'plant' },
+  })
+  await world.pass(10 * minute)
+  t.ok(world.urls().includes(path))
+})
+
+void t.test('a round that fails is not the last one', async (t) => {
+  using world = new World(pod(claimSource))
+  const { known } = world
+  const fails = new Error('unforeseen')
+  known.collection = () => {
+    throw fails
+  }
+  world.refresher.cameOnline()
+  await world.pass(5_000)
+  t.ok(world.failures.includes(fails))
+  known.collection = (place) => KnownThings.prototype.collection.call(known, place)
+  await world.pass(minute)
+  t.ok(world.urls().includes(claimPath))
+})
+
+void t.test(
+  'a claim that cannot be understood keeps no other pod from being looked at',
+  async (t) => {
+    const other = { name: 'saw', namespace: 'plant', uid: 'other', resourceVersion: '6' }
+    using world = new World(pod(claimSource), { ...pod(secretSource), metadata: other })
+    const claims = core('persistentvolumeclaims')
+    world.known.put(claims, 'plant', 'data', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'data', namespace: 'plant' },
+      spec: { volumeName: 'v' },
+    })
+    const claim = world.known.object(claims, 'plant', 'data')
+    if (typeof claim === 'object') claim.object.bytes.fill(0xff)
+    world.refresher.cameOnline()
+    await world.pass(5_000)
+    t.ok(world.urls().includes(secretUrl))
+    t.strictSame(world.failures, [])
+  },
+)
+
+void t.test('what the kubelet has asked for just now is left to it', async (t) => {
+  using world = new World(pod(claimSource))
+  world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'plant' },
+    spec: { volumeName: 'pv' },
+  })
+  const kept = world.known.object(core('persistentvolumeclaims'), 'plant', 'data')
+  world.known.object = (gvr, ...of) => {
+    const found = KnownThings.prototype.object.call(world.known, gvr, ...of)
+    return found === kept && typeof found === 'object' ? { ...found, confirmedAt: now() } : found
+  }
+  world.refresher.cameOnline()
+  await world.pass(30 * minute)
+  t.notOk(world.urls().includes(claimPath))
+})
+
+void t.test('discovery that was asked for is asked for again once in a while', async (t) => {
+  using world = new World()
+  const accept = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io'
+  world.known.asked.push({ url: '/apis', accept, confirmedAt: 0 })
+  world.known.asked.push({ url: '/openapi/v3', accept: '*/*', confirmedAt: 0 })
+  const accepts: string[] = []
+  world.answer = (question) => {
+    if (question.url === '/apis') accepts.push(question.accept)
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(180 * minute)
+  t.ok(accepts.length >= 3 && accepts.length <= 5, `${accepts.length} times in three hours`)
+  t.strictSame([...new Set(accepts)], [accept])
+  t.notOk(world.urls().includes('/openapi/v3'))
+})
+
+const years = 50 * 365 * 24 * 60 * minute
+
+for (const [what, by] of [
+  ['set back', -years],
+  ['put forward', years],
+] as const) {
+  void t.test(`a clock that is ${what} neither ends the asking nor makes it a storm`, async (t) => {
+    using world = new World(pod(claimSource, secretSource))
+    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' } }
+    world.known
+      .put(core('persistentvolumeclaims'), 'plant', 'data', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'data', namespace: 'plant' },
+        spec: { volumeName: 'pv' },
+      })
+      .put(core('persistentvolumes'), '', 'pv', volume)
+      .list(secretPlace, 'Secret', [], now())
+    world.refresher.cameOnline()
+    await world.pass(10 * minute)
+    world.asked.length = 0
+    world.time += by
+    await world.pass(20 * minute)
+    for (const url of [claimPath, secretUrl]) {
+      const times = world.urls().filter((each) => each === url).length
+      t.ok(times >= 2 && times <= 5, `${url}: ${times} times in twenty minutes`)
+    }
+  })
+}

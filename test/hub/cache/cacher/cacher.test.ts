@@ -1,0 +1,176 @@
+import t from 'tap'
+import { Cacher } from '../../../../src/hub/cache/cacher/cacher.ts'
+import { everything } from '../../../../src/api/codec/selection.ts'
+import { onAbort, type Signal } from '../../../../src/base/abort.ts'
+import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
+import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
+import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../../src/http/exchange/headers.ts'
+import { objectForm } from '../../../../src/api/request/form.ts'
+import { node } from '../../../../src/api/request/identity.ts'
+import type { ObjectStore } from '../../../../src/hub/store/store.ts'
+import { services } from '../../../kit/cloud.ts'
+
+// The clock's timers keep no process alive.
+const alive = setInterval(() => undefined, 1_000)
+t.teardown(() => clearInterval(alive))
+
+const form = objectForm('json')
+const key = {
+  audience: { identity: node, form: form.key },
+  gvr: services,
+  labelSelector: '',
+  fieldSelector: '',
+}
+
+const added = (version: string): ObjectEvent => ({
+  type: 'ADDED',
+  object: {
+    namespace: 'default',
+    name: `at-${version}`,
+    uid: 'uid',
+    resourceVersion: version,
+    bytes: Buffer.from('{}'),
+  },
+})
+
+const untilOver = <T>(signal: Signal): Promise<T> =>
+  new Promise((_, reject) => {
+    onAbort(signal, () => reject(new Error('the request is over')))
+  })
+
+const watchReply = (events: AsyncIterable<readonly WatchEvent[]>): Reply => ({
+  kind: 'watch',
+  from: 'cloud',
+  status: 200,
+  headers: new HeaderList([]),
+  form: () => form,
+  gvk: () => ({ group: '', version: 'v1', kind: 'Service' }),
+  events,
+})
+
+const watch = {
+  from: '10',
+  selected: { selection: everything, key: '' },
+  bookmarks: false,
+  lastsMs: 60_000,
+}
+
+const cacherOf = (
+  store: ObjectStore,
+  recorded: Ways['recorded'],
+  onFailed: () => void = () => undefined,
+): Cacher =>
+  new Cacher(
+    {
+      key,
+      form,
+      store,
+      ways: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
+      link: { online: () => true, changed: () => new AbortController().signal, since: () => 0 },
+      bounds: { groups: 10, bytes: 1024 ** 2 },
+      rank: 'rest',
+      reflects: true,
+      lists: false,
+      idleMs: 60_000,
+      hooks: { onWatches: ignored, onReaders: ignored, onReaderEnded: ignored, onFailed },
+    },
+    { identity: node, credential: 'node' },
+  )
+
+/** A watch that is cut before its first event. */
+async function* sourceOfCut(): AsyncGenerator<readonly WatchEvent[]> {
+  yield []
+  throw new Error('the link is cut')
+}
+
+const ignored = (): void => undefined
+
+/**
+ * What a client is sent that watches from 10, where the collection is stored at 10, and its
+ * upstream watch sends `event` and ends; `stored` is what is stored from then on.
+ */
+async function sent(event: WatchEvent, stored: string | undefined): Promise<string[]> {
+  let version: string | undefined = '10'
+  const store = {
+    version: () => version,
+    committedVersion: () => version,
+    confirmedAt: () => 1,
+    list: () => ({
+      gvk: { group: '', version: 'v1', kind: 'ServiceList' },
+      resourceVersion: '10',
+      extra: '',
+      confirmedAt: 1,
+      batches: [],
+      isWhole: () => true,
+    }),
+    changes: () => 'expired',
+  } as unknown as ObjectStore
+  const leaving = new AbortController()
+  let asked = 0
+  const recorded = async ({ signal }: Exchange): Promise<Reply> => {
+    asked += 1
+    if (asked > 1) return untilOver(signal)
+    return watchReply(
+      (async function* () {
+        version = stored
+        yield [event]
+      })(),
+    )
+  }
+  await using cacher = cacherOf(store, recorded, () => leaving.abort())
+  const all: string[] = []
+  for await (const group of cacher.events({ ...watch, signal: leaving.signal }) ?? []) {
+    for (const one of group) all.push('object' in one ? one.object.resourceVersion : one.type)
+    leaving.abort()
+  }
+  return all
+}
+
+void t.test('what is stored is sent', async (t) => {
+  t.strictSame(await sent(added('11'), '11'), ['11'])
+})
+
+void t.test('what is not stored is sent to no client', async (t) => {
+  t.strictSame(await sent(added('11'), '10'), [])
+  t.strictSame(await sent(added('11'), undefined), [])
+})
+
+void t.test('what is past of what was sent is sent to no client', async (t) => {
+  t.strictSame(await sent(added('9'), '10'), [])
+})
+
+void t.test('what was stored when the upstream watch was cut is sent from the disk', async (t) => {
+  let version = '10'
+  const stored: ObjectEvent = { ...added('11'), previous: added('9').object }
+  const head = {
+    gvk: { group: '', version: 'v1', kind: 'ServiceList' },
+    resourceVersion: '10',
+    extra: '',
+    confirmedAt: 1,
+  }
+  const list = { ...head, batches: [], isWhole: () => true }
+  const store = {
+    version: () => version,
+    committedVersion: () => version,
+    confirmedAt: () => 1,
+    list: () => list,
+    changes: (_: unknown, since: string) =>
+      since === '10' ? { ...head, resourceVersion: '12', batches: [[stored]] } : 'expired',
+  } as unknown as ObjectStore
+  const asked: (string | null)[] = []
+  const recorded = async ({ url, signal }: Exchange): Promise<Reply> => {
+    asked.push(new URL(url, 'http://api').searchParams.get('resourceVersion'))
+    if (asked.length > 1) return untilOver(signal)
+    version = '12'
+    return watchReply(sourceOfCut())
+  }
+  const leaving = new AbortController()
+  await using cacher = cacherOf(store, recorded)
+  const events = cacher.events({ ...watch, signal: leaving.signal })
+  for await (const group of events ?? []) {
+    t.strictSame(group, [stored], 'with the state before it')
+    break
+  }
+  t.strictSame(asked, ['10'])
+})

@@ -1,0 +1,408 @@
+import t, { type Test as Tap } from 'tap'
+import { onAbort } from '../../../../src/base/abort.ts'
+import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../../src/http/exchange/headers.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { mock } from 'node:test'
+import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
+import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
+import { Cachers } from '../../../../src/hub/cache/cacher/cachers.ts'
+import {
+  StoreFailure,
+  type ObjectStore,
+  type StoredChanges,
+  type StoredList,
+} from '../../../../src/hub/store/store.ts'
+import { exchangeOf, type Described } from '../../../kit/exchange.ts'
+
+const pods = '/api/v1/namespaces/default/pods?watch=true'
+
+const object = {
+  namespace: 'default',
+  name: 'a',
+  uid: 'u',
+  resourceVersion: '40',
+  bytes: Buffer.from('{}'),
+}
+
+const stored = (): StoredList => ({
+  gvk: { group: '', version: 'v1', kind: 'PodList' },
+  resourceVersion: '50',
+  extra: '',
+  confirmedAt: 0,
+  batches: [[object]],
+  isWhole: () => true,
+  [Symbol.dispose]: () => undefined,
+})
+
+const changed: ObjectEvent = {
+  type: 'MODIFIED',
+  object,
+  previous: { ...object, bytes: Buffer.from('') },
+}
+
+/** Changes after version 45 are known: one, at 48. */
+const changes = (since: string, batches: StoredChanges['batches']): StoredChanges | 'expired' =>
+  Number(since) < 45 ? 'expired' : { ...stored(), batches: Number(since) < 48 ? batches : [] }
+
+/** A store with one collection. */
+const storeOf = (batches: StoredChanges['batches'] = [[changed]]): ObjectStore =>
+  ({
+    version: () => '50',
+    committedVersion: () => '50',
+    confirmedAt: () => 0,
+    list: stored,
+    changes: (_: unknown, since: string) => changes(since, batches),
+  }) as unknown as ObjectStore
+
+interface Opened {
+  readonly recovered: AbortController
+  readonly client: AbortController
+  /** What has been said since the last time. */
+  said(): Promise<WatchEvent[]>
+  /** Whether it is over. */
+  over(): Promise<boolean>
+}
+
+const silent = ({ signal }: Exchange): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    onAbort(signal, () => reject(new Error('the request is over')))
+  })
+
+/**
+ * Cachers that reach an API server from when `recovered` aborts; it then says nothing, or what
+ * `ways` say.
+ */
+const cachersOf = (
+  store: ObjectStore,
+  recovered: AbortSignal,
+  leastMs: number,
+  ways: Ways = { recorded: silent, unrecorded: silent },
+): Cachers =>
+  new Cachers({
+    store,
+    ways,
+    recorder: { recordsWatch: () => true, comparesEvents: () => false },
+    link: () => ({
+      online: () => recovered.aborted,
+      changed: () => (recovered.aborted ? new AbortController().signal : recovered),
+      since: () => 0,
+    }),
+    leastMs,
+    bounds: { groups: 100, bytes: 1024 ** 2 },
+    mostBytes: 1024 ** 2,
+    hooks: {
+      onWatches: () => undefined,
+      onReaders: () => undefined,
+      onReaderEnded: () => undefined,
+      onFailed: () => undefined,
+    },
+  })
+
+const asTable = {
+  headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' },
+}
+
+/** A watch of the cache on a clock that the test moves. */
+function open(
+  t: Tap,
+  url: string,
+  leastMs = 1_800_000,
+  store = storeOf(),
+  described: Described = {},
+): Opened {
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let now = 0
+  mock.method(performance, 'now', () => now)
+  t.teardown(() => mock.restoreAll())
+  const tick = mock.timers.tick.bind(mock.timers)
+  mock.method(mock.timers, 'tick', (ms: number) => {
+    now += ms
+    tick(ms)
+  })
+  const [recovered, client] = [new AbortController(), new AbortController()]
+  const exchange = exchangeOf(url, { ...described, signal: client.signal })
+  if (!exchange.info.isResource) throw new Error(`${url} is no watch`)
+  const cachers = cachersOf(store, recovered.signal, leastMs)
+  t.teardown(() => cachers[Symbol.asyncDispose]())
+  const watch = cachers.offline(exchange, exchange.info)
+  if (!watch) throw new Error(`nothing is stored of ${url}`)
+  const { events } = watch
+  const all: WatchEvent[] = []
+  let ended = false
+  void (async () => {
+    for await (const group of events) all.push(...group)
+    ended = true
+  })()
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 5; i++) await turn()
+  }
+  return {
+    recovered,
+    client,
+    said: async () => {
+      await settle()
+      return all.splice(0)
+    },
+    over: async () => {
+      await settle()
+      return ended
+    },
+  }
+}
+
+const match = '&resourceVersionMatch=NotOlderThan'
+
+const types = (events: readonly WatchEvent[]): string[] => events.map(({ type }) => type)
+
+void t.test('how it begins depends on the version asked for', async (t) => {
+  const starts: readonly (readonly [query: string, types: readonly string[]])[] = [
+    ['', ['ADDED']],
+    ['&resourceVersion=0', ['ADDED']],
+    ['&resourceVersion=', ['ADDED']],
+    ['&resourceVersion=50', []],
+    ['&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&resourceVersion=0&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
+    ['&resourceVersion=49', []],
+    ['&resourceVersion=45', ['MODIFIED']],
+    ['&resourceVersion=45&allowWatchBookmarks=true', ['MODIFIED', 'BOOKMARK']],
+    ['&resourceVersion=44', ['ERROR']],
+    ['&resourceVersion=51', []],
+    [`&sendInitialEvents=true${match}`, ['ADDED']],
+    [`&sendInitialEvents=true${match}&allowWatchBookmarks=true`, ['ADDED', 'BOOKMARK']],
+    [
+      `&sendInitialEvents=true${match}&resourceVersion=50&allowWatchBookmarks=true`,
+      ['ADDED', 'BOOKMARK'],
+    ],
+    [`&sendInitialEvents=true${match}&resourceVersion=46`, ['ADDED']],
+    [`&sendInitialEvents=false${match}&resourceVersion=50`, []],
+    [`&sendInitialEvents=false${match}&resourceVersion=46`, ['MODIFIED']],
+    [`&sendInitialEvents=false${match}&resourceVersion=0`, []],
+    [`&sendInitialEvents=false${match}`, []],
+  ]
+  for (const [query, expected] of starts) {
+    await t.test(query || 'no version', async (t) => {
+      const watch = open(t, `${pods}${query}`)
+      t.strictSame(types(await watch.said()), expected)
+      t.equal(await watch.over(), expected[0] === 'ERROR')
+      watch.client.abort()
+    })
+  }
+})
+
+void t.test(
+  'bookmarks come each minute to who takes them, at the version that is kept',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true`)
+    await watch.said()
+    mock.timers.tick(59_999)
+    t.strictSame(await watch.said(), [])
+    for (let minute = 0; minute < 3; minute++) {
+      mock.timers.tick(minute === 0 ? 1 : 60_000)
+      t.strictSame(await watch.said(), [
+        { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
+      ])
+    }
+    watch.client.abort()
+    t.ok(await watch.over())
+  },
+)
+
+void t.test('changes are told as they are known, and bookmarks go on from there', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=46&allowWatchBookmarks=true`)
+  const bookmark = { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false }
+  t.strictSame(await watch.said(), [changed, bookmark], 'a list showed no more up to 50')
+  mock.timers.tick(60_000)
+  t.strictSame(await watch.said(), [bookmark])
+  watch.client.abort()
+})
+
+void t.test('changes that cannot be read to their end are followed by 410', async (t) => {
+  const broken = function* (): Generator<readonly ObjectEvent[]> {
+    yield [changed]
+    throw new StoreFailure('damaged')
+  }
+  const watch = open(t, `${pods}&resourceVersion=46`, 60_000, storeOf(broken()))
+  const [first, error, ...rest] = await watch.said()
+  t.strictSame([first, rest], [changed, []])
+  t.match(error, {
+    type: 'ERROR',
+    status: { code: 410, reason: 'Expired', message: 'too old resource version: 46 (50)' },
+  })
+  t.ok(await watch.over())
+})
+
+void t.test('who knows more than is kept is told nothing, in bookmarks neither', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=51&allowWatchBookmarks=true`)
+  await watch.said()
+  mock.timers.tick(600_000)
+  t.strictSame(await watch.said(), [])
+  t.notOk(await watch.over())
+  watch.client.abort()
+  t.ok(await watch.over())
+})
+
+void t.test('the last bookmark comes two seconds before the end', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true&timeoutSeconds=90`)
+  await watch.said()
+  mock.timers.tick(60_000)
+  t.strictSame(types(await watch.said()), ['BOOKMARK'])
+  mock.timers.tick(27_999)
+  t.strictSame(await watch.said(), [])
+  mock.timers.tick(1)
+  t.strictSame(await watch.said(), [
+    { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false },
+  ])
+  mock.timers.tick(2_000)
+  t.strictSame(await watch.said(), [])
+  t.ok(await watch.over())
+})
+
+void t.test('who takes no bookmarks gets none', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`)
+  await watch.said()
+  mock.timers.tick(600_000)
+  t.strictSame(await watch.said(), [])
+  watch.client.abort()
+})
+
+void t.test('it ends at its time', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&timeoutSeconds=300`)
+  await watch.said()
+  mock.timers.tick(299_999)
+  t.notOk(await watch.over())
+  mock.timers.tick(1)
+  t.ok(await watch.over())
+})
+
+void t.test(
+  'without a time of its own it lasts as long as is said, and at most twice that',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50`, 60_000)
+    await watch.said()
+    mock.timers.tick(59_999)
+    t.notOk(await watch.over())
+    mock.timers.tick(60_001)
+    t.ok(await watch.over())
+  },
+)
+
+void t.test(
+  'back online a Table ends, never within its first 1.1 seconds, and soon after',
+  async (t) => {
+    const watch = open(t, `${pods}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
+    await watch.said()
+    watch.recovered.abort()
+    mock.timers.tick(1_099)
+    t.notOk(await watch.over())
+    mock.timers.tick(1_001)
+    t.ok(await watch.over())
+  },
+)
+
+void t.test('an old one ends within a second of the cloud being back', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
+  await watch.said()
+  mock.timers.tick(200_000)
+  t.notOk(await watch.over())
+  watch.recovered.abort()
+  mock.timers.tick(1_000)
+  t.ok(await watch.over())
+})
+
+void t.test('of whole objects it stays open when the cloud is back', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50&timeoutSeconds=300`)
+  await watch.said()
+  watch.recovered.abort()
+  mock.timers.tick(299_000)
+  t.notOk(await watch.over())
+  mock.timers.tick(1_000)
+  t.ok(await watch.over())
+})
+
+void t.test('it ends when its client leaves', async (t) => {
+  const watch = open(t, `${pods}&resourceVersion=50`)
+  await watch.said()
+  watch.client.abort()
+  t.ok(await watch.over())
+})
+
+void t.test('a watch that repeats nothing of the collection holds nothing of it', async (t) => {
+  for (const [query, reads] of [
+    ['&resourceVersion=50', 0],
+    ['&resourceVersion=40', 0],
+    ['', 1],
+  ] as const) {
+    const { signal } = new AbortController()
+    const exchange = exchangeOf(`${pods}${query}`, { signal })
+    if (!exchange.info.isResource) throw new Error('pods are resources')
+    let opened = 0
+    let left = 0
+    let read = 0
+    const batches = {
+      [Symbol.iterator]: () => ({
+        next: () =>
+          read++ === 0 ? { value: [object] } : { done: true as const, value: undefined },
+        return: () => ({ done: true as const, value: left++ }),
+      }),
+    }
+    const store: ObjectStore = { ...storeOf(), list: () => (opened++, { ...stored(), batches }) }
+    await using cachers = cachersOf(store, signal, 60_000)
+    const watch = cachers.offline(exchange, exchange.info)
+    void watch?.events[Symbol.asyncIterator]().next()
+    await turn()
+    t.strictSame([left, Math.min(read, 1)], [opened - reads, reads], query)
+  }
+})
+
+/** Events of so many bytes each, in the collection of a namespace. */
+const eventsOf = (namespace: string, count: number): WatchEvent[] =>
+  Array.from({ length: count }, (_, i) => ({
+    type: 'ADDED',
+    object: {
+      ...object,
+      namespace,
+      name: `${i}`,
+      resourceVersion: String(51 + i),
+      bytes: Buffer.alloc(300_000),
+    },
+  }))
+
+void t.test('the collections with the most events let go of theirs first', async (t) => {
+  const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
+  const sent = new Map<string, WatchEvent[]>([
+    ['many', eventsOf('many', 3)],
+    ['few', eventsOf('few', 1)],
+  ])
+  const recorded = async ({ url, info, forms: [form] }: Exchange): Promise<Reply> => {
+    if (!info.isResource || !form || !url.includes('resourceVersion=50')) throw new Error('no more')
+    return {
+      kind: 'watch',
+      from: 'cloud',
+      status: 200,
+      headers: new HeaderList([]),
+      form: () => form,
+      gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
+      events: (async function* () {
+        yield sent.get(info.namespace ?? '') ?? []
+      })(),
+    }
+  }
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
+    recorded,
+    unrecorded: silent,
+  })
+  const watched = async (namespace: string): Promise<string[]> => {
+    const url = `/api/v1/namespaces/${namespace}/pods?watch=true&resourceVersion=50`
+    const reply = await cachers.online(exchangeOf(url), () => Promise.reject(new Error('passed')))
+    if (reply.kind !== 'watch') throw new Error('no watch')
+    for await (const events of reply.events) {
+      return events.map((event) => ('object' in event ? event.object.name : event.type))
+    }
+    return []
+  }
+  t.strictSame(await watched('many'), ['0', '1', '2'])
+  t.strictSame(await watched('few'), ['0'])
+  t.equal(cachers.bytes, 300_256, 'of the few alone')
+})

@@ -1,0 +1,122 @@
+import t from 'tap'
+import { continued } from '../../../../src/hub/cache/cacher/continued.ts'
+import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
+import { resourceVersion } from '../../../../src/api/kube/resource-version.ts'
+import { expired } from '../../../../src/api/kube/status.ts'
+
+const added = (version: number): WatchEvent => ({
+  type: 'ADDED',
+  object: {
+    namespace: 'default',
+    name: `at-${version}`,
+    uid: 'uid',
+    resourceVersion: String(version),
+    bytes: Buffer.from('{}'),
+  },
+})
+
+const bookmark = (version: number): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion: String(version),
+  initialEventsEnd: true,
+})
+
+async function* groups(
+  ...all: readonly (readonly WatchEvent[])[]
+): AsyncGenerator<readonly WatchEvent[]> {
+  yield* all
+}
+
+interface Outcome {
+  readonly events: WatchEvent[]
+  /** From which versions a cacher was asked to follow, with a mark for a cut. */
+  readonly asked: string[]
+}
+
+/** What the client of `own` is sent, where a cacher can follow `followable`. */
+async function outcome(
+  own: AsyncIterable<readonly WatchEvent[]>,
+  followable: string,
+  from?: string,
+  signal = new AbortController().signal,
+): Promise<Outcome> {
+  const asked: string[] = []
+  const follow = (version: string, isCut: boolean) => {
+    asked.push(isCut ? `${version} cut` : version)
+    return asked.at(-1) === followable ? groups([added(99)]) : undefined
+  }
+  const events: WatchEvent[] = []
+  for await (const group of continued(own, {
+    from: resourceVersion(from),
+    signal,
+    follow,
+    close: () => undefined,
+  })) {
+    events.push(...group)
+  }
+  return { events, asked }
+}
+
+void t.test('nothing follows among initial events, whose versions are in no order', async (t) => {
+  const own = groups([added(9)], [added(5)], [bookmark(9)], [added(10)], [added(11)])
+  const { events, asked } = await outcome(own, '10')
+  t.strictSame(asked, ['9', '10'])
+  t.strictSame(events, [added(9), added(5), bookmark(9), added(10), added(99)])
+})
+
+void t.test('a watch from a version can be followed from its first event on', async (t) => {
+  const { events, asked } = await outcome(groups([added(9)], [added(10)]), '9', '8')
+  t.strictSame([events, asked], [[added(9), added(99)], ['9']])
+})
+
+void t.test('a watch that is cut goes on from where its client is', async (t) => {
+  t.strictSame(await outcome(groups([added(9)]), '9 cut', '8'), {
+    events: [added(9), added(99)],
+    asked: ['9', '9 cut'],
+  })
+  t.strictSame((await outcome(groups(), '8 cut', '8')).events, [added(99)])
+})
+
+void t.test('a watch that is cut among its initial events is over', async (t) => {
+  t.strictSame((await outcome(groups([added(9)]), '9 cut')).asked, [])
+})
+
+void t.test('an ERROR is the last that a client is sent', async (t) => {
+  const error: WatchEvent = { type: 'ERROR', status: expired('too old') }
+  t.strictSame(await outcome(groups([error]), '8 cut', '8'), { events: [error], asked: [] })
+})
+
+void t.test('nothing follows for a client that has gone', async (t) => {
+  const signal = AbortSignal.abort()
+  t.strictSame((await outcome(groups(), '8 cut', '8', signal)).asked, [])
+})
+
+void t.test(
+  'a cacher that becomes ready follows without an event, and closes what waits',
+  async (t) => {
+    const waiting = Promise.withResolvers<void>()
+    const own = (async function* (): AsyncGenerator<readonly WatchEvent[]> {
+      await waiting.promise
+      yield []
+    })()
+    let isReady = false
+    const begun = Promise.withResolvers<() => void>()
+    const events = continued(own, {
+      from: resourceVersion('8'),
+      signal: new AbortController().signal,
+      follow: () => (isReady ? groups([added(99)]) : undefined),
+      onReady: (act) => {
+        begun.resolve(act)
+        return { [Symbol.dispose]: () => undefined }
+      },
+      close: waiting.resolve,
+    })
+    const next = events.next()
+    const ready = await begun.promise
+    isReady = true
+    ready()
+    t.strictSame((await next).value, [added(99)])
+    await waiting.promise
+    t.equal((await events.next()).done, true)
+  },
+)

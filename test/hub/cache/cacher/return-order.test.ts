@@ -1,0 +1,50 @@
+import t from 'tap'
+import { endsAfter, rankOf, type Rank } from '../../../../src/hub/cache/cacher/return-order.ts'
+import { serviceAccount } from '../../../../src/api/request/identity.ts'
+import { exchangeOf } from '../../../kit/exchange.ts'
+
+const rank = (component: string, path: string): Rank => {
+  const exchange = exchangeOf(`${path}?watch=true`, {
+    headers: { 'User-Agent': `${component}/v1` },
+  })
+  if (!exchange.info.isResource) throw new Error(`${path} is no watch`)
+  return rankOf(exchange, exchange.info)
+}
+
+void t.test('the node and its pods come first, and kubectl last', async (t) => {
+  t.equal(rank('kubelet', '/api/v1/nodes'), 'node')
+  t.equal(rank('kubelet', '/api/v1/pods'), 'node')
+  t.equal(rank('kubelet', '/api/v1/namespaces/a/secrets'), 'references')
+  t.equal(rank('kubelet', '/api/v1/namespaces/a/configmaps'), 'references')
+  t.equal(rank('kubelet', '/api/v1/services'), 'endpoints')
+  t.equal(rank('kube-proxy', '/apis/discovery.k8s.io/v1/endpointslices'), 'endpoints')
+  t.equal(rank('kubelet', '/apis/node.k8s.io/v1/runtimeclasses'), 'rest')
+  t.equal(rank('flanneld', '/api/v1/nodes'), 'rest')
+  t.equal(rank('manager', '/api/v1/pods'), 'rest')
+  t.equal(rank('kubectl', '/api/v1/pods'), 'people')
+})
+
+void t.test('who only calls itself a kubelet is none', async (t) => {
+  const identity = serviceAccount({ namespace: 'a', name: 'b', uid: 'c' })
+  const exchange = { ...exchangeOf('/api/v1/pods?watch=true'), identity }
+  if (!exchange.info.isResource) throw new Error('pods are resources')
+  t.equal(rankOf(exchange, exchange.info), 'rest')
+})
+
+void t.test('a rank is over before the next one begins, and all within two seconds', async (t) => {
+  const order: readonly Rank[] = ['node', 'references', 'endpoints', 'rest', 'people']
+  let last = 0
+  for (const rank of order) {
+    const times = Array.from({ length: 200 }, () => endsAfter(rank, 60_000))
+    t.ok(Math.min(...times) >= last, rank)
+    t.ok(new Set(times).size > 100, 'not at once')
+    last = Math.max(...times)
+  }
+  t.ok(last <= 2_000)
+})
+
+void t.test('a watch that has just begun lasts its time, whatever its rank', async (t) => {
+  t.equal(endsAfter('node', 0), 1_100)
+  t.equal(endsAfter('node', 500), 600)
+  t.ok(endsAfter('people', 0) >= 1_500)
+})

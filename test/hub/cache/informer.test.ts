@@ -1,0 +1,209 @@
+import t from 'tap'
+import type { Signal } from '../../../src/base/abort.ts'
+import { onAbort } from '../../../src/base/abort.ts'
+import { Informer, type InformerState } from '../../../src/hub/cache/informer.ts'
+import type { WatchEvent } from '../../../src/api/codec/watch.ts'
+import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { expired } from '../../../src/api/kube/status.ts'
+import { objectForm } from '../../../src/api/request/form.ts'
+import { shared } from '../../../src/api/request/identity.ts'
+import { Condition } from '../../kit/condition.ts'
+import { services } from '../../kit/cloud.ts'
+import type { Patience } from '../../kit/until.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+// The clock's timers keep no process alive.
+const alive = setInterval(() => undefined, 1_000)
+t.teardown(() => clearInterval(alive))
+
+const form = objectForm('json')
+const gvk = { group: '', version: 'v1', kind: 'Service' }
+const head = { status: 200, headers: new HeaderList([]), from: 'cloud' } as const
+
+const object = (name: string, version: string) => ({
+  namespace: 'default',
+  name,
+  uid: name,
+  resourceVersion: version,
+  bytes: Buffer.from(JSON.stringify({ metadata: { name, namespace: 'default' } })),
+})
+
+function list(version: string, ...names: readonly string[]): ListReply {
+  const objects = names.map((name) => object(name, version))
+  async function* batches() {
+    yield { objects }
+  }
+  return {
+    ...head,
+    kind: 'list',
+    form,
+    list: {
+      gvk: { ...gvk, kind: 'ServiceList' },
+      head: [],
+      batches: batches(),
+      end: async () => ({ meta: { resourceVersion: version, continue: '' }, extra: '', tail: [] }),
+    },
+  }
+}
+
+function watch(...events: readonly WatchEvent[]): WatchReply {
+  async function* groups() {
+    for (const event of events) yield [event]
+  }
+  return { ...head, kind: 'watch', form: () => form, gvk: () => gvk, events: groups() }
+}
+
+const refused = (status: number): Reply => ({
+  ...head,
+  status,
+  kind: 'body',
+  body: Buffer.alloc(0),
+})
+
+const event = (
+  type: 'ADDED' | 'MODIFIED' | 'DELETED',
+  name: string,
+  version: string,
+): WatchEvent => ({
+  type,
+  object: object(name, version),
+})
+
+const bookmark = (resourceVersion: string): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion,
+  initialEventsEnd: false,
+})
+
+/** A watch that stays open until it is given up. */
+async function* open(signal: Signal): AsyncGenerator<readonly WatchEvent[]> {
+  yield []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _left = onAbort(signal, resolve)
+  await promise
+}
+
+/** What the hub asks in turn, each answered with the next of these; the last stays open. */
+/** What was refused rests for half a minute at least: who waits for less sees no try after that. */
+const beforeRest: Patience = { seconds: 25 }
+
+function following(t: Teardown, answers: readonly (Reply | Error)[], patience: Patience = {}) {
+  const asked: string[] = []
+  const told: string[][] = []
+  const states: InformerState[] = []
+  const condition = new Condition(patience)
+  const link = new AbortController()
+  const informer = new Informer<string>({
+    of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
+    onBehalf: { identity: shared, credential: 'node' },
+    linkChanged: () => link.signal,
+    ask: async ({ url, signal }: Exchange): Promise<Reply> => {
+      const { pathname, searchParams } = new URL(url, 'http://hub')
+      const verb = searchParams.has('watch') ? 'watch' : 'list'
+      asked.push(`${verb} ${pathname} ${searchParams.get('resourceVersion')}`)
+      const answer = answers[asked.length - 1]
+      condition.changed()
+      if (answer instanceof Error) throw answer
+      return answer ?? { ...watch(), events: open(signal) }
+    },
+    read: ({ cursor }) => (cursor.name.startsWith('unwanted') ? undefined : cursor.name),
+    onValues: (values) => {
+      told.push([...values.values()])
+      condition.changed()
+    },
+    onState: (state) => {
+      states.push(state)
+      condition.changed()
+    },
+    onFailed: () => undefined,
+  })
+  t.teardown(() => informer[Symbol.asyncDispose]())
+  return { informer, asked, told, states, condition }
+}
+
+const path = '/api/v1/services'
+
+void t.test('what is wanted is told first, and then when it has changed', async (t) => {
+  const { told, condition } = following(t, [
+    list('10', 'a', 'unwanted'),
+    watch(
+      event('MODIFIED', 'a', '11'),
+      event('ADDED', 'b', '12'),
+      event('ADDED', 'unwanted-too', '13'),
+      event('DELETED', 'a', '14'),
+    ),
+  ])
+  await condition.until(() => told.length >= 3)
+  t.strictSame(told, [['a'], ['a', 'b'], ['b']])
+})
+
+void t.test(
+  'a watch that was told something is gone on with, another begins with a list',
+  async (t) => {
+    const { asked, condition } = following(t, [
+      list('10'),
+      watch(bookmark('15')),
+      watch(),
+      list('15'),
+    ])
+    await condition.until(() => asked.length >= 5)
+    t.strictSame(asked.slice(0, 5), [
+      `list ${path} 0`,
+      `watch ${path} 10`,
+      `watch ${path} 15`,
+      `list ${path} 0`,
+      `watch ${path} 15`,
+    ])
+  },
+)
+
+void t.test('what is forgotten, or older than what was told, is listed', async (t) => {
+  for (const odd of [
+    { type: 'ERROR', status: expired('too old') } as const,
+    bookmark('9'),
+    event('ADDED', 'a', 'no version'),
+  ]) {
+    const { asked, told, condition } = following(t, [list('10', 'a'), watch(odd), list('20', 'b')])
+    await condition.until(() => asked.length >= 4)
+    t.strictSame(asked.slice(2, 4), [`list ${path} 0`, `watch ${path} 20`])
+    t.strictSame(told, [['a'], ['b']])
+  }
+})
+
+void t.test('a version that is not served is tried for the next one', async (t) => {
+  const older = '/api/v1beta1/services'
+  const { asked, states, condition } = following(t, [refused(404), list('10')])
+  await condition.until(() => asked.length >= 3)
+  t.strictSame(asked, [`list ${path} 0`, `list ${older} 0`, `watch ${older} 10`])
+  t.strictSame(states, [{ kind: 'synced' }])
+})
+
+void t.test(
+  'a refusal is told, what was told stays, and it can be asked for again at once',
+  async (t) => {
+    const answers = [list('10', 'a'), watch(), refused(403), list('10', 'a')]
+    const { informer, asked, told, states, condition } = following(t, answers, beforeRest)
+    await condition.until(() => states.length >= 2)
+    t.strictSame(states, [{ kind: 'synced' }, { kind: 'refused', code: 403 }])
+    t.equal(asked.length, 3, 'it waits')
+    informer.retry()
+    await condition.until(() => states.length >= 3)
+    t.strictSame(told, [['a']])
+  },
+)
+
+void t.test('what is asked for again while a list is under way is not forgotten', async (t) => {
+  const answers = [refused(403), list('10', 'a')]
+  const { informer, asked, states, condition } = following(t, answers, beforeRest)
+  await condition.until(() => asked.length === 1)
+  informer.retry()
+  await condition.until(() => states.some(({ kind }) => kind === 'synced'))
+  t.strictSame(states[0], { kind: 'refused', code: 403 })
+})
+
+void t.test('what failed is tried again', async (t) => {
+  const { asked, states, condition } = following(t, [new Error('no link'), list('10')])
+  await condition.until(() => asked.length >= 3)
+  t.strictSame(states, [{ kind: 'failed' }, { kind: 'synced' }])
+})

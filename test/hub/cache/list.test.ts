@@ -1,0 +1,112 @@
+import t from 'tap'
+import { mock } from 'node:test'
+import { Pages } from '../../../src/hub/cache/list.ts'
+import { collectionKey } from '../../../src/hub/answers/keys.ts'
+import type { CollectionKey, Replacement } from '../../../src/hub/store/store.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
+import { page, pods as allPods, recordingIn } from './recording.ts'
+
+function keyOf(url: string, accept?: string): CollectionKey {
+  const exchange = exchangeOf(url, accept === undefined ? {} : { headers: { Accept: accept } })
+  const [form] = exchange.forms
+  if (!exchange.info.isResource || !form) throw new Error(`${url} is no collection`)
+  return collectionKey(exchange, exchange.info, form)
+}
+
+/** A replacement of which only its end matters. */
+function staged(): Replacement & { readonly dropped: () => boolean } {
+  let dropped = false
+  return {
+    add: async () => undefined,
+    remove: () => undefined,
+    commit: async () => undefined,
+    dropped: () => dropped,
+    [Symbol.asyncDispose]: async () => {
+      dropped = true
+    },
+  }
+}
+
+const pods = keyOf('/api/v1/pods')
+const asked = { kept: undefined, mostRecent: true }
+
+void t.test('a token leads to what was staged for it, once', async (t) => {
+  const pages = new Pages()
+  const replacement = staged()
+  pages.put(pods, 'next', { replacement, asked })
+  t.equal(pages.take(pods, 'next')?.replacement, replacement)
+  t.equal(pages.take(pods, 'next'), undefined)
+  t.notOk(replacement.dropped())
+})
+
+void t.test('a token of another collection leads nowhere', async (t) => {
+  const pages = new Pages()
+  pages.put(pods, 'next', { replacement: staged(), asked })
+  const others = [
+    keyOf('/api/v1/services'),
+    keyOf('/api/v1/namespaces/default/pods'),
+    keyOf('/api/v1/pods?labelSelector=a'),
+    keyOf('/api/v1/pods?fieldSelector=spec.nodeName%3Da'),
+    keyOf('/api/v1/pods', 'application/vnd.kubernetes.protobuf'),
+    {
+      ...pods,
+      audience: { ...pods.audience, identity: 'token:x' as typeof pods.audience.identity },
+    },
+  ]
+  for (const other of others) t.equal(pages.take(other, 'next'), undefined)
+  t.ok(pages.take(pods, 'next'))
+})
+
+void t.test('what a repeated page displaces is dropped', async (t) => {
+  const pages = new Pages()
+  const [first, second] = [staged(), staged()]
+  pages.put(pods, 'next', { replacement: first, asked })
+  pages.put(pods, 'next', { replacement: second, asked })
+  t.ok(first.dropped())
+  t.equal(pages.take(pods, 'next')?.replacement, second)
+})
+
+void t.test('so many lists may wait, and the oldest makes room', async (t) => {
+  const pages = new Pages()
+  const waiting = Array.from({ length: 70 }, staged)
+  for (const [i, replacement] of waiting.entries())
+    pages.put(pods, `next-${i}`, { replacement, asked })
+  t.strictSame(
+    waiting.map((each) => each.dropped()),
+    waiting.map((_, i) => i < 70 - 64),
+  )
+})
+
+void t.test('a caller that begins many lists displaces its own only', async (t) => {
+  const pages = new Pages()
+  const identity = 'token:x' as typeof pods.audience.identity
+  const ofOther = { ...pods, audience: { ...pods.audience, identity } }
+  const replacement = staged()
+  pages.put(ofOther, 'next', { replacement, asked })
+  const waiting = Array.from({ length: 70 }, staged)
+  for (const [i, replacement] of waiting.entries())
+    pages.put(pods, `next-${i}`, { replacement, asked })
+  t.equal(pages.take(ofOther, 'next')?.replacement, replacement)
+  t.equal(waiting.filter((each) => each.dropped()).length, 7)
+})
+
+void t.test('a list whose next page nobody asks for is let go', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const pages = new Pages()
+  const [old, young] = [staged(), staged()]
+  pages.put(pods, 'old', { replacement: old, asked })
+  mock.timers.tick(5 * 60_000 - 1)
+  pages.put(pods, 'young', { replacement: young, asked })
+  t.notOk(old.dropped())
+  mock.timers.tick(1)
+  t.ok(old.dropped())
+  t.notOk(young.dropped())
+})
+
+void t.test('a further page whose first was never seen is no list', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(allPods, page(95, { a: 90, b: 91 }))
+  await cache.list(`${allPods}?continue=of-another`, page(99, { c: 98 }))
+  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
+})

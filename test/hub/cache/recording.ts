@@ -1,0 +1,144 @@
+import { join } from 'node:path'
+import { keptKey } from '../../../src/base/kept-key.ts'
+import { Recorder } from '../../../src/hub/cache/recorder.ts'
+import type { WatchEvent } from '../../../src/api/codec/watch.ts'
+import type { ByteSource, BytesReply, WatchReply } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { collectionKey } from '../../../src/hub/answers/keys.ts'
+import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { listed } from '../../contracts/object-store.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
+
+export const pods = '/api/v1/pods'
+
+const metadata = (name: string, resourceVersion: number): object => ({
+  metadata: {
+    name,
+    namespace: 'default',
+    uid: `uid of ${name}`,
+    resourceVersion: `${resourceVersion}`,
+  },
+})
+
+/** A page of pods, by name and version. */
+export const page = (
+  resourceVersion: number,
+  versions: Record<string, number>,
+  token?: string,
+): string =>
+  JSON.stringify({
+    kind: 'PodList',
+    apiVersion: 'v1',
+    metadata: { resourceVersion: `${resourceVersion}`, ...(token && { continue: token }) },
+    items: Object.entries(versions).map(([name, version]) => metadata(name, version)),
+  })
+
+export const event = (type: string, name: string, version: number): string =>
+  `${JSON.stringify({ type, object: { kind: 'Pod', apiVersion: 'v1', ...metadata(name, version) } })}\n`
+
+/** The bookmark that ends the initial events. */
+export const initialEventsEnd = (version: number): string =>
+  `${JSON.stringify({
+    type: 'BOOKMARK',
+    object: {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: {
+        resourceVersion: `${version}`,
+        annotations: { 'k8s.io/initial-events-end': 'true' },
+      },
+    },
+  })}\n`
+
+/** An answer that has been asked for; it comes when it is told to. */
+export interface Underway {
+  answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
+}
+
+/**
+ * A recorder of JSON before a store, without a cloud: what is asked of it is answered by the test,
+ * when the test likes.
+ */
+export async function recordingIn(directory: string, comparesEvents = true) {
+  const store = await openStore({
+    directory: join(directory, 'cache'),
+    sealingKey: keptKey(join(directory, 'store.key')),
+    report: () => undefined,
+  })
+  const failures: unknown[] = []
+  const recorder = new Recorder(
+    store,
+    { isRecorded: () => true, comparesEvents: () => comparesEvents },
+    {
+      onRecorded: () => undefined,
+      onStoreFailure: (cause) => failures.push(cause),
+      onMalformed: (cause) => failures.push(cause),
+      onUnpacked: () => undefined,
+    },
+  )
+  const plain = exchangeOf(pods, { headers: { Accept: 'application/json' } })
+  const [form] = plain.forms
+  if (!plain.info.isResource || !form) throw new Error('pods are no collection')
+  const key = collectionKey(plain, plain.info, form)
+  const ask = (url: string): Underway => {
+    const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
+    const what = recorder.wants(exchange)
+    if (!what) throw new Error(`${url} is not recorded`)
+    return {
+      answer: async (...chunks) => {
+        const reply = await recorder.record(what, exchange, replyOf(chunks))
+        const events: WatchEvent[] = []
+        if (reply.kind === 'list') {
+          for await (const batch of reply.list.batches) void batch
+          await reply.list.end()
+        } else if (reply.kind === 'watch') {
+          for await (const group of reply.events) events.push(...group)
+        }
+        return events
+      },
+    }
+  }
+  return {
+    recorder,
+    store,
+    key,
+    failures,
+    ask,
+    /** The events of a watch that `source` answers. */
+    watch: async (url: string, source: ByteSource): Promise<WatchReply['events']> => {
+      const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
+      const what = recorder.wants(exchange)
+      if (!what) throw new Error(`${url} is not recorded`)
+      const reply = await recorder.record(what, exchange, { ...replyOf([]), source })
+      if (reply.kind !== 'watch') throw new Error(`${url} is no watch`)
+      return reply.events
+    },
+    list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
+    version: () => store.list(key)?.resourceVersion,
+    /** The version at which a pod would be answered offline. */
+    object: (name: string): string | undefined => {
+      const found = store.get({ ...key, namespace: 'default', name })
+      return typeof found === 'object' ? found.object.resourceVersion : found
+    },
+    names: () =>
+      (listed(store, key) ?? []).map((text) => {
+        const { metadata } = JSON.parse(text ?? '') as {
+          metadata: { name: string; resourceVersion: string }
+        }
+        return `${metadata.name} at ${metadata.resourceVersion}`
+      }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+const replyOf = (chunks: readonly string[]): BytesReply => ({
+  kind: 'bytes',
+  status: 200,
+  headers: new HeaderList(['Content-Type', 'application/json']),
+  from: 'cloud',
+  source: (sink) => {
+    for (const chunk of chunks) sink.write(Buffer.from(chunk))
+    sink.end()
+    return () => undefined
+  },
+})

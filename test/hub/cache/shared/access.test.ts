@@ -1,0 +1,117 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Access } from '../../../../src/hub/cache/shared/access.ts'
+import { node, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { services } from '../../../kit/cloud.ts'
+import { Condition } from '../../../kit/condition.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+
+const minute = 60_000
+
+function accessIn(folder: string) {
+  const heard: (boolean | undefined)[] = []
+  const verdict = new Condition()
+  const access = new Access(join(folder, 'access.json'), {
+    onVerdict: (said) => {
+      heard.push(said)
+      verdict.changed()
+    },
+    onFailure: () => undefined,
+  })
+  const ask = (said: boolean | undefined) => access.of(node, services, () => Promise.resolve(said))
+  return { access, ask, heard, reviewed: () => verdict.until(() => heard.length > 0) }
+}
+
+void t.test(
+  'an API server is asked again after five minutes of yes, 30 seconds of no',
+  async (t) => {
+    let now = Date.now()
+    t.capture(Date, 'now', () => now)
+    const { access, ask, heard } = accessIn(rootFolder(t))
+    t.equal(await ask(true), true)
+    now += 5 * minute - 1
+    t.equal(await ask(false), true)
+    now += 1
+    t.equal(await ask(false), false)
+    now += 29_999
+    t.equal(await ask(true), false)
+    now += 1
+    t.equal(await ask(true), true)
+    now -= 600 * minute
+    t.equal(await ask(false), false, 'and when the clock was set back')
+    now += 1_200 * minute
+    t.equal(access.last(node, services), false, 'the last one stands where nobody can be asked')
+    t.strictSame(heard, [true, false, true, false])
+  },
+)
+
+void t.test('who ask together ask once, and nobody again at once after no answer', async (t) => {
+  const { access, ask, heard } = accessIn(rootFolder(t))
+  const answer = Promise.withResolvers<boolean | undefined>()
+  const both = [1, 2].map(() => access.of(node, services, () => answer.promise))
+  answer.resolve(undefined)
+  t.strictSame(await Promise.all(both), [undefined, undefined])
+  t.equal(await ask(true), undefined)
+  t.strictSame(heard, [undefined])
+  t.equal(access.last(node, services), undefined)
+})
+
+void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
+  const folder = rootFolder(t)
+  const { access, ask, reviewed } = accessIn(folder)
+  const asked = ask(true)
+  await reviewed()
+  t.equal(access.last(node, services), undefined)
+  t.notOk(existsSync(join(folder, 'access.json')))
+  t.equal(await asked, true)
+  t.equal(accessIn(folder).access.last(node, services), true, 'who begins now knows it')
+})
+
+void t.test('verdicts given together are on the disk before either counts', async (t) => {
+  const folder = rootFolder(t)
+  const { access } = accessIn(folder)
+  const callers = Array.from({ length: 20 }, (_, i) => tokenHolder(`caller-${i}`))
+  await Promise.all(
+    callers.map(async (who) => {
+      await access.of(who, services, () => Promise.resolve(true))
+      t.equal(accessIn(folder).access.last(who, services), true)
+    }),
+  )
+  await access[Symbol.asyncDispose]()
+  for (const who of callers) t.equal(accessIn(folder).access.last(who, services), true)
+})
+
+void t.test('where it cannot be written, a verdict counts all the same', async (t) => {
+  const failures: unknown[] = []
+  const access = new Access(join(t.testdir({ beside: 'a file' }), 'beside', 'access.json'), {
+    onVerdict: () => undefined,
+    onFailure: (cause) => failures.push(cause),
+  })
+  t.equal(await access.of(node, services, () => Promise.resolve(true)), true)
+  t.equal(access.last(node, services), true)
+  t.equal(failures.length, 1)
+})
+
+void t.test('verdicts outlast the process, each for its own', async (t) => {
+  const folder = rootFolder(t)
+  const one = tokenHolder('one')
+  const first = accessIn(folder).access
+  await first.of(node, services, () => Promise.resolve(true))
+  await first.of(one, services, () => Promise.resolve(false))
+  // Nothing is left to be written: the first may have crashed.
+  const second = accessIn(folder).access
+  t.equal(second.last(node, services), true)
+  t.equal(second.last(one, services), false)
+  t.equal(second.last(tokenHolder('two'), services), undefined)
+  t.equal(second.last(node, { ...services, resource: 'secrets' }), undefined)
+})
+
+void t.test('a file that cannot be read is as good as none', async (t) => {
+  const folder = rootFolder(t)
+  for (const text of ['[', '{}', '[["x"]]', '[["x",{"allowed":1,"at":0}]]']) {
+    writeFileSync(join(folder, 'access.json'), text)
+    const { access } = accessIn(folder)
+    t.equal(access.last(node, services), undefined)
+  }
+})

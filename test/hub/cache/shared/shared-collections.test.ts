@@ -1,0 +1,207 @@
+import t from 'tap'
+import { at, nameOf, type Client, type Watching } from '../../../kit/client.ts'
+import type { Seen } from '../../../kit/client-watch.ts'
+import { allServices, configMaps, service, services, type CloudServer } from '../../../kit/cloud.ts'
+import { startCloud } from '../../../kit/hub.ts'
+import { startHubParts } from '../../../kit/hub-parts.ts'
+import type { GVR } from '../../../../src/api/kube/gvk.ts'
+import { newestIn } from '../../../../src/hub/store/sqlite/apply-message.ts'
+import type { ObjectStore } from '../../../../src/hub/store/store.ts'
+import { shared } from '../../../../src/api/request/identity.ts'
+import type { SeenRequest } from '../../../../src/sandbox/requests.ts'
+
+const isWatch = ({ query, path }: SeenRequest): boolean =>
+  path === allServices && query.get('watch') === 'true'
+
+async function informer(client: Client): Promise<Watching> {
+  const { resourceVersion } = await client.list(`${allServices}?resourceVersion=0`)
+  return client.watch(allServices, { resourceVersion })
+}
+
+const add = (cloud: CloudServer, name: string, octet: number, filling = ''): void => {
+  const { metadata, ...rest } = service(name, `10.96.1.${octet}`) as { metadata: object }
+  cloud.sandbox.create(services, {
+    metadata: { ...metadata, annotations: { 'test.example/filling': filling } },
+    ...rest,
+  })
+}
+
+void t.test('F10: a reader who is stuck is ended, and the others miss nothing', async (t) => {
+  const cloud = await startCloud(t)
+  const bounds = { groups: 1_000, bytes: 512 * 1024 }
+  const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
+  const stuck = await informer(hub.as('stuck'))
+  const others = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
+  // More than the sockets between hub and client hold, and what the log keeps.
+  const filling = 'x'.repeat(200_000)
+  const names: string[] = []
+  for (let i = 0; i < 70; i++) {
+    names.push(`default/s-${i}`)
+    add(cloud, `s-${i}`, i + 1, filling)
+    for (const watch of others) {
+      const event = await watch.next()
+      t.equal(event && nameOf(event.object), names.at(-1))
+    }
+  }
+  const told = (await stuck.rest()).map(({ object }) => nameOf(object))
+  t.ok(told.length < names.length, 'it was not kept waiting for')
+  t.strictSame(told, names.slice(0, told.length), 'and not lied to')
+  t.equal(await stuck.over, 'ended')
+  t.strictSame(hub.readersEnded, ['slow'])
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  const { resourceVersion } = cloud.sandbox.get(services, `s-${told.length - 1}`, 'default')
+    ?.metadata ?? { resourceVersion: '' }
+  const again = await hub.as('stuck').watch(allServices, { resourceVersion })
+  t.strictSame(
+    (await again.take(names.length - told.length)).map(({ object }) => nameOf(object)),
+    names.slice(told.length),
+    'its next watch goes on there',
+  )
+})
+
+void t.test('what is in memory no more comes from the disk', async (t) => {
+  const cloud = await startCloud(t)
+  const bounds = { groups: 1, bytes: 1024 ** 2 }
+  const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
+  const reading = await informer(hub.as('kube-proxy'))
+  const { version } = cloud.sandbox
+  for (let i = 0; i < 10; i++) {
+    add(cloud, `s-${i}`, i + 1)
+    await reading.next()
+  }
+  cloud.sandbox.delete(services, 's-0', 'default')
+  await reading.next()
+  const late = await hub
+    .as('coredns')
+    .watch(`${allServices}?fieldSelector=metadata.name!%3Ds-1`, { resourceVersion: version })
+  add(cloud, 'live', 99)
+  t.strictSame(
+    (await late.take(11)).map(({ type, object }) => `${type} ${nameOf(object)}`),
+    [
+      ...[0, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `ADDED default/s-${i}`),
+      'DELETED default/s-0',
+      'ADDED default/live',
+    ],
+  )
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+})
+
+void t.test(
+  'a watch that nobody reads any more is closed, and begun again from there',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const hub = await startHubParts(t, { upstream: cloud, shared: { idleMs: 50 } })
+    const first = await informer(hub.as('kube-proxy'))
+    await cloud.sandbox.untilWatches(1, isWatch)
+    first.hangUp()
+    await cloud.sandbox.untilWatches(0, isWatch)
+    const { version } = cloud.sandbox
+    add(cloud, 'b', 2)
+    const lists = (): number =>
+      cloud.sandbox.requests.filter(
+        ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
+      ).length
+    const before = lists()
+    const second = await hub.as('kube-proxy').watch(allServices, { resourceVersion: version })
+    t.match(await second.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    t.equal(lists(), before, 'nothing is listed again')
+  },
+)
+
+void t.test('what is shared no longer ends its readers; what is from now on begins', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a', 1)
+  let scope: readonly GVR[] = [services]
+  const hub = await startHubParts(t, { upstream: cloud, shared: { scope: () => scope } })
+  const watch = await informer(hub.as('kube-proxy'))
+  scope = [configMaps]
+  hub.shared?.rescope()
+  t.equal(await watch.end(), 'ended')
+  t.strictSame(hub.readersEnded, ['over'])
+  await cloud.sandbox.untilWatches(0, isWatch)
+  const path = '/api/v1/configmaps'
+  const { resourceVersion } = await hub.as('a').list(path)
+  for (const name of ['a', 'b']) await hub.as(name).watch(path, { resourceVersion })
+  t.equal(cloud.sandbox.watchCount(), 1)
+})
+
+void t.test(
+  'an API server that says nothing of rights keeps nobody waiting for long',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const hub = await startHubParts(t, { upstream: cloud, shared: {} })
+    using _silent = cloud.sandbox.faults.freeze(({ path }) => path.endsWith('reviews'))
+    const watches = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
+    t.equal(cloud.sandbox.watchCount(isWatch), 1, 'of the identity that they have in common')
+    add(cloud, 'b', 2)
+    for (const watch of watches) t.match(await watch.next(), { type: 'ADDED' })
+  },
+)
+
+/**
+ * The same store, in which changes of what is shared are accepted, and written when `written`
+ * resolves.
+ */
+function writingLater(
+  store: ObjectStore,
+  onAccepted: () => void,
+  written: Promise<void>,
+): ObjectStore {
+  let accepted: string | undefined
+  const apply: ObjectStore['apply'] = async (key, events, options) => {
+    if (key.audience.identity === shared) {
+      accepted = newestIn(events)
+      onAccepted()
+      await written
+    }
+    return store.apply(key, events, options)
+  }
+  const version: ObjectStore['version'] = (key) =>
+    key.audience.identity === shared ? (accepted ?? store.version(key)) : store.version(key)
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'apply') return apply
+      if (name === 'version') return version
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+void t.test(
+  'initial events not older than a version are not begun before it is written',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const from = cloud.sandbox.version
+    const accepted = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    const wrap = (store: ObjectStore): ObjectStore =>
+      writingLater(store, accepted.resolve, written.promise)
+    const hub = await startHubParts(t, { upstream: cloud, wrap, shared: {} })
+    t.teardown(() => written.resolve())
+    await informer(hub.as('kube-proxy'))
+    await cloud.sandbox.untilWatches(1, isWatch)
+    add(cloud, 'b', 2)
+    await accepted.promise
+    const { version } = cloud.sandbox
+    const watch = await hub.as('coredns').watch(allServices, {
+      allowWatchBookmarks: 'true',
+      resourceVersion: version,
+      resourceVersionMatch: 'NotOlderThan',
+      sendInitialEvents: 'true',
+    })
+    const told: Seen[] = []
+    while (told.at(-1)?.type !== 'BOOKMARK') told.push(...(await watch.take(1)))
+    t.strictSame(
+      told.map(({ type, object }) => [type, at(object, 'metadata', 'resourceVersion')]),
+      [
+        ['ADDED', from],
+        ['ADDED', version],
+        ['BOOKMARK', version],
+      ],
+    )
+  },
+)

@@ -1,0 +1,128 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
+import { failingSource } from '../../kit/failing-source.ts'
+import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
+
+void t.test('what happens among the initial events of a watch is kept with them', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90, b: 91, old: 92 }))
+  const events = await cache.list(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    event('ADDED', 'a', 90) + event('ADDED', 'b', 91) + event('ADDED', 'c', 92),
+    event('MODIFIED', 'a', 101) + event('DELETED', 'b', 102) + event('ADDED', 'd', 103),
+    event('DELETED', 'c', 104) + event('ADDED', 'c', 105) + event('DELETED', 'd', 106),
+    initialEventsEnd(107),
+  )
+  t.equal(events.length, 10, 'and all of it is passed on')
+  t.strictSame([cache.version(), cache.names()], ['107', ['a at 101', 'c at 105']])
+  t.strictSame(cache.failures, [])
+})
+
+for (const comparesEvents of [true, false]) {
+  const told = comparesEvents
+    ? 'told where events are compared'
+    : 'not asked for where they are not'
+  void t.test(`what was there before an event is ${told}`, async (t) => {
+    await using cache = await recordingIn(t.testdir(), comparesEvents)
+    await cache.list(pods, page(95, { a: 90 }))
+    const [change] = await cache.list(
+      `${pods}?watch=1&resourceVersion=95`,
+      event('MODIFIED', 'a', 101),
+    )
+    const previous = change && 'previous' in change ? change.previous : undefined
+    t.equal(previous?.resourceVersion, comparesEvents ? '90' : undefined)
+    t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
+  })
+}
+
+void t.test(
+  'a watch that begins after what is stored leaves a hole, and is not kept',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90, b: 91 }))
+    // What happened to them between 95 and 99 is known to nobody here.
+    const told = await cache.list(`${pods}?watch=1&resourceVersion=99`, event('ADDED', 'c', 101))
+    t.equal(told.length, 1, 'it is passed on')
+    t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
+  },
+)
+
+void t.test(
+  'a WatchList whose end nobody will say passes, and nothing of it is staged',
+  async (t) => {
+    const directory = t.testdir()
+    await using cache = await recordingIn(directory)
+    const told = await cache.list(
+      `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+      event('ADDED', 'a', 90) + event('MODIFIED', 'a', 101),
+    )
+    t.equal(told.length, 2)
+    t.equal(cache.version(), undefined)
+    using db = new DatabaseSync(join(directory, 'cache', 'objects.db'), { readOnly: true })
+    t.strictSame(db.prepare('SELECT count(*) AS count FROM body').get()?.['count'], 0)
+  },
+)
+
+void t.test('a WatchList that is older than what is stored does not replace it', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90, b: 91 }))
+  await cache.list(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
+    event('ADDED', 'a', 80) + event('ADDED', 'gone', 81),
+    initialEventsEnd(85),
+  )
+  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
+})
+
+void t.test(
+  'a watch of a cluster that was restored since does not go on with its list',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90, b: 91 }))
+    const exchange = exchangeOf(`${pods}?watch=1&resourceVersion=95`, {
+      headers: { Accept: 'application/json' },
+    })
+    const what = cache.recorder.wants(exchange)
+    if (!what) throw new Error('it is not recorded')
+    let tell: (text: string) => void = () => undefined
+    const reply = await cache.recorder.record(what, exchange, {
+      kind: 'bytes',
+      status: 200,
+      headers: new HeaderList(['Content-Type', 'application/json']),
+      from: 'cloud',
+      source: (sink) => {
+        tell = (text) => void sink.write(Buffer.from(text))
+        return () => undefined
+      },
+    })
+    if (reply.kind !== 'watch') throw new Error('it is no watch')
+    const events = reply.events[Symbol.asyncIterator]()
+    const told = events.next()
+    await cache.list(pods, page(20, { a: 19 }))
+    tell(event('ADDED', 'c', 96))
+    t.notOk((await told).done, 'it is passed on')
+    t.strictSame([cache.version(), cache.names()], ['20', ['a at 19']])
+    await events.return?.()
+  },
+)
+
+void t.test('a watch whose stream breaks ends cleanly, with what it told kept', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90 }))
+  const broken = failingSource(event('MODIFIED', 'a', 101), new Error('reset by peer'))
+  const groups = await Array.fromAsync(
+    await cache.watch(`${pods}?watch=1&resourceVersion=95`, broken),
+  )
+  t.equal(groups.flat().length, 1)
+  t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
+})
+
+void t.test('a watch that a mistake in a program ends is a break', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const broken = failingSource(event('ADDED', 'a', 101), new TypeError('x is not a function'))
+  const events = await cache.watch(`${pods}?watch=1&resourceVersion=95`, broken)
+  await t.rejects(Array.fromAsync(events), TypeError)
+})

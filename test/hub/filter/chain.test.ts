@@ -1,0 +1,251 @@
+import t from 'tap'
+import { cursorOf } from '../../../src/api/codec/cursor.ts'
+import type { OnFilterFailure } from '../../../src/hub/filter/chain.ts'
+import { Filters } from '../../../src/hub/filter/filters.ts'
+import type { Filter, FilterDefinition } from '../../../src/hub/filter/filter.ts'
+import type { ApiObject } from '../../../src/api/kube/object.ts'
+import { inputsOf } from '../../kit/inputs.ts'
+
+const pods = { group: '', version: 'v1', resource: 'pods' }
+const pod = { group: '', version: 'v1', kind: 'Pod' }
+
+const warn = (): void => undefined
+
+const define = (
+  name: string,
+  filter: Filter | undefined,
+  rest: Partial<FilterDefinition> = {},
+): FilterDefinition => ({
+  name,
+  rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] }],
+  onError: 'pass',
+  needs: [],
+  create: () => filter,
+  ...rest,
+})
+
+function object(text: string, known: Partial<ApiObject> = {}): ApiObject {
+  const bytes = Buffer.from(text)
+  return { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', bytes, ...known }
+}
+
+function chainOf(definitions: readonly FilterDefinition[], onFailure: OnFilterFailure = () => {}) {
+  const chain = new Filters(definitions, inputsOf(), { onFailure, warn }).chainFor(
+    'kubelet',
+    pods,
+    'list',
+  )
+  if (!chain) throw new Error('no chain')
+  return chain
+}
+
+const text = (shown: ApiObject | undefined): string | undefined =>
+  shown && Buffer.from(shown.bytes).toString()
+
+const append =
+  (letter: string): Filter =>
+  (cursor) => [{ op: 'set', path: ['x'], value: `${String(cursor.value(['x']) ?? '')}${letter}` }]
+
+void t.test(
+  'filters act in the order they are given, each on what the one before made',
+  async (t) => {
+    const definitions = ['b', 'a', 'c'].map((letter) => define(letter, append(letter)))
+    const chain = chainOf(definitions)
+    t.strictSame(chain.filters, ['b', 'a', 'c'])
+    t.equal(text(chain.look(pod, 'json', object('{}'))), '{"x":"bac"}')
+  },
+)
+
+void t.test('an object that all filters leave is the same instance, with its bytes', async (t) => {
+  const chain = chainOf([define('a', () => 'leave'), define('b', () => [])])
+  const given = object('{ "x": 1 }')
+  t.equal(chain.look(pod, 'json', given), given)
+  t.equal(chain.look(pod, 'json', given), given, 'from memory too')
+})
+
+void t.test('no filter is asked after one that withholds', async (t) => {
+  const chain = chainOf([
+    define('a', () => 'withhold'),
+    define('b', () => {
+      t.fail('asked')
+      return 'leave'
+    }),
+  ])
+  t.equal(chain.look(pod, 'json', object('{}')), undefined)
+})
+
+void t.test('a chain has the filters with a rule for what is asked, and no others', async (t) => {
+  const rule = { components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] as const }
+  const filters = new Filters(
+    [
+      define('lists', () => 'leave'),
+      define('watches', () => 'leave', { rules: [{ ...rule, verbs: ['watch'] }] }),
+      define('both', () => 'leave', { rules: [{ ...rule, verbs: ['list', 'watch'] }] }),
+      define('two rules', () => 'leave', {
+        rules: [
+          { ...rule, components: ['kube-proxy'] },
+          { ...rule, group: 'apps', resources: ['deployments'] },
+        ],
+      }),
+    ],
+    inputsOf(),
+    { onFailure: () => undefined, warn },
+  )
+  const deployments = { group: 'apps', version: 'v1', resource: 'deployments' }
+  const names = (...asked: Parameters<typeof filters.chainFor>) =>
+    filters.chainFor(...asked)?.filters
+  t.strictSame(names('kubelet', pods, 'list'), ['lists', 'both'])
+  t.strictSame(names('kubelet', pods, 'watch'), ['watches', 'both'])
+  t.strictSame(names('kube-proxy', pods, 'list'), ['two rules'])
+  t.strictSame(names('kubelet', deployments, 'list'), ['two rules'])
+  t.equal(names('kubelet', pods, 'get'), undefined)
+  t.equal(names('coredns', pods, 'list'), undefined)
+  t.equal(names('kubelet', { ...pods, resource: 'services' }, 'list'), undefined)
+  t.equal(names('kubelet', { ...pods, group: 'metrics.k8s.io' }, 'list'), undefined)
+})
+
+const broken: Filter = () => {
+  throw new Error('broken')
+}
+
+void t.test('what becomes of an object at which a filter fails says the filter', async (t) => {
+  const failures: unknown[] = []
+  const note: OnFilterFailure = (filter, cause) => failures.push([filter, (cause as Error).message])
+  const passing = chainOf([define('bad', broken), define('x', append('x'))], note)
+  t.equal(text(passing.look(pod, 'json', object('{}'))), '{"x":"x"}')
+  const withholding = chainOf(
+    [define('bad', broken, { onError: 'withhold' }), define('x', append('x'))],
+    note,
+  )
+  t.equal(withholding.look(pod, 'json', object('{}')), undefined)
+  t.strictSame(failures, [
+    ['bad', 'broken'],
+    ['bad', 'broken'],
+  ])
+})
+
+void t.test(
+  'an edit that cannot be made is a failure of its filter, and made in no part',
+  async (t) => {
+    const failures: string[] = []
+    const filter: Filter = () => [
+      { op: 'set', path: ['x'], value: 1 },
+      { op: 'set', path: ['metadata', 'name'], value: 'b' },
+    ]
+    const chain = chainOf([define('a', filter)], (name) => failures.push(name))
+    const given = object('{}')
+    t.equal(chain.look(pod, 'json', given), given)
+    t.strictSame(failures, ['a'])
+  },
+)
+
+void t.test('each failure is told, none is remembered', async (t) => {
+  let failures = 0
+  const chain = chainOf([define('a', broken)], () => failures++)
+  chain.look(pod, 'json', object('{}'))
+  chain.look(pod, 'json', object('{}'))
+  t.equal(failures, 2)
+})
+
+void t.test('bytes that cannot be read are a failure of the filter that reads them', async (t) => {
+  let failures = 0
+  const chain = chainOf([define('a', append('x'), { onError: 'withhold' })], () => failures++)
+  t.equal(chain.look(pod, 'json', object('{"a"')), undefined)
+  t.equal(chain.look(pod, 'protobuf', object('x')), undefined)
+  t.equal(failures, 2)
+})
+
+/** A chain that counts how often its filter is asked. */
+function counting() {
+  let asked = 0
+  const chain = chainOf([
+    define('a', (cursor) => {
+      asked++
+      const value = cursor.value(['metadata', 'labels', 'show'])
+      return value === 'no' ? 'withhold' : value === 'edit' ? append('x')(cursor) : 'leave'
+    }),
+  ])
+  return { chain, asked: () => asked }
+}
+
+const labelled = (value: string, known?: Partial<ApiObject>): ApiObject =>
+  object(`{"metadata":{"labels":{"show":"${value}"}}}`, known)
+
+void t.test('the same version of an object is judged once, whoever brings its bytes', async (t) => {
+  for (const value of ['yes', 'no', 'edit']) {
+    const { chain, asked } = counting()
+    const first = chain.look(pod, 'json', labelled(value))
+    const again = labelled(value)
+    const second = chain.look(pod, 'json', again)
+    t.equal(asked(), 1)
+    if (value === 'yes') t.equal(second, again)
+    else t.equal(second, first)
+  }
+})
+
+void t.test('another version, object or chain is judged anew', async (t) => {
+  const { chain, asked } = counting()
+  chain.look(pod, 'json', labelled('yes'))
+  for (const known of [{ resourceVersion: '2' }, { uid: 'v' }, { name: 'b' }, { namespace: 'm' }]) {
+    chain.look(pod, 'json', labelled('yes', known))
+  }
+  chain.look({ ...pod, version: 'v2' }, 'json', labelled('yes'))
+  t.equal(asked(), 6)
+})
+
+void t.test('two forms of the same version are never taken for each other', async (t) => {
+  const { chain, asked } = counting()
+  t.equal(chain.look(pod, 'json', labelled('no')), undefined)
+  const other = labelled('yes')
+  t.equal(chain.look(pod, 'json', other), other)
+  t.equal(chain.look(pod, 'json', labelled('no')), undefined)
+  t.equal(asked(), 3)
+})
+
+void t.test('chains do not share what they made of an object', async (t) => {
+  const filters = new Filters(
+    [
+      define('lists', append('l')),
+      define('watches', append('w'), {
+        rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['watch'] }],
+      }),
+    ],
+    inputsOf(),
+    { onFailure: () => undefined, warn },
+  )
+  const given = object('{}')
+  const looks = (['list', 'watch', 'list'] as const).map((verb) =>
+    text(filters.chainFor('kubelet', pods, verb)?.look(pod, 'json', given)),
+  )
+  t.strictSame(looks, ['{"x":"l"}', '{"x":"w"}', '{"x":"l"}'])
+})
+
+void t.test('what comes without a version is judged each time', async (t) => {
+  const { chain, asked } = counting()
+  chain.look(pod, 'json', labelled('yes', { resourceVersion: '' }))
+  chain.look(pod, 'json', labelled('yes', { resourceVersion: '' }))
+  t.equal(asked(), 2)
+})
+
+void t.test('judging a slice does not hold on to what it was cut from', async (t) => {
+  const chunk = Buffer.from(`{"metadata":{}}${' '.repeat(1000)}`)
+  const given = { ...object(''), bytes: chunk.subarray(0, 15) }
+  const { chain, asked } = counting()
+  chain.look(pod, 'json', given)
+  chunk.fill(0)
+  chain.look(pod, 'json', object('{"metadata":{}}'))
+  t.equal(asked(), 1)
+})
+
+void t.test('a filter sees the kind and the name of what it judges', async (t) => {
+  const seen: unknown[] = []
+  const chain = chainOf([
+    define('a', ({ namespace, name, kind }) => {
+      seen.push([namespace, name, kind])
+      return 'leave'
+    }),
+  ])
+  chain.look(pod, 'json', object('{}'))
+  t.strictSame(seen, [['n', 'a', 'Pod']])
+  t.equal(cursorOf('json', pod, object('{}')).kind, 'Pod')
+})

@@ -1,0 +1,190 @@
+import t from 'tap'
+import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
+import { Filters } from '../../../src/hub/filter/filters.ts'
+import { inputsOf } from '../../kit/inputs.ts'
+
+const services = { group: '', version: 'v1', resource: 'services' }
+const service = { group: '', version: 'v1', kind: 'Service' }
+const telling = { onFailure: () => undefined, warn: () => undefined }
+
+const object = {
+  namespace: 'n',
+  name: 'a',
+  uid: 'u',
+  resourceVersion: '1',
+  bytes: Buffer.from('{"metadata":{"name":"a"}}'),
+}
+
+const rule = { components: ['kube-proxy'], group: '', resources: ['services'] }
+
+const define = (rest: Partial<FilterDefinition> = {}): FilterDefinition => ({
+  name: 'a',
+  rules: [{ ...rule, verbs: ['list', 'watch'] }],
+  onError: 'pass',
+  needs: [],
+  create: () => () => 'leave',
+  ...rest,
+})
+
+void t.test('a filter is made of its needs alone, and anew only when one changes', async (t) => {
+  const given: unknown[] = []
+  const definition = define({
+    needs: ['poolNodes', 'hubAddress'],
+    create: (known) => {
+      given.push(known)
+      return () => 'leave'
+    },
+  })
+  const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
+  const first = filters.chainFor('kube-proxy', services, 'list')
+  t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
+  t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever is asked')
+  filters.inform({ poolNodes: ['a'] })
+  filters.inform({ nodeName: 'another' })
+  t.equal(filters.chainFor('kube-proxy', services, 'list'), first, 'nothing it needs has changed')
+  filters.inform({ poolNodes: ['a', 'b'] })
+  const second = filters.chainFor('kube-proxy', services, 'list')
+  t.not(second, first)
+  t.equal(second?.state.chain, first?.state.chain, 'the same filters')
+  t.not(second?.state.inputs, first?.state.inputs)
+  t.strictSame(given, [
+    { poolNodes: ['a'], hubAddress: null },
+    { poolNodes: ['a', 'b'], hubAddress: null },
+  ])
+})
+
+void t.test('a filter with nothing to do stands, and lets all pass', async (t) => {
+  const filters = new Filters([define({ create: () => undefined })], inputsOf(), telling)
+  const chain = filters.chainFor('kube-proxy', services, 'list')
+  t.strictSame(chain?.filters, [])
+  t.equal(chain?.look(service, 'json', object), object)
+})
+
+void t.test('a filter that waits for what is not known is not made before', async (t) => {
+  const definition = define({ needs: ['pool'], awaits: ['pool'], create: () => () => 'withhold' })
+  const filters = new Filters([definition], inputsOf(), telling)
+  t.strictSame(filters.chainFor('kube-proxy', services, 'list')?.unknown, ['pool'])
+  filters.inform({ pool: null })
+  const chain = filters.chainFor('kube-proxy', services, 'list')
+  t.strictSame(chain?.unknown, [], 'that there is none is known')
+  t.equal(chain?.look(service, 'json', object), undefined)
+})
+
+void t.test(
+  'a filter does without what nobody tells, and that is no news to who was shown so',
+  async (t) => {
+    const definition = define({
+      needs: ['pool'],
+      awaits: ['pool'],
+      create: ({ pool }) => (pool === undefined ? undefined : () => 'withhold'),
+    })
+    const filters = new Filters([definition], inputsOf(), telling)
+    let told = 0
+    filters.onChange(() => told++)
+    filters.inform({ untold: ['pool'] })
+    t.equal(told, 1, 'who waits is told')
+    const without = filters.chainFor('kube-proxy', services, 'list')
+    t.strictSame(without?.unknown, [])
+    t.equal(without?.look(service, 'json', object), object)
+    filters.inform({ pool: null, untold: [] })
+    t.equal(
+      filters.chainFor('kube-proxy', services, 'list')?.look(service, 'json', object),
+      undefined,
+    )
+    const former = without && filters.chainOf('kube-proxy', services, 'list', without.state)
+    t.equal(former?.look(service, 'json', object), object)
+  },
+)
+
+void t.test('components are added to a filter, but never the hub itself', async (t) => {
+  const filters = new Filters([define()], inputsOf(), telling)
+  let told = 0
+  using _told = filters.onChange(() => told++)
+  t.equal(filters.chainFor('coredns', services, 'list'), undefined)
+  filters.components(new Map([['a', new Set(['coredns', 'nodehub'])]]))
+  t.ok(filters.chainFor('coredns', services, 'list'))
+  t.ok(filters.chainFor('kube-proxy', services, 'list'))
+  t.equal(filters.chainFor('coredns', services, 'get'), undefined, 'for what the rules say')
+  t.equal(filters.chainFor('nodehub', services, 'list'), undefined)
+  filters.components(new Map([['a', new Set(['coredns', 'nodehub'])]]))
+  t.equal(told, 1, 'the same again is no change')
+  filters.components(new Map())
+  t.equal(filters.chainFor('coredns', services, 'list'), undefined)
+})
+
+void t.test('the chain of another time judges by what was known then', async (t) => {
+  const definition = define({
+    needs: ['poolNodes'],
+    create:
+      ({ poolNodes }) =>
+      ({ name }) =>
+        poolNodes?.includes(name) ? 'leave' : 'withhold',
+  })
+  const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
+  const before = filters.chainFor('kube-proxy', services, 'list')
+  if (!before) throw new Error('no chain')
+  filters.inform({ poolNodes: [] })
+  const now = filters.chainFor('kube-proxy', services, 'list')
+  const then = filters.chainOf('kube-proxy', services, 'list', before.state)
+  t.equal(now?.look(service, 'json', object), undefined)
+  t.equal(then?.look(service, 'json', object), object)
+  filters.define([define({ needs: ['poolNodes'], revision: '2' })])
+  const other = filters.chainOf('kube-proxy', services, 'list', before.state)
+  t.equal(other, undefined, 'other code cannot tell')
+})
+
+void t.test('a filter that cannot be made fails as it says', async (t) => {
+  const failures: string[] = []
+  const create = (): never => {
+    throw new Error('no')
+  }
+  const filters = new Filters(
+    [define({ create }), define({ name: 'b', create, onError: 'withhold' })],
+    inputsOf(),
+    { ...telling, onFailure: (name) => failures.push(name) },
+  )
+  t.strictSame(failures, ['a', 'b'])
+  t.equal(
+    filters.chainFor('kube-proxy', services, 'list')?.look(service, 'json', object),
+    undefined,
+  )
+})
+
+void t.test('a mirror pod is left as it is', async (t) => {
+  const pods = { ...services, resource: 'pods' }
+  const pod = { ...service, kind: 'Pod' }
+  const definition = define({
+    rules: [{ ...rule, resources: ['pods'], verbs: ['list'] }],
+    create: () => () => 'withhold',
+  })
+  const chain = new Filters([definition], inputsOf(), telling).chainFor('kube-proxy', pods, 'list')
+  const annotations = '{"kubernetes.io/config.mirror":"x"}'
+  const mirror = { ...object, bytes: Buffer.from(`{"metadata":{"annotations":${annotations}}}`) }
+  t.equal(chain?.look(pod, 'json', mirror), mirror)
+  t.equal(chain?.look(pod, 'json', { ...object, name: 'b' }), undefined)
+})
+
+void t.test('a rule about one object stands only where the answer may have it', async (t) => {
+  const only = { namespace: 'default', name: 'kubernetes' }
+  const filters = new Filters(
+    [define({ rules: [{ ...rule, verbs: ['list'], only }] })],
+    inputsOf(),
+    telling,
+  )
+  const stands = (namespace?: string, query = '', name?: string) =>
+    filters.chainFor('kube-proxy', services, 'list', {
+      ...(namespace !== undefined && { namespace }),
+      ...(name !== undefined && { name }),
+      query: new URLSearchParams(query),
+    }) !== undefined
+  const named = 'fieldSelector=metadata.name%3D'
+  t.ok(stands())
+  t.ok(stands('default'))
+  t.ok(stands('default', `${named}kubernetes`))
+  t.ok(stands(undefined, `${named}kubernetes`))
+  t.ok(stands('default', '', 'kubernetes'))
+  t.notOk(stands('other'))
+  t.notOk(stands('default', `${named}other`))
+  t.notOk(stands(undefined, `${named}other`))
+  t.notOk(stands('default', '', 'other'))
+})

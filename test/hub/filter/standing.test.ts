@@ -1,0 +1,48 @@
+import t from 'tap'
+import type { FilterDefinition, FilterRule } from '../../../src/hub/filter/filter.ts'
+import { Standing } from '../../../src/hub/filter/standing.ts'
+import type { ResourceVerb } from '../../../src/api/request/request-info.ts'
+
+const services = { group: '', version: 'v1', resource: 'services' }
+const read: readonly ResourceVerb[] = ['get', 'list']
+
+const filter = (name: string, rule: Partial<FilterRule> = {}): FilterDefinition => ({
+  name,
+  rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: read, ...rule }],
+  onError: 'pass',
+  needs: [],
+  create: () => undefined,
+})
+
+const named = (name: string) => ({ namespace: 'default', name, query: new URLSearchParams() })
+
+void t.test(
+  'of one kind of request, each is told by its own name whose filters stand',
+  async (t) => {
+    const only = { namespace: 'default', name: 'kubernetes' }
+    const standing = new Standing([filter('all'), filter('one', { only })], new Map())
+    const namesFor = (name: string): string[] =>
+      standing.for('kube-proxy', services, 'get', named(name)).map((each) => each.name)
+    t.strictSame(namesFor('kubernetes'), ['all', 'one'])
+    t.strictSame(namesFor('another'), ['all'])
+    t.strictSame(namesFor('kubernetes'), ['all', 'one'], 'again')
+  },
+)
+
+void t.test('kinds of requests that are spelled alike are not taken for each other', async (t) => {
+  const standing = new Standing([filter('a')], new Map([['a', new Set(['kube-proxy get'])]]))
+  t.equal(standing.for('kube-proxy get', services, 'list', undefined).length, 1)
+  const list = { ...services, resource: 'list services' }
+  t.equal(standing.for('kube-proxy', list, 'get', undefined).length, 0)
+  t.equal(standing.for('kube-proxy', services, 'get', undefined).length, 1)
+  t.equal(standing.for('kube-proxy', services, 'watch', undefined).length, 0)
+  t.equal(standing.for('kubelet', services, 'get', undefined).length, 0)
+  const group = { ...services, group: 'example.org' }
+  t.equal(standing.for('kube-proxy', group, 'get', undefined).length, 0)
+})
+
+void t.test('however many names programs give themselves, the answer is right', async (t) => {
+  const standing = new Standing([filter('a')], new Map())
+  for (let i = 0; i < 2_000; i++) standing.for(`program-${i}`, services, 'get', undefined)
+  t.equal(standing.for('kube-proxy', services, 'get', undefined).length, 1)
+})

@@ -1,0 +1,185 @@
+import t from 'tap'
+import type { Incoming } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import {
+  identify,
+  type AnonymousLoopback,
+  type CallerRules,
+} from '../../../src/hub/identity/caller.ts'
+import { Claims } from '../../../src/hub/identity/claims.ts'
+import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
+import { Proofs } from '../../../src/hub/identity/proofs.ts'
+import { StatusError } from '../../../src/api/kube/status.ts'
+import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
+
+const peer = {
+  address: '127.0.0.1',
+  port: 40_000,
+  localAddress: '127.0.0.1',
+  localPort: 10_261,
+  inode: '2',
+}
+
+const request = (...headers: string[]): Incoming => ({
+  id: 'id',
+  method: 'GET',
+  url: '/api/v1/pods',
+  headers: new HeaderList(headers),
+  peer,
+  upgrade: false,
+  signal: new AbortController().signal,
+})
+
+/** The table of a kernel in which `uid` owns the client's end of the connection. */
+const tableOf = (uid: number): string =>
+  ` 0: 0100007F:9C40 0100007F:2815 01 00000000:00000000 00:00000000 00000000 ${uid} 0 1 1
+  1: 0100007F:2815 0100007F:9C40 01 00000000:00000000 00:00000000 00000000 0 0 2 1`
+
+const ownedBy = (uid: number | undefined): SocketOwners =>
+  new SocketOwners(async () => (uid === undefined ? '' : tableOf(uid)))
+
+const claims = (key = 'key of this hub'): Claims => {
+  const proofs = new Proofs('/nowhere/proofs.json', () => undefined)
+  return new Claims(Buffer.from(key), proofs, new ClusterKeys('/nowhere/keys.json'))
+}
+
+const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): CallerRules => ({
+  nodeName: 'edge-1',
+  plainServed: true,
+  anonymousLoopback,
+  claims: claims(),
+  owners: ownedBy(uid),
+})
+
+/** The code of the Status that refuses a caller; 0 where it is let in. */
+const refusal = (incoming: Incoming, rules: CallerRules): Promise<number> =>
+  identify(incoming, rules).then(
+    () => 0,
+    (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
+  )
+
+void t.test('without credentials nobody is the node but on loopback', async (t) => {
+  for (const localAddress of ['192.0.2.8', '2001:db8::8']) {
+    const elsewhere = { ...request(), peer: { ...peer, address: localAddress, localAddress } }
+    for (const rule of ['root', 'node'] as const)
+      t.equal(await refusal(elsewhere, rules(rule, 0)), 401, `${rule} at ${localAddress}`)
+  }
+  for (const address of ['192.0.2.9', '::ffff:192.0.2.9', '2001:db8::9']) {
+    const beside = { ...request(), peer: { ...peer, address } }
+    t.equal(await refusal(beside, rules('node', 0)), 401, `from ${address} to loopback`)
+  }
+  t.equal(await refusal(request(), rules('root', 0)), 0)
+})
+
+void t.test(
+  'with the node’s credentials nobody is impersonated, in any case of the name',
+  async (t) => {
+    for (const field of ['Impersonate-User', 'impersonate-uid', 'IMPERSONATE-EXTRA-SCOPES']) {
+      const asked = identify(request(field, 'jane'), rules('root', 0))
+      const { status } = (await asked.then(
+        () => t.fail('it is let in'),
+        (error: unknown) => error,
+      )) as StatusError
+      t.match(status, { code: 403, reason: 'Forbidden', message: /a token of your own/ }, field)
+    }
+  },
+)
+
+void t.test(
+  'with a token of its own a caller may impersonate: the API server decides',
+  async (t) => {
+    const headers = ['Authorization', 'Bearer a', 'Impersonate-User', 'jane']
+    t.match(await identify(request(...headers), rules('root', 0)), { credential: 'caller' })
+  },
+)
+
+void t.test('without credentials, root is the node, and nobody else is', async (t) => {
+  t.strictSame(await identify(request(), rules('root', 0)), {
+    identity: 'node',
+    credential: 'node',
+  })
+  for (const uid of [1, 1000, 65_534, 4_294_967_295, undefined]) {
+    t.equal(await refusal(request(), rules('root', uid)), 401, String(uid))
+  }
+})
+
+void t.test('whom the kernel could not be asked about is refused, until it can be', async (t) => {
+  let failing = true
+  const owners = new SocketOwners(async () => {
+    if (failing) throw new Error('EMFILE')
+    return tableOf(0)
+  })
+  t.equal(await refusal(request(), { ...rules('root'), owners }), 401)
+  failing = false
+  t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
+})
+
+void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
+  t.strictSame(await identify(request(), rules('node', 1000)), {
+    identity: 'node',
+    credential: 'node',
+  })
+})
+
+void t.test('where nobody is to be believed, root is not either', async (t) => {
+  t.equal(await refusal(request(), rules('none', 0)), 401)
+})
+
+void t.test(
+  'who brings a token is its holder, never the node, and speaks with it alone',
+  async (t) => {
+    for (const mode of ['root', 'node', 'none'] as const) {
+      const caller = await identify(request('Authorization', 'Bearer abc'), rules(mode, 0))
+      t.match(caller.identity, /^token:[\w-]{43}$/)
+      t.equal(caller.credential, 'caller')
+    }
+  },
+)
+
+void t.test('an empty or a strange Authorization does not make its sender the node', async (t) => {
+  for (const value of [
+    '',
+    ' ',
+    'Basic eDp5',
+    'Bearer',
+    'Bearer  x',
+    'Bearer x\ty',
+    'x'.repeat(60_000),
+  ]) {
+    const caller = await identify(request('authorization', value), rules('node', 0))
+    t.equal(caller.credential, 'caller', value.slice(0, 20))
+    t.equal(caller.identity, 'nobody')
+    t.equal(caller.claim?.holds(), false)
+  }
+})
+
+void t.test(
+  'what stands for a token says nothing of it, is the same each time, and differs by token and key',
+  async (t) => {
+    const token = 'Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl'
+    const identity = async (value: string, key = 'key of this hub'): Promise<string> =>
+      (
+        await identify(request('Authorization', value), {
+          ...rules('none'),
+          claims: claims(key),
+        })
+      ).identity
+    const first = await identity(token)
+    for (const part of token.split(/[ .]/)) t.notMatch(first, part)
+    t.equal(await identity(token), first)
+    t.not(await identity(`${token}x`), first)
+    t.not(await identity(token, 'another key'), first)
+  },
+)
+
+void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
+  const encoded = Buffer.from('browser.token').toString('base64url')
+  const offered = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
+  const byProtocol = await identify(
+    { ...request('Sec-WebSocket-Protocol', offered), upgrade: true },
+    rules('root', 0),
+  )
+  t.equal(byProtocol.credential, 'caller')
+  const byField = await identify(request('Authorization', 'Bearer browser.token'), rules('root', 0))
+  t.equal(byProtocol.identity, byField.identity)
+})

@@ -1,0 +1,328 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock } from 'node:test'
+import t from 'tap'
+import type { User } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { Claims } from '../../../src/hub/identity/claims.ts'
+import { ClusterKeys, type PublishedKeys } from '../../../src/hub/identity/cluster-keys.ts'
+import { Proofs } from '../../../src/hub/identity/proofs.ts'
+import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+const reader: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
+
+const account = (name = 'reader', uid = 'u-1') => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: {
+    name,
+    namespace: 'default',
+    uid,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+})
+
+/** The token of a service account, as the cluster of `tokens` signs it. */
+const tokenOf = (tokens: Tokens, seconds = 3600, audiences: readonly string[] = [], uid = 'u-1') =>
+  tokens.bind({ account: account('reader', uid), audiences, expirationSeconds: seconds }).token
+
+const published = (tokens: Tokens): PublishedKeys => ({
+  issuer,
+  ...(tokens.keySet as unknown as Pick<PublishedKeys, 'keys'>),
+})
+
+function hub(t: Teardown, folder: string) {
+  const keys = new ClusterKeys(join(folder, 'keys.json'))
+  const proofs = new Proofs(join(folder, 'proofs.json'), () => undefined)
+  t.teardown(() => proofs[Symbol.asyncDispose]())
+  const claims = new Claims(Buffer.from('key'), proofs, keys)
+  const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
+  return {
+    keys,
+    of,
+    holds: (token: string) => of(token).claim.holds(),
+    answered: (token: string, status: number, method = 'GET', audited = true) =>
+      of(token).claim.answered({
+        method,
+        status,
+        headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
+      }),
+    /** Resolves to the identity after an API server has said who the token's holder is. */
+    confirm: (token: string, user: User | undefined) => of(token).claim.confirm?.(async () => user),
+    stop: () => proofs[Symbol.asyncDispose](),
+  }
+}
+
+void t.test('tokens of one service account are one identity, others are others', async (t) => {
+  const { of, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const first = of(tokenOf(tokens)).identity
+  t.equal(of(tokenOf(tokens)).identity, first)
+  t.not(of(tokenOf(tokens, 3600, [], 'u-2')).identity, first, 'made again under its name')
+  t.not(of('opaque').identity, of('other').identity)
+})
+
+void t.test(
+  'what a token says nobody has signed makes its holder no service account',
+  async (t) => {
+    const { of, answered } = hub(t, rootFolder(t))
+    const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
+    for (const token of [one, other]) answered(token, 200)
+    t.match(of(one).identity, /^token:/)
+    t.not(of(one).identity, of(other).identity)
+  },
+)
+
+void t.test('an API server that knows the account makes its tokens one identity', async (t) => {
+  const folder = rootFolder(t)
+  const before = hub(t, folder)
+  const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
+  for (const token of [one, other]) {
+    before.answered(token, 201)
+    const { claim } = before.of(token)
+    t.match(claim.holder(), /^token:/)
+    t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
+    t.match(claim.holder(), /^account:/, 'for requests under way, too')
+    before.answered(token, 200)
+    t.match(before.of(token).identity, /^account:/)
+  }
+  await before.stop()
+  const after = hub(t, folder)
+  t.match(after.of(one).identity, /^account:/, 'after a restart, too')
+  t.equal(after.holds(one), true)
+  after.answered(one, 401)
+  t.match(after.of(one).identity, /^token:/, 'until one refuses it')
+})
+
+void t.test('whom an API server takes for another is the holder of that token alone', async (t) => {
+  for (const user of [
+    { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
+    { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
+    { username: 'oidc:reader', uid: '' },
+  ]) {
+    const { of, answered, confirm } = hub(t, rootFolder(t))
+    const token = tokenOf(new Tokens())
+    answered(token, 201)
+    t.match(await confirm(token, user), /^token:/, user.username)
+    t.match(of(token).identity, /^token:/)
+    t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
+  }
+})
+
+void t.test(
+  'who holds a token is asked once by all who wait, and later where none said it',
+  async (t) => {
+    const { of, confirm } = hub(t, rootFolder(t))
+    const token = tokenOf(new Tokens())
+    let asked = 0
+    const { promise, resolve } = Promise.withResolvers<typeof reader>()
+    const ask = (): typeof promise => {
+      asked++
+      return promise
+    }
+    const waiting = [of(token), of(token)].map(async ({ claim }) => claim.confirm?.(ask))
+    resolve(reader)
+    for (const identity of await Promise.all(waiting)) t.match(identity, /^account:/)
+    t.equal(asked, 1)
+    const silent = tokenOf(new Tokens())
+    t.match(await confirm(silent, undefined), /^token:/)
+    t.match(await confirm(silent, reader), /^token:/, 'not with each request')
+  },
+)
+
+void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
+  const { of, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  t.equal(of(tokenOf(tokens)).claim.confirm, undefined)
+  t.equal(of('opaque').claim.confirm, undefined, 'nor where no account is named')
+})
+
+void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
+  const { of } = hub(t, rootFolder(t))
+  const write = (claims: object): string =>
+    ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
+  const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
+  const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
+  t.ok(of(`${write(good)}.c2ln`).claim.confirm)
+  for (const claims of [
+    { ...good, sub: 'system:serviceaccount:a:other' },
+    { ...good, sub: 'system:node:edge-1' },
+    { sub: good.sub },
+    { ...good, 'kubernetes.io': { ...own, serviceaccount: { name: 'b' } } },
+    { ...good, 'kubernetes.io': { ...own, namespace: ['a'] } },
+    [good],
+    null as unknown as object,
+  ])
+    t.notOk(of(`${write(claims)}.c2ln`).claim.confirm, JSON.stringify(claims))
+})
+
+void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {
+  const { holds } = hub(t, rootFolder(t))
+  for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(holds(token), false)
+})
+
+void t.test('a token holds once an API server has accepted it', async (t) => {
+  const { holds, answered } = hub(t, rootFolder(t))
+  for (const [status, token] of [
+    [200, 'one'],
+    [201, 'two'],
+    [403, 'three'],
+    [404, tokenOf(new Tokens())],
+  ] as const) {
+    answered(token, status)
+    t.equal(holds(token), true, String(status))
+  }
+})
+
+void t.test('answers from before authentication prove nothing', async (t) => {
+  const { holds, answered } = hub(t, rootFolder(t))
+  for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {
+    answered('a', status)
+    t.equal(holds('a'), false, String(status))
+  }
+  answered('a', 204, 'OPTIONS')
+  t.equal(holds('a'), false, 'a preflight')
+})
+
+void t.test('what a gateway answers neither proves nor takes back', async (t) => {
+  const { holds, answered } = hub(t, rootFolder(t))
+  answered('a', 200, 'GET', false)
+  t.equal(holds('a'), false)
+  answered('a', 200)
+  answered('a', 401, 'GET', false)
+  t.equal(holds('a'), true)
+})
+
+void t.test('a later 401 takes it back, and a later acceptance gives it again', async (t) => {
+  const { holds, answered } = hub(t, rootFolder(t))
+  answered('a', 200)
+  answered('a', 401)
+  t.equal(holds('a'), false)
+  answered('a', 200)
+  t.equal(holds('a'), true)
+})
+
+void t.test('no number of refused or made-up tokens has an acceptance forgotten', async (t) => {
+  const folder = rootFolder(t)
+  const first = hub(t, folder)
+  first.answered('genuine', 200)
+  for (let i = 0; i < 5_000; i++) {
+    first.answered(`once-${i}`, 200)
+    first.answered(`once-${i}`, 401)
+    first.answered(`never-${i}`, 401)
+  }
+  t.equal(first.holds('genuine'), true)
+  t.equal(first.holds('once-4999'), false)
+  await first.stop()
+  const next = hub(t, folder)
+  t.equal(next.holds('genuine'), true)
+  t.equal(next.holds('once-4999'), false)
+})
+
+void t.test('no number of made-up tokens has a genuine one verified again', async (t) => {
+  const { keys, of, holds } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const genuine = tokenOf(tokens)
+  const verified = mock.method(keys, 'signature')
+  t.equal(holds(genuine), true)
+  for (let i = 0; i < 2_000; i++) of(`made-up-${i}`)
+  t.equal(holds(genuine), true)
+  t.equal(verified.mock.callCount(), 1)
+})
+
+void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
+  const { holds, answered, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  const ended = tokenOf(tokens, -1)
+  answered(ended, 200)
+  t.equal(holds(ended), false)
+  await keys.learn(published(tokens))
+  t.equal(holds(ended), false)
+})
+
+void t.test('with the keys at hand a token that was never seen holds', async (t) => {
+  const { holds, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  const token = tokenOf(tokens)
+  t.equal(holds(token), false)
+  await keys.learn(published(tokens))
+  t.equal(holds(token), true)
+  t.equal(holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
+  t.equal(holds(tokenOf(new Tokens())), false, 'another cluster signed it')
+})
+
+void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
+  const { holds, answered, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const [head, , signature] = tokenOf(tokens).split('.')
+  const [, claims] = tokenOf(tokens, 7200, [], 'u-2').split('.')
+  answered(tokenOf(tokens), 200)
+  t.equal(holds([head, claims, signature].join('.')), false)
+  const none = Buffer.from('{"alg":"none"}').toString('base64url')
+  t.equal(holds([none, claims, ''].join('.')), false)
+  const { kid } = published(tokens).keys[0] ?? {}
+  for (const alg of ['none', 'HS256', 'RS256']) {
+    const named = Buffer.from(JSON.stringify({ alg, kid })).toString('base64url')
+    t.equal(holds([named, claims, signature].join('.')), false, alg)
+  }
+})
+
+void t.test('a signed token that an API server has refused does not hold', async (t) => {
+  const { holds, answered, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const token = tokenOf(tokens)
+  answered(token, 401)
+  t.equal(holds(token), false)
+})
+
+void t.test('all of it is known after a restart, and nothing of a token is written', async (t) => {
+  const folder = rootFolder(t)
+  const before = hub(t, folder)
+  const tokens = new Tokens()
+  await before.keys.learn(published(tokens))
+  const refused = tokenOf(tokens)
+  before.answered('opaque-token', 200)
+  before.answered(refused, 401)
+  await before.stop()
+  const after = hub(t, folder)
+  t.equal(after.holds('opaque-token'), true)
+  t.equal(after.holds(refused), false)
+  t.equal(after.holds(tokenOf(tokens, 1800)), true, 'its keys are known')
+  const written = readFileSync(join(folder, 'proofs.json'), 'utf8')
+  for (const part of ['opaque-token', ...refused.split('.')]) t.notOk(written.includes(part))
+})
+
+void t.test('files that cannot be read are as good as none', async (t) => {
+  const tokens = new Tokens()
+  for (const content of ['', 'null', '{"keys":7}', '[[1,2],["a"],["b","root"]]', '{"issuer":""}']) {
+    const folder = rootFolder(t)
+    for (const name of ['keys.json', 'proofs.json']) writeFileSync(join(folder, name), content)
+    writeFileSync(join(folder, 'keys.json'), content)
+    const { holds, answered } = hub(t, folder)
+    t.equal(holds(tokenOf(tokens)), false)
+    answered('a', 200)
+    t.equal(holds('a'), true)
+  }
+})
+
+void t.test('keys that cannot be used leave those there are', async (t) => {
+  const { keys, holds } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  for (const bad of [
+    { issuer, keys: [] },
+    { issuer: '', keys: published(tokens).keys },
+    { issuer, keys: [{ kid: 'a', kty: 'oct', k: 'AAAA' }] },
+    { issuer },
+  ])
+    await t.rejects(keys.learn(bad as unknown as PublishedKeys))
+  t.equal(holds(tokenOf(tokens)), true)
+})

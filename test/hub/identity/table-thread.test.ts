@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { staying } from '../../../src/base/clock.ts'
+import { TableThread } from '../../../src/hub/identity/table-thread.ts'
+
+const ends = '0100007F:9C40 0100007F:2815'
+const line = `   1: ${ends} 01 00000000:00000000 00:00000000 00000000 7 0 4711 1\n`
+
+function start(t: Test): { thread: TableThread; path: string } {
+  const thread = new TableThread()
+  t.teardown(() => thread[Symbol.asyncDispose]())
+  const path = join(t.testdir(), 'tcp')
+  writeFileSync(path, `  sl  local_address rem_address\n   0: ${ends}0 01\n${line}`)
+  return { thread, path }
+}
+
+void t.test('questions are answered each with the lines it is about', async (t) => {
+  const { thread, path } = start(t)
+  t.strictSame(
+    await Promise.all([
+      thread.lines(path, [ends]),
+      thread.lines(path, []),
+      thread.lines(path, ['0100007F:9C40 0100007F:2816', ends]),
+    ]),
+    [line, '', line],
+  )
+})
+
+void t.test('a table that is not there is told from one that is empty', async (t) => {
+  const { thread, path } = start(t)
+  await t.rejects(thread.lines(`${path}6`, [ends]), { code: 'ENOENT' })
+  t.equal(await thread.lines(path, [ends]), line, 'and the thread goes on')
+})
+
+void t.test(
+  'what a thread that has ended was asked fails, and the next question begins another',
+  async (t) => {
+    const { thread, path } = start(t)
+    const asked = thread.lines(path, [ends])
+    await Promise.all([
+      t.rejects(asked, { message: 'the thread that reads the socket table has ended' }),
+      thread[Symbol.asyncDispose](),
+    ])
+    t.equal(await thread.lines(path, [ends]), line)
+  },
+)
+
+void t.test('a thread that fails takes nothing with it but what it was asked', async (t) => {
+  const { thread, path } = start(t)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  t.equal(await thread.lines(path, [ends]), line)
+  const [worker] = await started
+  // The thread keeps no process alive.
+  using _staying = staying()
+  worker.postMessage(null)
+  await t.rejects(thread.lines(path, [ends]), {
+    message: 'the thread that reads the socket table has ended',
+    cause: TypeError,
+  })
+  t.equal(await thread.lines(path, [ends]), line)
+})

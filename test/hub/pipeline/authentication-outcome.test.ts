@@ -1,0 +1,150 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
+import { heedingAuthentication } from '../../../src/hub/pipeline/authentication-outcome.ts'
+import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
+import { claimOf, exchangeOf } from '../../kit/exchange.ts'
+import { Condition } from '../../kit/condition.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
+
+const answer = (body: string, status = 200): BytesReply => ({
+  kind: 'bytes',
+  from: 'cloud',
+  status,
+  headers: new HeaderList(['Audit-Id', 'an-id']),
+  source: (sink) => {
+    if (sink.write(Buffer.from(body))) sink.end()
+    return () => undefined
+  },
+})
+
+interface Heard {
+  readonly asked: Exchange[]
+  readonly heard: number[]
+  readonly send: (keyId?: string, holds?: boolean, url?: string) => Promise<BytesReply>
+  readonly keys: ClusterKeys
+  /** Resolves with what came of the next try to learn. */
+  readonly learned: () => Promise<unknown>
+}
+
+/** A forwarder that answers each path with what `answers` says, and else with nothing special. */
+function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): Heard {
+  const asked: Exchange[] = []
+  const heard: number[] = []
+  const outcomes: unknown[] = []
+  const condition = new Condition()
+  const over = (outcome: unknown): void => {
+    outcomes.push(outcome)
+    condition.changed()
+  }
+  const keys = new ClusterKeys(join(folder, 'keys.json'))
+  const { forward } = heedingAuthentication(
+    async (exchange) => {
+      asked.push(exchange)
+      return answers[exchange.url] ?? answer('{}')
+    },
+    { keys, onLearned: () => over('learned'), onFailure: over },
+  )
+  const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
+    const claim = claimOf({
+      holds: () => holds,
+      answered: ({ status }) => heard.push(status),
+      keyId,
+    })
+    const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
+    const exchange = exchangeOf(url, { headers })
+    return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })
+  }
+  const learned = (): Promise<unknown> => condition.seen(() => outcomes.shift())
+  return { asked, heard, send, keys, learned }
+}
+
+const tokens = new Tokens()
+const keyId = (tokens.keySet['keys'] as readonly { readonly kid: string }[])[0]?.kid ?? ''
+
+const publishing = {
+  '/.well-known/openid-configuration': answer(JSON.stringify({ issuer })),
+  '/openid/v1/jwks': answer(JSON.stringify(tokens.keySet)),
+}
+
+void t.test('an answer is told to the claim, and passed on as it is', async (t) => {
+  const { send, heard } = heed(rootFolder(t), { '/api/v1/pods': answer('{}', 403) })
+  t.equal((await send()).status, 403)
+  t.strictSame(heard, [403])
+})
+
+void t.test(
+  'a 401 of a pod or kubelet that the API server relays says nothing of the token',
+  async (t) => {
+    const pod = '/api/v1/namespaces/default/pods/a'
+    const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
+    const { send, heard } = heed(
+      rootFolder(t),
+      Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
+    )
+    for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
+    t.strictSame(heard, [])
+    await send(undefined, true, pod)
+    t.strictSame(heard, [401])
+  },
+)
+
+void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
+  const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
+  const { send, keys, learned } = heed(rootFolder(t), {
+    '/.well-known/openid-configuration': ofGateway(answer(JSON.stringify({ issuer }))),
+    '/openid/v1/jwks': ofGateway(answer(JSON.stringify(tokens.keySet))),
+  })
+  await send(keyId)
+  t.match(await learned(), { message: /not answered by an API server/ })
+  t.notOk(keys.has(keyId))
+})
+
+void t.test('with the token of a service account the keys are learned, once', async (t) => {
+  const { send, asked, keys, learned } = heed(rootFolder(t), publishing)
+  await send(keyId)
+  t.equal(await learned(), 'learned')
+  t.ok(keys.has(keyId))
+  await send(keyId)
+  t.strictSame(
+    asked.map(({ url }) => url),
+    ['/api/v1/pods', '/.well-known/openid-configuration', '/openid/v1/jwks', '/api/v1/pods'],
+  )
+  const [, discovery] = asked
+  t.equal(discovery?.credential, 'caller')
+  t.strictSame(discovery?.headers.raw, ['Authorization', 'Bearer a.b.c', 'Accept', '*/*'])
+})
+
+void t.test(
+  'no keys are asked for with another token, or with one that does not hold',
+  async (t) => {
+    const { send, asked } = heed(rootFolder(t), publishing)
+    await send(undefined)
+    await send(keyId, false)
+    t.equal(asked.length, 2)
+  },
+)
+
+void t.test(
+  'keys that cannot be had or used are reported, and not asked for with each request',
+  async (t) => {
+    for (const refused of [
+      answer('{}', 403),
+      answer('no JSON'),
+      answer('null'),
+      answer('{"keys":[]}'),
+      answer(' '.repeat(2 * 1024 * 1024)),
+    ]) {
+      const { send, asked, learned } = heed(rootFolder(t), {
+        ...publishing,
+        '/openid/v1/jwks': refused,
+      })
+      await send(keyId)
+      t.type(await learned(), Error)
+      await send(keyId)
+      t.equal(asked.length, 4)
+    }
+  },
+)

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { startCloud, startTestHub, TestHub } from '../../kit/hub.ts'
+import { podsOfNode } from '../../kit/cloud.ts'
+
+/** As long as nobody would wait. */
+const heartbeat = { intervalMs: 40, timeoutMs: 3_600_000, failedRetry: 1, healthyThreshold: 1 }
+
+void t.test(
+  'before anything is known of an API server that says nothing, reads of any age are answered from the cache',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const first = await startTestHub(t, { upstreams: [cloud] })
+    const { names, resourceVersion } = await first.as('kubelet').list(podsOfNode)
+    await first.as('kubelet').get('/api/v1/nodes/edge-1')
+    await first.stop()
+
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    t.teardown(() => {
+      silent.close()
+      for (const socket of sockets) socket.destroy()
+    })
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const second = new TestHub(first.rootDir, { upstreams: [{ url }], config: { heartbeat } })
+    t.teardown(() => second.stop())
+    await second.start()
+    const kubelet = second.as('kubelet')
+    const list = await kubelet.list(`${podsOfNode}&limit=500&resourceVersion=0`)
+    t.strictSame([list.names, list.resourceVersion], [names, resourceVersion])
+    t.equal((await kubelet.get('/api/v1/nodes/edge-1?resourceVersion=0')).status, 200)
+    const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+    t.equal(watch.status, 200)
+    t.equal(second.hub.online(), undefined)
+  },
+)

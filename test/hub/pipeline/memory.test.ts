@@ -1,0 +1,275 @@
+import t from 'tap'
+import type {
+  BytesReply,
+  Claim,
+  Exchange,
+  Sink,
+  WireReply,
+} from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { StatusError } from '../../../src/api/kube/status.ts'
+import type { Shed } from '../../../src/hub/pipeline/in-flight.ts'
+import { MemoryBudget } from '../../../src/hub/pipeline/memory.ts'
+import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
+import { claimOf, exchangeOf } from '../../kit/exchange.ts'
+
+const pods = '/api/v1/pods'
+const limit = 2_000
+
+let id = 0
+
+interface Asking {
+  readonly method?: string
+  readonly claim?: Claim
+  /** When the head of the answer comes; default at once. */
+  readonly answers?: Promise<void>
+}
+
+/** One request through a budget: the test lets bytes come from the cloud, and go to the client. */
+class Through {
+  readonly over = new AbortController()
+  readonly answer: Promise<number>
+  readonly id = `${id++}`
+  #from: Sink | undefined
+  #to: Sink | undefined
+
+  constructor(budget: MemoryBudget, url: string, { method = 'GET', claim, answers }: Asking = {}) {
+    const exchange: Exchange = {
+      ...exchangeOf(url, { method, signal: this.over.signal }),
+      id: this.id,
+      ...(claim && { claim }),
+    }
+    const cloud = async ({ onSent }: Exchange): Promise<BytesReply> => {
+      onSent?.()
+      await answers
+      return {
+        ...head,
+        source: budget.received(exchange.id, (sink) => {
+          this.#from = sink
+          return () => undefined
+        }),
+      }
+    }
+    // What is between waits for all of an answer, and then hands it on.
+    const between = async (asked: Exchange): Promise<WireReply> => {
+      const reply = (await budget.shedding(cloud)(asked)) as BytesReply
+      reply.source({ ...nowhere })
+      return {
+        ...head,
+        source: (sink) => {
+          this.#to = sink
+          return () => undefined
+        },
+      }
+    }
+    this.answer = budget
+      .sending(between)(exchange)
+      .then(
+        (reply) => {
+          if (reply.kind === 'bytes') reply.source({ ...nowhere })
+          return 200
+        },
+        (error: { status: { code: number } }) => error.status.code,
+      )
+  }
+
+  async comes(bytes: number): Promise<void> {
+    await this.answer
+    this.#from?.write(Buffer.alloc(bytes))
+  }
+
+  goes(bytes: number): void {
+    this.#to?.write(Buffer.alloc(bytes))
+  }
+}
+
+const head = { kind: 'bytes', status: 200, headers: new HeaderList(), from: 'cloud' } as const
+const nowhere: Sink = {
+  write: () => true,
+  drained: () => Promise.resolve(),
+  end: () => undefined,
+  fail: () => undefined,
+}
+
+void t.test('short requests are shed before memory goes, and watches are not', async (t) => {
+  const shed: Shed[] = []
+  const budget = new MemoryBudget(
+    limit,
+    (reason) => shed.push(reason),
+    () => 0,
+  )
+  const first = new Through(budget, pods)
+  await first.comes(limit / 2)
+  t.equal(await new Through(budget, pods).answer, 429)
+  t.strictSame(shed, ['memory'])
+  t.equal(await new Through(budget, `${pods}?watch=true`).answer, 200)
+  first.goes(1)
+  t.equal(
+    await new Through(budget, pods).answer,
+    200,
+    'what has gone to the client is held no longer',
+  )
+  first.over.abort()
+  t.equal(budget.held, 0, 'nor is what nobody waits for')
+})
+
+void t.test('where answers under way grow too large, the largest is ended', async (t) => {
+  const budget = new MemoryBudget(
+    limit,
+    () => undefined,
+    () => 0,
+  )
+  const [small, large] = [new Through(budget, pods), new Through(budget, pods)]
+  await small.comes(300)
+  await large.comes(701)
+  t.equal(budget.held, 300)
+  await small.comes(1)
+  t.equal(budget.held, 301)
+})
+
+void t.test(
+  'while the process is too large only a few short requests are served at a time',
+  async (t) => {
+    const budget = new MemoryBudget(
+      limit,
+      () => undefined,
+      () => limit + 1,
+    )
+    const served = Array.from({ length: 4 }, () => new Through(budget, pods))
+    for (const each of served) t.equal(await each.answer, 200)
+    t.equal(await new Through(budget, pods).answer, 429)
+    t.equal(await new Through(budget, `${pods}?watch=true`).answer, 200)
+    served[0]?.over.abort()
+    t.equal(await new Through(budget, pods).answer, 200)
+  },
+)
+
+void t.test('a body counts by what it says to be, as far as an API server takes it', async (t) => {
+  const budget = new MemoryBudget(
+    64 * 1024 * 1024,
+    () => undefined,
+    () => 0,
+  )
+  const megabyte = 1024 * 1024
+  const { body } = new Response('x') as unknown as { body: Exchange['body'] }
+  for (const [length, held] of [
+    ['1048576', megabyte],
+    ['99999999999', 3 * megabyte],
+    [undefined, 64 * 1024],
+  ] as const) {
+    const over = new AbortController()
+    const headers = length === undefined ? {} : { 'Content-Length': length }
+    const exchange = exchangeOf(pods, { method: 'POST', headers, signal: over.signal })
+    await budget.shedding(async () => ({ ...head, source: () => () => undefined }))({
+      ...exchange,
+      ...(body && { body }),
+    })
+    t.equal(budget.held, held)
+    over.abort()
+  }
+})
+
+const unproven = { claim: claimOf() }
+const workload = { claim: claimOf({ holds: () => true }) }
+
+void t.test(
+  'each level has its share, and what the lower ones take is not the higher’s',
+  async (t) => {
+    const shed: [Shed, PriorityLevel][] = []
+    const budget = new MemoryBudget(
+      limit,
+      (...args) => shed.push(args),
+      () => 0,
+    )
+    const ofUnproven = new Through(budget, pods, unproven)
+    await ofUnproven.comes(100)
+    t.equal(await new Through(budget, pods, unproven).answer, 429)
+    const ofWorkload = new Through(budget, pods, workload)
+    await ofWorkload.comes(650)
+    t.equal(await new Through(budget, pods, workload).answer, 429)
+    const ofNode = new Through(budget, pods)
+    await ofNode.comes(250)
+    t.equal(budget.held, 1_000)
+    await ofUnproven.comes(1)
+    t.equal(budget.held, 900, 'the one that grew is ended, and none of a higher level')
+    await ofNode.comes(101)
+    t.equal(budget.held, 351, 'the node’s goes last')
+    t.strictSame(shed, [
+      ['memory', 'unproven'],
+      ['memory', 'workload'],
+      ['memory', 'unproven'],
+      ['memory', 'workload'],
+    ])
+  },
+)
+
+void t.test('a body for which there is no room ends no other request', async (t) => {
+  const budget = new MemoryBudget(
+    4 * 1024 * 1024,
+    () => undefined,
+    () => 0,
+  )
+  const large = new Through(budget, pods)
+  await large.comes(1024 * 1024)
+  const { body } = new Response('x') as unknown as { body: NonNullable<Exchange['body']> }
+  const headers = { 'Content-Length': '1500000' }
+  const exchange = { ...exchangeOf(pods, { method: 'POST', headers }), body }
+  const serve = budget.shedding(() => Promise.reject(new Error('it is shed')))
+  t.throws(() => void serve(exchange), StatusError)
+  t.equal(budget.held, 1024 * 1024)
+})
+
+void t.test('a write that was sent is ended last, and never with leave to repeat it', async (t) => {
+  const budget = new MemoryBudget(
+    limit,
+    () => undefined,
+    () => 0,
+  )
+  const { promise: never } = Promise.withResolvers<void>()
+  const write = new Through(budget, '/api/v1/namespaces/default/pods', { method: 'POST' })
+  const [small, large] = [new Through(budget, pods), new Through(budget, pods)]
+  await write.comes(600)
+  await small.comes(150)
+  await large.comes(251)
+  t.equal(budget.held, 750, 'a read goes first, though it holds less')
+  await write.comes(251)
+  t.equal(budget.held, 851)
+  await write.comes(150)
+  t.equal(budget.held, 0, 'alone it is too much')
+  // One whose answer has not come is told what became of it.
+  const unanswered = new Through(budget, pods, { method: 'POST', answers: never })
+  const reading = new Through(budget, pods, { answers: never })
+  budget.received(unanswered.id, (sink) => {
+    sink.write(Buffer.alloc(600))
+    return () => undefined
+  })(nowhere)
+  budget.received(reading.id, (sink) => {
+    sink.write(Buffer.alloc(500))
+    return () => undefined
+  })(nowhere)
+  t.equal(await reading.answer, 429)
+  budget.received(unanswered.id, (sink) => {
+    sink.write(Buffer.alloc(500))
+    return () => undefined
+  })(nowhere)
+  t.equal(await unanswered.answer, 504)
+})
+
+void t.test(
+  'where the process is too large, some places are the node’s and some the workload’s',
+  async (t) => {
+    const budget = new MemoryBudget(
+      limit,
+      () => undefined,
+      () => limit + 1,
+    )
+    const codes = async (count: number, asking: Asking): Promise<number[]> => {
+      const all: number[] = []
+      for (let i = 0; i < count; i++) all.push(await new Through(budget, pods, asking).answer)
+      return all
+    }
+    t.strictSame(await codes(3, unproven), [200, 429, 429])
+    t.strictSame(await codes(3, workload), [200, 200, 429])
+    t.strictSame(await codes(2, {}), [200, 429])
+  },
+)

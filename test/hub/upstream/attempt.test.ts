@@ -1,0 +1,315 @@
+import { getEventListeners, once } from 'node:events'
+import { constants } from 'node:http2'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import t from 'tap'
+import { Connections } from '../../../src/http/client/connections.ts'
+import { Chunks } from '../../../src/http/exchange/chunks.ts'
+import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { attempt, NoAnswer } from '../../../src/hub/upstream/attempt.ts'
+import { Upstream } from '../../../src/hub/upstream/upstream.ts'
+import { componentOf } from '../../../src/api/request/component.ts'
+import { node } from '../../../src/api/request/identity.ts'
+import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
+import { authority } from '../../kit/wire/certificates.ts'
+import { h2Upstream } from '../../kit/wire/h2-upstream.ts'
+import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
+import type { Teardown, Wire } from '../../kit/wire/wire.ts'
+import { patientRules, Probes } from './probes.ts'
+import { relay } from './relay.ts'
+
+interface Attempted {
+  readonly reply: Promise<BytesReply>
+  readonly wire: Wire
+  readonly upstream: Upstream
+  readonly client: AbortController
+}
+
+const exchangeOf = (signal: AbortSignal): Exchange => ({
+  id: 'id',
+  method: 'GET',
+  url: '/',
+  headers: new HeaderList(),
+  peer: { address: '', port: 0, localAddress: '', localPort: 0 },
+  upgrade: false,
+  signal,
+  info: parseRequestInfo('GET', '/'),
+  component: componentOf(''),
+  identity: node,
+  credential: 'node',
+  forms: [],
+})
+
+/** A GET on its way to a server, with nobody yet to take the answer. */
+async function begin(
+  t: Teardown,
+  server: RawUpstream,
+  giveUp?: AbortSignal,
+  repeatable = false,
+): Promise<Attempted> {
+  const connections = new Connections({ files: [] })
+  const probes = new Probes()
+  const upstream = new Upstream(server.origin, probes.probe, patientRules, {
+    onVerdict: () => undefined,
+  })
+  const client = new AbortController()
+  t.teardown(async () => {
+    upstream.close()
+    await connections[Symbol.asyncDispose]()
+  })
+  const exchange = exchangeOf(client.signal)
+  const headers = new HeaderList()
+  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable } as const
+  const reply = attempt(outgoing, upstream, connections, giveUp)
+  reply.catch(() => undefined)
+  const wire = await server.asked()
+  return { reply, wire, upstream, client }
+}
+
+async function textOf({ source }: BytesReply): Promise<string> {
+  let text = ''
+  for await (const chunks of new Chunks(source))
+    for (const chunk of chunks) text += Buffer.from(chunk).toString()
+  return text
+}
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+void t.test('what comes before anybody takes the answer waits for who does', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write(answerOf('early'))
+  const answer = await reply
+  await turns()
+  t.equal(await textOf(answer), 'early')
+})
+
+void t.test('so does a failure', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+  const answer = await reply
+  wire.reset()
+  await turns()
+  await t.rejects(textOf(answer))
+})
+
+void t.test('an upstream does not run far ahead of who has not come yet', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  const body = 'x'.repeat(40 * 1024 * 1024)
+  wire.write(answerOf(body))
+  const answer = await reply
+  const socket = wire.socket as Socket
+  for (let before = -1; before !== socket.writableLength;) {
+    before = socket.writableLength
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  t.ok(socket.writableLength > 0, 'not all of it was taken')
+  t.equal((await textOf(answer)).length, body.length)
+})
+
+void t.test(
+  'an answer that nobody takes leaves nothing behind when its client has gone',
+  async (t) => {
+    const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
+    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+    await reply
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 1)
+    client.abort()
+    await wire.ended
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+  },
+)
+
+void t.test('giving up counts before the head, and no more after it', async (t) => {
+  const server = await rawUpstream(t)
+  const before = new AbortController()
+  const first = await begin(t, server, before.signal, true)
+  const cause = new Error('enough')
+  before.abort(cause)
+  const error = await first.reply.catch((error: unknown) => error)
+  t.type(error, NoAnswer)
+  t.match(error, { sent: true, cause })
+  const after = new AbortController()
+  const second = await begin(t, server, after.signal, true)
+  second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  const answer = await second.reply
+  after.abort()
+  second.wire.write('def')
+  t.equal(await textOf(answer), 'abcdef')
+})
+
+void t.test('leaving an answer early ends the request upstream', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t))
+  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+  const { source } = await reply
+  for await (const _ of new Chunks(source)) break
+  await t.resolves(wire.ended)
+})
+
+const pki = authority()
+
+/** Passes connections on to `port`, once it is opened. */
+async function gate(
+  t: Teardown,
+  port: number,
+): Promise<{ origin: string; arrived: Promise<unknown>; open(): Promise<unknown> }> {
+  const held: Socket[] = []
+  const server = createServer((socket) => void held.push(socket.on('error', () => undefined)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of held) socket.destroy()
+  })
+  return {
+    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrived: once(server, 'connection'),
+    open: () =>
+      Promise.all(
+        held.map(async (near) => {
+          const far = connect(port, '127.0.0.1').on('error', () => near.destroy())
+          near.pipe(far).pipe(near)
+          t.teardown(() => far.destroy())
+          await once(near, 'end')
+        }),
+      ),
+  }
+}
+
+void t.test(
+  'a body that goes to the next upstream is not lost when the first connects after all',
+  async (t) => {
+    const late = await rawUpstream(t, pki.server())
+    const closed = await gate(t, late.port)
+    const good = await rawUpstream(t)
+    const hub = await relay(t, [closed.origin, good.origin], {
+      credentials: { ca: pki.ca, files: [] },
+    })
+    const client = await hub.ask('POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 8\r\n\r\nhalf')
+    await closed.arrived
+    hub.probes.set(closed.origin, 'bad')
+    await hub.cloud.upstreams[0]?.probe()
+    await hub.cloud.upstreams[0]?.probe()
+    const wire = await good.asked()
+    t.equal(await wire.take(4), 'half')
+    await closed.open()
+    client.write('more')
+    t.equal(await wire.take(4), 'more')
+    wire.write(answerOf('done'))
+    t.equal((await client.answer()).body, 'done')
+  },
+)
+
+void t.test('what may not be repeated is given up as long as it was not sent', async (t) => {
+  const closed = await gate(t, 0)
+  const connections = new Connections({ files: [] })
+  const upstream = new Upstream(closed.origin, new Probes().probe, patientRules, {
+    onVerdict: () => undefined,
+  })
+  t.teardown(async () => {
+    upstream.close()
+    await connections[Symbol.asyncDispose]()
+  })
+  const exchange = exchangeOf(new AbortController().signal)
+  const headers = new HeaderList()
+  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: false } as const
+  const giveUp = new AbortController()
+  const reply = attempt(outgoing, upstream, connections, giveUp.signal)
+  await closed.arrived
+  const cause = new Error('enough')
+  giveUp.abort(cause)
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
+})
+
+void t.test('an answer in a transfer coding that nobody knows is none', async (t) => {
+  for (const coding of ['oding: chunked', 'gzip, chunked', 'identity']) {
+    const { reply, wire } = await begin(t, await rawUpstream(t))
+    wire.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`)
+    await t.rejects(reply, { code: 'NO_ANSWER', cause: { code: 'UNKNOWN_FRAMING' } }, coding)
+  }
+})
+
+void t.test('a held answer that breaks off is none', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+  await turns()
+  wire.reset()
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: true })
+})
+
+void t.test('a held answer is given when it is whole', async (t) => {
+  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  await turns()
+  wire.write('def')
+  t.equal(await textOf(await reply), 'abcdef')
+})
+
+void t.test('a held answer is not held for long, nor when it is long', async (t) => {
+  const server = await rawUpstream(t)
+  const slow = await begin(t, server, undefined, true)
+  slow.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  const trickle = await slow.reply
+  slow.wire.write('def')
+  t.equal(await textOf(trickle), 'abcdef')
+  const long = await begin(t, server, undefined, true)
+  long.wire.write(`HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n${'x'.repeat(99_998)}`)
+  const stream = await long.reply
+  long.wire.write('y')
+  t.equal((await textOf(stream)).length, 99_999)
+})
+
+void t.test('an attempt for somebody who has gone already is none', async (t) => {
+  const server = await rawUpstream(t)
+  const connections = new Connections({ files: [] })
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  for (const gone of ['client', 'upstream', 'patience']) {
+    const upstream = new Upstream(server.origin, new Probes().probe, patientRules, {
+      onVerdict: () => undefined,
+    })
+    if (gone === 'upstream') upstream.close()
+    const signalOf = (who: string): AbortSignal =>
+      who === gone ? AbortSignal.abort() : new AbortController().signal
+    const exchange = exchangeOf(signalOf('client'))
+    const headers = new HeaderList()
+    const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: true } as const
+    const reply = attempt(outgoing, upstream, connections, signalOf('patience'))
+    await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
+    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+  }
+})
+
+void t.test('over HTTP/2, too, it is known what the server cannot have seen', async (t) => {
+  const serving = pki.server()
+  const server = await h2Upstream(t, serving)
+  const refusing = (await refusingOrigin()).replace('http:', 'https:')
+  const connections = new Connections({ ca: pki.ca, files: [] })
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  const watch = (origin: string): Promise<BytesReply> => {
+    const url = '/api/v1/pods?watch=1'
+    const exchange = {
+      ...exchangeOf(new AbortController().signal),
+      info: parseRequestInfo('GET', url),
+    }
+    const upstream = new Upstream(origin, new Probes().probe, patientRules, {
+      onVerdict: () => undefined,
+    })
+    t.teardown(() => upstream.close())
+    return attempt(
+      { exchange, credential: 'node', url, headers: new HeaderList(), repeatable: true },
+      upstream,
+      connections,
+    )
+  }
+  const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
+  await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })
+  // A stream that was refused is opened once more.
+  const refused = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: false })
+  await close(constants.NGHTTP2_REFUSED_STREAM)
+  await close(constants.NGHTTP2_REFUSED_STREAM)
+  await refused
+  const broken = t.rejects(watch(server.origin), { code: 'NO_ANSWER', sent: true })
+  await close(constants.NGHTTP2_INTERNAL_ERROR)
+  await broken
+})

@@ -1,0 +1,210 @@
+import t from 'tap'
+import { Cloud } from '../../../src/hub/upstream/cloud.ts'
+import { Upstream } from '../../../src/hub/upstream/upstream.ts'
+import { asker } from './askers.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+import { patientRules, Probes, type Health } from './probes.ts'
+
+interface Clouded {
+  readonly cloud: Cloud
+  readonly probes: Probes
+  /** Each change as it was told. */
+  readonly told: boolean[]
+  /** Who failed or was removed. */
+  readonly gone: string[]
+  /** Probes an upstream, which answers so. */
+  readonly say: (name: string, health: Health) => Promise<void>
+}
+
+function cloudOf(t: Teardown, first: Record<string, Health>): Clouded {
+  const probes = new Probes()
+  const told: boolean[] = []
+  const gone: string[] = []
+  for (const [name, health] of Object.entries(first)) probes.set(name, health)
+  const cloud = new Cloud({
+    origins: Object.keys(first),
+    build: (origin, onVerdict) => new Upstream(origin, probes.probe, decisive, { onVerdict }),
+    mode: 'priority',
+    onOnline: (online) => told.push(online),
+    onGone: (origin) => gone.push(origin),
+  })
+  t.teardown(() => cloud[Symbol.dispose]())
+  return {
+    cloud,
+    probes,
+    told,
+    gone,
+    say: async (name, health) => {
+      probes.set(name, health)
+      await cloud.upstreams.find(({ origin }) => origin === name)?.probe()
+    },
+  }
+}
+
+const decisive = { ...patientRules, failedRetry: 1, healthyThreshold: 1 }
+
+const names = (cloud: Cloud): string[] => cloud.candidates(asker()).map(({ origin }) => origin)
+
+void t.test('one good answer is enough to be online, though others keep silent', async (t) => {
+  const { cloud, told } = cloudOf(t, { a: 'silent', b: 'good' })
+  t.equal(cloud.online, undefined)
+  await cloud.settled()
+  t.equal(cloud.online, true)
+  t.strictSame(told, [true])
+  t.strictSame(names(cloud), ['b'])
+})
+
+void t.test('one bad answer is not enough to be offline: the others are waited for', async (t) => {
+  const { cloud, probes, told, say } = cloudOf(t, { a: 'bad', b: 'silent' })
+  let settled = false
+  void cloud.settled().then(() => {
+    settled = true
+  })
+  await say('a', 'bad')
+  t.equal(cloud.online, undefined)
+  t.equal(settled, false)
+  probes.set('b', 'bad')
+  await cloud.settled()
+  t.equal(cloud.online, false)
+  t.strictSame(told, [false])
+  t.strictSame(names(cloud), [])
+})
+
+void t.test('without any upstream the first verdict is not waited for', async (t) => {
+  const { cloud } = cloudOf(t, {})
+  await cloud.settled()
+  t.strictSame(names(cloud), [])
+})
+
+void t.test('online lasts as long as anybody is healthy', async (t) => {
+  const { cloud, told, say } = cloudOf(t, { a: 'good', b: 'good' })
+  await cloud.settled()
+  await say('a', 'bad')
+  t.equal(cloud.online, true)
+  await say('b', 'bad')
+  t.equal(cloud.online, false)
+  await say('b', 'good')
+  await say('a', 'good')
+  t.strictSame(told, [true, false, true])
+})
+
+void t.test(
+  'a spell ends when online becomes offline or the reverse, and at no other time',
+  async (t) => {
+    const { cloud, say } = cloudOf(t, { a: 'good', b: 'good' })
+    await cloud.settled()
+    await say('b', 'good')
+    const online = cloud.spell
+    await say('a', 'bad')
+    t.equal(online.aborted, false)
+    const before = cloud.since
+    await say('b', 'bad')
+    t.equal(online.aborted, true)
+    t.ok(cloud.since >= before)
+    const offline = cloud.spell
+    t.equal(offline.aborted, false)
+    await say('a', 'bad')
+    t.equal(offline.aborted, false)
+    await say('a', 'good')
+    t.equal(offline.aborted, true)
+  },
+)
+
+void t.test('who is woken by the end of a spell sees the new one', async (t) => {
+  const { cloud, say } = cloudOf(t, { a: 'bad' })
+  await cloud.settled()
+  const seen: unknown[] = []
+  cloud.spell.addEventListener('abort', () => seen.push(cloud.online, cloud.spell.aborted))
+  await say('a', 'good')
+  t.strictSame(seen, [true, false])
+})
+
+void t.test('by priority the first healthy upstream is asked first, always', async (t) => {
+  const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' })
+  for (const name of ['a', 'b', 'c']) await say(name, 'good')
+  t.strictSame(
+    [names(cloud), names(cloud)],
+    [
+      ['a', 'b', 'c'],
+      ['a', 'b', 'c'],
+    ],
+  )
+  await say('a', 'bad')
+  t.strictSame(names(cloud), ['b', 'c'])
+  await say('a', 'good')
+  t.strictSame(names(cloud), ['a', 'b', 'c'])
+})
+
+void t.test('disposing of the cloud ends the tenure of each upstream', async (t) => {
+  const { cloud } = cloudOf(t, { a: 'good', b: 'good' })
+  await cloud.settled()
+  cloud[Symbol.dispose]()
+  t.strictSame(
+    cloud.upstreams.map(({ tenure }) => tenure.aborted),
+    [true, true],
+  )
+})
+
+void t.test('an API server that says that it is not ready is there, and asked last', async (t) => {
+  const { cloud, told, say } = cloudOf(t, { a: 'unready', b: 'bad' })
+  await cloud.settled()
+  t.equal(cloud.online, true)
+  t.strictSame(names(cloud), ['a'])
+  await say('b', 'good')
+  t.strictSame(names(cloud), ['b', 'a'])
+  await say('b', 'bad')
+  await say('a', 'bad')
+  t.strictSame(told, [true, false])
+})
+
+void t.test('whoever failed is told of, so that nothing is kept of it', async (t) => {
+  const { cloud, gone, say } = cloudOf(t, { a: 'good', b: 'good' })
+  await cloud.settled()
+  await say('b', 'good')
+  await say('b', 'unready')
+  t.strictSame(gone, [])
+  await say('b', 'bad')
+  t.strictSame(gone, ['b'])
+})
+
+void t.test(
+  'other addresses: who stays is untouched, who goes ends, who comes is probed',
+  async (t) => {
+    const { cloud, gone, told, say } = cloudOf(t, { a: 'good', b: 'good' })
+    await say('a', 'good')
+    await say('b', 'good')
+    const [a, b] = cloud.upstreams
+    cloud.replace(['c', 'b', 'c'])
+    t.equal(cloud.upstreams[1], b)
+    t.equal(b?.tenure.aborted, false)
+    t.equal(a?.tenure.aborted, true)
+    t.match(a?.tenure.reason, { removed: true })
+    t.strictSame(gone, ['a'])
+    t.strictSame(names(cloud), ['b'])
+    await cloud.anyAnswers()
+    await say('c', 'good')
+    t.strictSame(names(cloud), ['c', 'b'])
+    t.strictSame(told, [true])
+  },
+)
+
+void t.test('other addresses altogether: online and offline wait for what they say', async (t) => {
+  const { cloud, probes, told, say } = cloudOf(t, { a: 'good' })
+  await cloud.settled()
+  probes.set('b', 'silent')
+  cloud.replace(['b'])
+  t.equal(cloud.online, true)
+  t.strictSame(names(cloud), [])
+  await say('b', 'bad')
+  t.equal(cloud.online, false)
+  cloud.replace(['a'])
+  await say('a', 'good')
+  t.strictSame(told, [true, false, true])
+})
+
+void t.test('no addresses are no change: the last good ones stay (F13)', async (t) => {
+  const { cloud } = cloudOf(t, { a: 'good' })
+  await cloud.settled()
+  cloud.replace([])
+  t.strictSame(names(cloud), ['a'])
+})

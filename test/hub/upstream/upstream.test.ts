@@ -1,0 +1,335 @@
+import t from 'tap'
+import { elapsed, sleep } from '../../../src/base/clock.ts'
+import { TenureOver, Upstream, type HealthRules } from '../../../src/hub/upstream/upstream.ts'
+import type { Verdict } from '../../../src/hub/upstream/verdict.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+import { patientRules, Probes, type Health } from './probes.ts'
+
+const origin = 'http://one'
+
+interface Judged {
+  readonly probes: Probes
+  readonly upstream: Upstream
+  readonly verdicts: Verdict[]
+  /** One probe, answered so. */
+  readonly probe: (health: Health) => Promise<boolean>
+}
+
+function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
+  const probes = new Probes()
+  const verdicts: Verdict[] = []
+  const upstream = new Upstream(
+    origin,
+    probes.probe,
+    { ...patientRules, ...rules },
+    { onVerdict: ({ verdict }) => verdicts.push(verdict) },
+  )
+  t.teardown(() => upstream.close())
+  return {
+    probes,
+    upstream,
+    verdicts,
+    probe: (health) => {
+      probes.set(origin, health)
+      return upstream.probe()
+    },
+  }
+}
+
+void t.test(
+  'nothing is known of an upstream that was never probed, and it is in nobody’s way',
+  async (t) => {
+    const { upstream, verdicts } = judged(t)
+    t.equal(upstream.verdict, 'unknown')
+    t.equal(upstream.tenure.aborted, false)
+    t.strictSame(verdicts, [])
+  },
+)
+
+void t.test('the first probe decides, either way', async (t) => {
+  for (const [health, verdict] of [
+    ['good', 'healthy'],
+    ['bad', 'unhealthy'],
+  ] as const) {
+    const { upstream, verdicts, probe } = judged(t, { failedRetry: 5, healthyThreshold: 5 })
+    t.equal(await probe(health), health === 'good')
+    t.equal(upstream.verdict, verdict)
+    t.strictSame(verdicts, [verdict])
+    t.equal(upstream.tenure.aborted, verdict === 'unhealthy')
+  }
+})
+
+void t.test('only so many failures in a row make a healthy upstream unhealthy', async (t) => {
+  const { verdicts, probe } = judged(t, { failedRetry: 3 })
+  for (const health of ['good', 'good', 'bad', 'bad', 'good', 'bad', 'bad'] as const)
+    await probe(health)
+  t.strictSame(verdicts, ['healthy'])
+  await probe('bad')
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('only so many successes in a row make an unhealthy one healthy', async (t) => {
+  const { verdicts, probe } = judged(t, { healthyThreshold: 3 })
+  for (const health of ['bad', 'good', 'good', 'bad', 'good', 'good'] as const) await probe(health)
+  t.strictSame(verdicts, ['unhealthy'])
+  await probe('good')
+  t.strictSame(verdicts, ['unhealthy', 'healthy'])
+  await probe('good')
+  t.equal(verdicts.length, 2, 'a verdict is told when it changes')
+})
+
+void t.test(
+  'a tenure ends when the upstream stops being healthy, and each has its own',
+  async (t) => {
+    const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
+    await probe('good')
+    const first = upstream.tenure
+    await probe('good')
+    t.equal(upstream.tenure, first)
+    await probe('bad')
+    t.equal(first.aborted, true)
+    t.type(first.reason, TenureOver)
+    await probe('good')
+    t.not(upstream.tenure, first)
+    t.equal(upstream.tenure.aborted, false)
+  },
+)
+
+void t.test('who asks while a probe is under way is told its outcome', async (t) => {
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const both = [upstream.probe(), upstream.probe()]
+  probes.set(origin, 'good')
+  t.strictSame(await Promise.all(both), [true, true])
+  t.equal(probes.asked.length, 1)
+  await upstream.probe()
+  t.equal(probes.asked.length, 2)
+})
+
+void t.test('probes follow each other by themselves, as long as nobody closes it', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t, { intervalMs: 1 })
+  await upstream.probe()
+  await probes.sent(4)
+  upstream.close()
+  const after = probes.asked.length
+  const other = judged(t, { intervalMs: 1 })
+  await other.upstream.probe()
+  await other.probes.sent(6)
+  t.equal(probes.asked.length, after, 'while another goes on')
+})
+
+void t.test(
+  'while a verdict is about to change the next probe does not wait for its time',
+  async (t) => {
+    const hold = setInterval(() => undefined, 1_000)
+    t.teardown(() => clearInterval(hold))
+    const { probes, upstream, verdicts, probe } = judged(t)
+    await probe('good')
+    await probe('bad')
+    await probes.sent(3)
+    t.equal(await upstream.probe(), false)
+    t.strictSame(verdicts, ['healthy', 'unhealthy'])
+  },
+)
+
+void t.test('failures within a moment are one failure, however often it is asked', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 3, gapMs: 1_000_000 })
+  await probe('good')
+  for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each is told as it is')
+  t.equal(probes.asked.length, 7)
+  t.strictSame(verdicts, ['healthy'])
+  t.equal(upstream.tenure.aborted, false)
+  await probe('good')
+  t.equal(await probe('bad'), false)
+  t.strictSame(verdicts, ['healthy'])
+})
+
+void t.test('probes whose time has come count, whoever asks in between', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
+  await probe('good')
+  const over = new Promise((resolve) => upstream.tenure.addEventListener('abort', resolve))
+  await probe('bad')
+  let asking = true
+  void (async () => {
+    while (asking) {
+      await upstream.probe()
+      await new Promise(setImmediate)
+    }
+  })()
+  await over
+  asking = false
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('closing ends the tenure, and what a late probe says counts no more', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  probes.set(origin, 'silent')
+  const late = upstream.probe()
+  upstream.close()
+  t.equal(upstream.tenure.aborted, true)
+  probes.set(origin, 'bad')
+  t.equal(await late, false)
+  t.strictSame(verdicts, ['healthy'])
+})
+
+void t.test('patience with a probe ends before the probe does', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  t.equal(await upstream.answersWithin(1_000_000), true)
+  probes.set(origin, 'bad')
+  t.equal(await upstream.answersWithin(1_000_000), false)
+  probes.set(origin, 'silent')
+  t.equal(await upstream.answersWithin(1), false)
+  probes.set(origin, 'good')
+})
+
+void t.test('nobody is silent while it is this process that has no turn', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const there = upstream.answersWithin(200)
+  const began = elapsed()
+  while (elapsed() - began < 300);
+  // As bytes would that have to come and go several times.
+  await sleep(1)
+  await sleep(1)
+  probes.set(origin, 'good')
+  t.equal(await there, true)
+})
+
+void t.test('an API server that is not ready is neither healthy nor gone', async (t) => {
+  const { upstream, verdicts, probe } = judged(t)
+  await probe('good')
+  const { tenure } = upstream
+  t.equal(await probe('unready'), true)
+  await probe('unready')
+  t.strictSame(verdicts, ['healthy', 'unready'])
+  t.equal(upstream.standing, 'unready')
+  t.match(upstream.lastError, { code: 'NOT_READY' })
+  t.equal(tenure.aborted, false, 'what hangs on it goes on')
+  await probe('bad')
+  await probe('bad')
+  t.equal(tenure.aborted, true)
+  await probe('unready')
+  await probe('good')
+  t.strictSame(verdicts, ['healthy', 'unready', 'unhealthy', 'unready'])
+  t.equal(upstream.tenure.aborted, false)
+})
+
+void t.test('where probes fail differently the milder one is believed', async (t) => {
+  const { verdicts, probe } = judged(t, { failedRetry: 3 })
+  for (const health of ['good', 'bad', 'unready', 'bad'] as const) await probe(health)
+  t.strictSame(verdicts, ['healthy', 'unready'])
+})
+
+void t.test('whoever speaks is not dead, however late its probes are', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  for (let i = 0; i < 3; i++) {
+    probes.set(origin, 'silent')
+    const late = upstream.probe()
+    upstream.heard()
+    probes.set(origin, 'late')
+    t.equal(await late, true)
+  }
+  probes.set(origin, 'silent')
+  const slow = upstream.answersWithin(1)
+  upstream.heard()
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  t.equal(await slow, true)
+  t.strictSame(verdicts, ['healthy'])
+  probes.set(origin, 'good')
+  await upstream.probe()
+  t.equal(await probe('late'), false, 'silence altogether is silence')
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('a refusal is a refusal, whoever still speaks', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
+  await probe('good')
+  probes.set(origin, 'silent')
+  const refused = upstream.probe()
+  upstream.heard()
+  probes.set(origin, 'bad')
+  t.equal(await refused, false)
+  t.strictSame(verdicts, ['healthy', 'unhealthy'])
+})
+
+void t.test('requests that fail eject it, and a new tenure begins without that', async (t) => {
+  const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
+  await probe('good')
+  t.equal(upstream.standing, 'ready')
+  for (let i = 0; i < 5; i++) upstream.failed(performance.now())
+  t.equal(upstream.standing, 'ejected')
+  await upstream.probe()
+  t.equal(upstream.verdict, 'healthy', 'its probes succeed')
+  await probe('bad')
+  t.equal(upstream.standing, 'gone')
+  await probe('good')
+  t.equal(upstream.standing, 'ready')
+})
+
+void t.test('silence is what neither a request nor a probe was spared', async (t) => {
+  const { probes, upstream, verdicts, probe } = judged(t)
+  await probe('good')
+  let told = 0
+  using _waiting = upstream.onSilence(() => told++)
+  upstream.onSilence(() => t.fail('who waits no more is told nothing'))[Symbol.dispose]()
+  probes.set(origin, 'bad')
+  t.equal(await upstream.answersWithin(1_000_000), false)
+  t.strictSame([told, upstream.standing], [1, 'silent'])
+  upstream.heard()
+  t.equal(upstream.standing, 'ready', 'until it speaks')
+  await probe('late')
+  t.strictSame([told, upstream.standing, upstream.verdict], [2, 'gone', 'unhealthy'])
+  await probe('unready')
+  await probe('unready')
+  t.equal(upstream.standing, 'unready', 'or answers a probe')
+  await probe('late')
+  t.equal(upstream.standing, 'silent')
+  t.strictSame(verdicts, ['healthy', 'unhealthy', 'unready'])
+})
+
+void t.test('who has just spoken is not probed for those who wait', async (t) => {
+  const { probes, upstream, probe } = judged(t)
+  await probe('good')
+  upstream.heard()
+  probes.set(origin, 'bad')
+  t.equal(await upstream.answersWithin(1_000_000), true)
+  t.equal(probes.asked.length, 1)
+})
+
+void t.test('while it is unhealthy it is probed long before its interval is over', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, verdicts, probe } = judged(t, { intervalMs: 1_000_000, healthyThreshold: 1 })
+  await probe('bad')
+  probes.set(origin, 'good')
+  await probes.sent(2)
+  await new Promise(setImmediate)
+  t.strictSame(verdicts, ['unhealthy', 'healthy'])
+})
+
+void t.test('where probes take long, no silence is shorter than they are', async (t) => {
+  const hold = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(hold))
+  const { probes, upstream } = judged(t)
+  probes.set(origin, 'silent')
+  const long = upstream.probe()
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  probes.set(origin, 'good')
+  await long
+  probes.set(origin, 'silent')
+  const there = upstream.answersWithin(1)
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  probes.set(origin, 'good')
+  t.equal(await there, true)
+})

@@ -1,0 +1,234 @@
+import { createServer, type Server, type TlsOptions } from 'node:tls'
+import { createServer as createPlainServer, type AddressInfo, type Socket } from 'node:net'
+import { once } from 'node:events'
+import pino from 'pino'
+import t from 'tap'
+import {
+  CertificateAuthority,
+  type CertificateRequest,
+} from '../../../src/certificates/authority.ts'
+import type { HubAddress } from '../../../src/hub/filter/inputs.ts'
+import { ReachableAddress } from '../../../src/hub/wiring/hub-address.ts'
+import { createMetrics } from '../../../src/metrics/metrics.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+const cluster = new CertificateAuthority('cluster-ca')
+const others = new CertificateAuthority('somebody else')
+
+const issued = (names: Partial<CertificateRequest>, authority = cluster) =>
+  authority.issue({ commonName: 'hub', usage: 'server', ...names })
+
+const right = issued({ ipAddresses: ['127.0.0.1'], dnsNames: ['localhost'] })
+
+/** A listener on loopback, and what is told of it. */
+class Listening {
+  readonly told: (HubAddress | null)[] = []
+  readonly lines: string[] = []
+  readonly address: ReachableAddress
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  shown = right
+  ca: string | undefined = cluster.certificate
+  pods = {
+    dummyAddress: undefined,
+    hubAddress: { host: '127.0.0.1', port: 0 } as HubAddress | undefined,
+    hostNetworkNode: true,
+  }
+  #port = 0
+
+  constructor(t: Teardown, changes: (listening: Listening) => void = () => undefined) {
+    changes(this)
+    this.#server = createServer(this.#tls())
+    this.#server.on('connection', (socket: Socket) => this.#sockets.add(socket))
+    t.teardown(() => this.close())
+    this.address = new ReachableAddress({
+      pods: this.pods,
+      shown: () => this.shown.certificate,
+      ca: () => this.ca,
+      tell: (address) => this.told.push(address),
+      metrics: createMetrics(),
+      log: pino({ level: 'info' }, { write: (line: string) => void this.lines.push(line) }),
+    })
+    t.teardown(() => this.address[Symbol.dispose]())
+  }
+
+  async open(): Promise<this> {
+    this.#server.listen(this.#port, '127.0.0.1')
+    await once(this.#server, 'listening')
+    this.#port = (this.#server.address() as AddressInfo).port
+    this.address.listening(this.#port)
+    await this.address.judged
+    return this
+  }
+
+  /** Shows another certificate from now on. */
+  show(pair: typeof right, own = true): Promise<void> {
+    if (own) this.shown = pair
+    this.#server.setSecureContext({ cert: pair.certificate, key: pair.key })
+    return this.address.look()
+  }
+
+  get here(): HubAddress {
+    return { host: '127.0.0.1', port: this.#port }
+  }
+
+  close(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #tls(): TlsOptions {
+    return { cert: this.shown.certificate, key: this.shown.key }
+  }
+}
+
+void t.test('an address at which the hub answers with a certificate of the cluster', async (t) => {
+  const hub = await new Listening(t).open()
+  t.strictSame(hub.told, [hub.here])
+  t.match(hub.address.remark(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
+  t.match(hub.lines, [/pods are led to the hub/])
+})
+
+void t.test('a name that the certificate has', async (t) => {
+  const hub = await new Listening(t, (hub) => {
+    hub.pods.hubAddress = { host: 'localhost', port: 0 }
+  }).open()
+  t.strictSame(hub.told, [{ ...hub.here, host: 'localhost' }])
+})
+
+void t.test('what can be told without a look keeps nobody waiting', async (t) => {
+  for (const [changes, why] of [
+    [(hub: Listening) => (hub.pods.hubAddress = undefined), 'there is no --hub-address'],
+    [(hub: Listening) => (hub.pods.hostNetworkNode = false), 'is on loopback'],
+    [(hub: Listening) => (hub.ca = undefined), 'name no authority of the cluster'],
+  ] as const) {
+    const hub = new Listening(t, changes)
+    t.equal(hub.address.judged, undefined)
+    t.strictSame(hub.told, [null])
+    t.match(hub.address.remark(), `[ ]hub-address pods are not led to the hub: `)
+    t.match(hub.address.remark(), why)
+    t.match(hub.lines, [why], 'it is logged')
+    t.match(hub.lines, [/masterservice, serviceenvupdater and forwardkubesvctraffic do nothing/])
+  }
+})
+
+void t.test('certificates that pods would not take', async (t) => {
+  const hub = await new Listening(t).open()
+  const bad: readonly (readonly [string, typeof right, RegExp])[] = [
+    [
+      'of another authority',
+      issued({ ipAddresses: ['127.0.0.1'] }, others),
+      /not one that pods trust/,
+    ],
+    ['for another address', issued({ ipAddresses: ['192.0.2.1'] }), /does not name 127\.0\.0\.1/],
+    ['for names only', issued({ dnsNames: ['127.0.0.1'] }), /does not name 127\.0\.0\.1/],
+    [
+      'that has ended',
+      issued({ ipAddresses: ['127.0.0.1'], lifetimeMs: -1_000 }),
+      /CERT_HAS_EXPIRED/,
+    ],
+  ]
+  for (const [what, pair, why] of bad) {
+    await hub.show(pair)
+    t.strictSame(hub.told.at(-1), null, what)
+    t.match(hub.address.remark(), why)
+    await hub.show(right)
+    t.strictSame(hub.told.at(-1), hub.here, 'and back')
+  }
+})
+
+void t.test('other authorities are other pods’ trust', async (t) => {
+  const hub = await new Listening(t).open()
+  hub.ca = others.certificate
+  await hub.address.look()
+  t.strictSame(hub.told.at(-1), null)
+  hub.ca = `${others.certificate}\n${cluster.certificate}`
+  await hub.address.look()
+  t.strictSame(hub.told.at(-1), hub.here, 'one of several will do')
+})
+
+void t.test('somebody else at the address is not the hub', async (t) => {
+  const hub = await new Listening(t).open()
+  await hub.show(issued({ ipAddresses: ['127.0.0.1'] }), false)
+  t.strictSame(hub.told.at(-1), null)
+  t.match(hub.address.remark(), /is somebody else/)
+})
+
+void t.test('a name that leads to loopback is loopback', async (t) => {
+  const hub = await new Listening(t, (hub) => {
+    hub.pods.hubAddress = { host: 'localhost', port: 0 }
+    hub.pods.hostNetworkNode = false
+  }).open()
+  t.strictSame(hub.told, [null])
+  t.match(hub.address.remark(), /on loopback, where pods find themselves/)
+})
+
+void t.test('a moment of silence is forgiven, silence is not', async (t) => {
+  const hub = await new Listening(t).open()
+  hub.close()
+  for (const expected of [hub.here, hub.here, null, null]) {
+    await hub.address.look()
+    t.strictSame(hub.told.at(-1), expected)
+  }
+  t.match(hub.address.remark(), /nobody answers at/)
+  const warnings = hub.lines.filter((line) => line.includes('nobody answers at'))
+  t.match(warnings, [/pods are led to the hub, where/, /pods are not led to the hub/])
+  t.equal(warnings.length, 2, 'each is said once')
+})
+
+void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
+  const hub = await new Listening(t).open()
+  hub.shown = { ...right, certificate: 'no certificate' }
+  await hub.address.look()
+  t.strictSame(hub.told.at(-1), null)
+  t.match(hub.address.remark(), /it cannot be looked at/)
+})
+
+void t.test('at the start, silence is heard twice', async (t) => {
+  let connections = 0
+  const late = createPlainServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  late.listen(0, '127.0.0.1')
+  await once(late, 'listening')
+  t.teardown(() => late.close())
+  const hub = new Listening(t)
+  hub.address.listening((late.address() as AddressInfo).port)
+  await hub.address.judged
+  t.equal(connections, 2)
+  t.strictSame(hub.told, [null])
+})
+
+void t.test('nobody is led to where nobody has answered yet', async (t) => {
+  const hub = new Listening(t)
+  hub.pods.hubAddress = { host: '127.0.0.1', port: 1 }
+  hub.address.listening(1)
+  await hub.address.judged
+  t.strictSame(hub.told, [null])
+})
+
+void t.test('who takes the connection and says nothing has an end', async (t) => {
+  const mute = createPlainServer()
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const sockets: Socket[] = []
+  mute.on('connection', (socket) => sockets.push(socket))
+  t.teardown(() => {
+    mute.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const hub = new Listening(t)
+  hub.address.listening((mute.address() as AddressInfo).port)
+  await hub.address.judged
+  t.strictSame(hub.told, [null])
+  t.match(hub.address.remark(), /does not answer/)
+})
+
+void t.test('once it is disposed of, nobody is told anything', async (t) => {
+  const hub = await new Listening(t).open()
+  const looking = hub.address.look()
+  hub.address[Symbol.dispose]()
+  await looking
+  t.equal(hub.told.length, 1)
+})

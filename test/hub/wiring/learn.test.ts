@@ -1,0 +1,65 @@
+import t from 'tap'
+import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
+import { Filters } from '../../../src/hub/filter/filters.ts'
+import { Shown } from '../../../src/hub/filter/shown.ts'
+import { learnOf } from '../../../src/hub/wiring/learn.ts'
+import { at, objectOf } from '../../kit/client.ts'
+import { allServices, service, services, startCloud } from '../../kit/cloud.ts'
+import { startHubParts } from '../../kit/hub-parts.ts'
+import { inputsOf } from '../../kit/inputs.ts'
+
+/** Puts the hub's address into services. */
+const leading: FilterDefinition<'hubAddress'> = {
+  name: 'leading',
+  rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['list'] }],
+  onError: 'pass',
+  needs: ['hubAddress'],
+  create:
+    ({ hubAddress }) =>
+    () => [{ op: 'set', path: ['spec', 'externalName'], value: hubAddress?.host ?? 'nowhere' }],
+}
+
+void t.test('who is shown the address of the hub waits for it, and nobody else', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(services, service('a', '10.96.0.9'))
+  const filters = new Filters([leading as FilterDefinition], inputsOf(), {
+    onFailure: (_, cause) => t.fail(String(cause)),
+    warn: () => undefined,
+  })
+  const judged = Promise.withResolvers<void>()
+  const asked: string[][] = []
+  const hub = await startHubParts(t, {
+    upstream: cloud,
+    filtering: {
+      filters,
+      shown: new Shown(),
+      hooks: { onDifference: () => undefined, onExpired: () => undefined },
+    },
+    learn: learnOf({
+      filters: {
+        needsOf: ({ component, info }) =>
+          info.isResource ? filters.needs(component, info.gvr, info.verb, info) : new Set(),
+      },
+      inputs: {
+        learn: (names) => {
+          asked.push([...names])
+          return undefined
+        },
+      },
+      hubAddress: { judged: judged.promise },
+    }),
+  })
+  const led = hub.as('kubelet').get(allServices)
+  t.equal((await hub.as('kubelet').get('/version')).status, 200)
+  t.equal((await hub.as('kubelet').get('/api/v1/pods')).status, 200)
+  t.equal((await hub.as('coredns').get(allServices)).status, 200)
+  filters.inform({ hubAddress: { host: '192.0.2.1', port: 10268 } })
+  judged.resolve()
+  const { body, headers } = await led
+  const shown = at(objectOf({ body, headers }), 'items', 0, 'spec', 'externalName')
+  t.equal(shown, '192.0.2.1', 'what is known by then')
+  t.strictSame(
+    asked.filter((names) => names.length > 0),
+    [['hubAddress']],
+  )
+})

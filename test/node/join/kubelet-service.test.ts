@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import t, { type Test } from 'tap'
+import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import { hubIsReady } from '../../../src/node/join/kubelet-service.ts'
+
+async function portOf(t: Test, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+void t.test('a hub is ready that says so and shows what the kubelet trusts', async (t) => {
+  const hubs = new CertificateAuthority('hub')
+  const { certificate, key } = hubs.issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  let status = 200
+  const ops = await portOf(
+    t,
+    createServer((_request, response) => response.writeHead(status).end()),
+  )
+  const secure = await portOf(t, createTlsServer({ cert: certificate, key }))
+  const ports = { proxy: 1, secure, ops }
+  const ca = hubs.certificate
+  t.equal(await hubIsReady({ ports, ca }, 0), true)
+  const strangers = new CertificateAuthority('stranger').certificate
+  t.equal(await hubIsReady({ ports, ca: strangers }, 0), false, 'another program has the port')
+  t.equal(await hubIsReady({ ports: { ...ports, secure: ops }, ca }, 0), false)
+  status = 503
+  t.equal(await hubIsReady({ ports, ca }, 0), false)
+})
