@@ -10,13 +10,17 @@ const restShare = 2
  * third one while others keep asking.
  *
  * A read that took `longMs` or longer is followed by a rest of `restShare` times as long, so that a
- * flood of callers who make it long does not keep a processor busy with it.
+ * flood of callers who make it long does not keep a processor busy with it. An urgent read does not
+ * wait for the end of the rest, and serves those who do.
  */
 export class FreshRead<T> {
   readonly #read: () => Promise<T>
   readonly #longMs: number
   /** On the clock of `elapsed`. */
   #restsUntil = 0
+  #endRest: (() => void) | undefined
+  /** The next read is urgent. */
+  #isUrgent = false
   #running: Promise<T> | undefined
   #next: Promise<T> | undefined
 
@@ -25,9 +29,13 @@ export class FreshRead<T> {
     this.#longMs = longMs
   }
 
-  get(): Promise<T> {
+  get(isUrgent = false): Promise<T> {
+    if (isUrgent) {
+      this.#isUrgent = true
+      this.#endRest?.()
+    }
     if (this.#next) return this.#next
-    const isAtRest = this.#restsUntil > elapsed()
+    const isAtRest = this.#restsUntil > elapsed() && !isUrgent
     if (this.#running === undefined && !isAtRest) return this.#start()
     this.#next = (this.#running ?? Promise.resolve())
       .catch(() => undefined)
@@ -40,12 +48,20 @@ export class FreshRead<T> {
   }
 
   #rest(): Promise<void> {
-    const ms = this.#restsUntil - elapsed()
-    return ms > 0 ? new Promise((resolve) => void after(ms, resolve)) : turn()
+    const ms = this.#isUrgent ? 0 : this.#restsUntil - elapsed()
+    if (ms <= 0) return turn()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = after(ms, resolve)
+    this.#endRest = resolve
+    return promise.finally(() => {
+      timer[Symbol.dispose]()
+      this.#endRest = undefined
+    })
   }
 
   #start(): Promise<T> {
     const began = elapsed()
+    this.#isUrgent = false
     const running = this.#read().finally(() => {
       if (this.#running === running) this.#running = undefined
       const ended = elapsed()

@@ -102,3 +102,25 @@ void t.test(
     t.equal(await rested, 3)
   },
 )
+
+void t.test('an urgent read ends the rest, and serves those who wait for its end', async (t) => {
+  const clock = setClock(t, { once: true })
+  const source = reads()
+  const shared = new FreshRead(source.read, 10)
+  const first = shared.get()
+  clock.forward(40)
+  source.end()
+  await first
+  const waiting = shared.get()
+  await turn()
+  t.equal(source.begun, 1)
+  const urgent = shared.get(true)
+  await until('the second read', () => source.begun >= 2)
+  const next = shared.get(true)
+  clock.forward(40)
+  source.end()
+  t.strictSame(await Promise.all([waiting, urgent]), [2, 2])
+  await until('the third read, without a rest', () => source.begun >= 3)
+  source.end()
+  t.equal(await next, 3)
+})

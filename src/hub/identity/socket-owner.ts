@@ -83,12 +83,15 @@ export class SocketOwners implements AsyncDisposable {
     return found || isOver ? found : (await this.#find(peer, 'tcp6'))[0]
   }
 
-  /** Whether both ends of the connection are established, and the client's is the same socket. */
+  /**
+   * Whether both ends of the connection are established, and the client's is the same socket. Only
+   * root's connections come so far, so that no one else can have the table read without a rest.
+   */
   async #isStill({ uid, inode }: SocketLine, peer: Peer): Promise<boolean> {
-    const [again, own] = await this.#find(peer, familyOf(peer))
+    const [again, own] = await this.#find(peer, familyOf(peer), true)
     if (own === undefined || own.inode !== peer.inode) return false
     const other = familyOf(peer) === 'tcp' ? 'tcp6' : 'tcp'
-    const client = again ?? (await this.#find(peer, other))[0]
+    const client = again ?? (await this.#find(peer, other, true))[0]
     return client?.uid === uid && client.inode === inode
   }
 
@@ -99,10 +102,11 @@ export class SocketOwners implements AsyncDisposable {
   #find(
     { address, port, localAddress, localPort }: Peer,
     family: Family,
+    isUrgent = false,
   ): Promise<readonly (SocketLine | undefined)[]> {
     const client = endpoint(address, port, family)
     const hub = endpoint(localAddress, localPort, family)
-    return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`])
+    return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`], isUrgent)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -134,9 +138,12 @@ class Table {
   }
 
   /** For each of these ends the established socket with them that a process holds. */
-  async sockets(ends: readonly string[]): Promise<readonly (SocketLine | undefined)[]> {
+  async sockets(
+    ends: readonly string[],
+    isUrgent: boolean,
+  ): Promise<readonly (SocketLine | undefined)[]> {
     for (const each of ends) this.#wanted.add(each)
-    const found = await this.#reading.get()
+    const found = await this.#reading.get(isUrgent)
     return ends.map((each) => found.get(each))
   }
 }
