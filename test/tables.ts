@@ -8,7 +8,7 @@ import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/node/lint/rules.ts'
 import { metricTable, type MetricRow } from '../src/metrics/table.ts'
-import { policyKinds } from '../src/cluster/admission/served.ts'
+import { policyKinds } from '../src/cluster/admission/policy-support.ts'
 import { supportedMinors } from './kit/cluster/releases.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)

@@ -33,8 +33,8 @@ export async function checkCluster(
       : await judgeAll(api, config, found, terminal)
   for (const { node, remark } of found.nodes) terminal.out(`node ${node}: ${remark}\n`)
   const slipped = await excluded(api, config, found, terminal)
-  const { missedPolicies } = await import('../cluster/admission/served.ts')
-  const missed = await missedPolicies(
+  const { missingPolicies } = await import('../cluster/admission/policy-support.ts')
+  const missed = await missingPolicies(
     (path) => api.get(path),
     clusterOptions['webhook-service'].default,
   )
@@ -71,7 +71,7 @@ async function judgeAll(
     if (config.action !== 'apply' || !isMeant(config, component)) continue
     if (owner && config.only.length === 0) {
       terminal.out(`  left to ${owner.name}; --only changes it all the same\n`)
-    } else if (stopped) terminal.out('  left: what was changed before it has not settled\n')
+    } else if (stopped) terminal.out('  left: what was changed before it has not rolledOut\n')
     else if (await changed(api, config, component, terminal)) left--
     else stopped = true
   }
@@ -90,16 +90,16 @@ async function changed(
   component: Component,
   terminal: Terminal,
 ): Promise<boolean> {
-  const { apply, settled } = await import('../cluster/components/change.ts')
+  const { apply, rolledOut } = await import('../cluster/components/change.ts')
   if ((await apply(api, component)) === 'nothing to change') {
     terminal.out('  nothing could be changed about its affinity\n')
     return true
   }
-  const done = await settled(api, component, config.settleMs)
+  const done = await rolledOut(api, component, config.settleMs)
   terminal.out(
     done
-      ? '  changed, and its pods have settled\n'
-      : '  changed, but its pods have not settled in time: see its rollout, and check again\n',
+      ? '  changed, and its pods have rolledOut\n'
+      : '  changed, but its pods have not rolledOut in time: see its rollout, and check again\n',
   )
   return done
 }
@@ -111,7 +111,7 @@ async function revertAll(
   { components }: Survey,
   terminal: Terminal,
 ): Promise<number> {
-  const { revert, settled } = await import('../cluster/components/change.ts')
+  const { revert, rolledOut } = await import('../cluster/components/change.ts')
   let left = 0
   for (const component of components.filter((each) => isMeant(config, each))) {
     const outcome = await revert(api, component)
@@ -121,9 +121,9 @@ async function revertAll(
       left++
       continue
     }
-    const done = await settled(api, component, config.settleMs)
+    const done = await rolledOut(api, component, config.settleMs)
     terminal.out(
-      `${nameOf(component)}: has the affinity that it had before${done ? '' : '; its pods have not settled in time'}\n`,
+      `${nameOf(component)}: has the affinity that it had before${done ? '' : '; its pods have not rolledOut in time'}\n`,
     )
     if (done) continue
     left++

@@ -81,7 +81,7 @@ async function clusterUntilStopped(
   { terminal, log, exit }: ClusterSurroundings,
 ): Promise<ExitCode> {
   // It loads a client library that no other command needs.
-  const { startCluster, BesideYurtManager } = await import('../cluster/cluster.ts')
+  const { startCluster, YurtManagerPresent } = await import('../cluster/cluster.ts')
   const stop = Promise.withResolvers<void>()
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
@@ -110,7 +110,7 @@ async function clusterUntilStopped(
     await running[Symbol.asyncDispose]()
     return 0
   } catch (error) {
-    if (error instanceof BesideYurtManager) {
+    if (error instanceof YurtManagerPresent) {
       const list = error.conflicts.map((line) => `  ${line}\n`).join('')
       terminal.err(
         `nodehub cluster: ${error.message}, and two would undo each other's work:\n${list}` +

@@ -13,25 +13,30 @@ import {
 } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../node/join/cluster.ts'
-import { flagsPath, type RunBy } from '../node/join/hub-files.ts'
-import { startHub, startingHub } from '../node/join/hub-service.ts'
+import { flagsPath, type HubRunner } from '../node/join/hub-files.ts'
+import { startHub, startHubCommand } from '../node/join/hub-service.ts'
 import {
   CannotJoin,
-  carryOut,
-  changingKind,
+  applyJoin,
+  howToChangeKind,
   planJoin,
   type JoinSettings,
 } from '../node/join/join.ts'
-import { arePortsKept, keepingPorts, keepPorts, keptPortsFile } from '../node/join/kept-ports.ts'
+import {
+  arePortsKept,
+  keepPortsCommand,
+  keepPorts,
+  keptPortsFile,
+} from '../node/join/kept-ports.ts'
 import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
-import { Joined } from '../node/join/record.ts'
+import { JoinArchive } from '../node/join/record.ts'
 import { program, runtime, whyNotRunnable } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
 import { usualPorts, type HubPorts } from '../node/join/static-pod.ts'
-import { takenPorts } from '../node/join/taken-ports.ts'
+import { portListeners } from '../node/join/port-listeners.ts'
 import {
   commandFlag,
   helpOfFlags,
@@ -231,7 +236,7 @@ ${helpOfFlags(joinFlags)}`,
 /** Decides what no flag says. */
 function leftTo(values: Given, isForPod: boolean): Values {
   const files = new NodeFiles(values.root)
-  const existing = new Joined(files, values['root-dir']).read()
+  const existing = new JoinArchive(files, values['root-dir']).read()
   const before = existing && 'systemd' in existing
   const systemd = values.systemd ?? (!isForPod && (before ?? canRunBySystemd(files, values.root)))
   const kept = existing?.files.some(({ path }) => path === keptPortsFile) ?? false
@@ -254,7 +259,7 @@ async function joined(
   if (membership && 'registered' in membership && membership.registered) {
     if (membership.hostNetwork && !hostNetwork) {
       throw new CannotJoin(
-        `the node is one of a host-network pool, and ${nodePool} is none: ${changingKind}`,
+        `the node is one of a host-network pool, and ${nodePool} is none: ${howToChangeKind}`,
       )
     }
     if (membership.nodePool !== undefined && membership.nodePool !== nodePool) {
@@ -263,7 +268,7 @@ async function joined(
       )
     }
   }
-  const taken = values.root === '/' ? takenPorts(portsOf(values)) : undefined
+  const taken = values.root === '/' ? portListeners(portsOf(values)) : undefined
   if (taken && taken.byOthers.length > 0) {
     throw new CannotJoin(
       `${taken.byOthers.join(', ')}: a hub could not start there, and clients would not reach it`,
@@ -291,7 +296,7 @@ async function joined(
     return 0
   }
   progress.begun = true
-  carryOut(files, settings, plan)
+  applyJoin(files, settings, plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })
@@ -326,9 +331,9 @@ function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
 
 /** Throws `CannotJoin` where a hub could not start, or two would. */
 async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
-  const other: RunBy = values.systemd ? { staticPod: manifestOf(values) } : { systemd: true }
+  const other: HubRunner = values.systemd ? { staticPod: manifestOf(values) } : { systemd: true }
   const found = flagsPath(other)
-  const isOwn = new Joined(files, values['root-dir'])
+  const isOwn = new JoinArchive(files, values['root-dir'])
     .read()
     ?.files.some(({ path }) => path === found)
   if (isOwn !== true && files.read(found) !== undefined) {
@@ -491,11 +496,11 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
   if (!values.restart) {
     if (values['keep-ports'])
       terminal.out(
-        `The kernel keeps the ports of the hub from the next boot on, or now: ${keepingPorts}\n`,
+        `The kernel keeps the ports of the hub from the next boot on, or now: ${keepPortsCommand}\n`,
       )
     terminal.out(
       values.systemd
-        ? `The kubelet goes through the hub once both are started: ${startingHub} && systemctl restart kubelet\n`
+        ? `The kubelet goes through the hub once both are started: ${startHubCommand} && systemctl restart kubelet\n`
         : 'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
     )
     return 0

@@ -2,14 +2,14 @@ import { boolean } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { propagatedPods } from '../node/join/cluster.ts'
 import { dropInFolder, flagsPath } from '../node/join/hub-files.ts'
-import { forgetUnits, stopHub, stoppingHub } from '../node/join/hub-service.ts'
-import { changingKind } from '../node/join/join.ts'
-import { givingPortsBack, keptPortsFile } from '../node/join/kept-ports.ts'
+import { forgetUnits, stopHub, stopHubCommand } from '../node/join/hub-service.ts'
+import { howToChangeKind } from '../node/join/join.ts'
+import { releasePortsCommand, keptPortsFile } from '../node/join/kept-ports.ts'
 import { restartKubelet } from '../node/join/kubelet-service.ts'
-import { forgetJoin, planLeave, takeBack } from '../node/join/leave.ts'
+import { forgetJoin, planLeave, applyChanges } from '../node/join/leave.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import type { JoinRecord } from '../node/join/join-record.ts'
-import { Joined } from '../node/join/record.ts'
+import { JoinArchive } from '../node/join/record.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import {
   commandFlag,
@@ -73,7 +73,7 @@ async function left(
 ): Promise<ExitCode> {
   const rootDir = values['root-dir']
   const files = new NodeFiles(values.root)
-  const record = new Joined(files, rootDir).read()
+  const record = new JoinArchive(files, rootDir).read()
   const networkFolder = values['cni-conf-dir'] ?? runtimeNetwork(files).folder
   const plan = planLeave(files, rootDir, networkFolder, record)
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
@@ -88,8 +88,8 @@ async function left(
   }
   if (!record && !values.force) checkNeverJoined(files, rootDir)
   progress.begun = true
-  takeBack(files, plan.copies)
-  takeBack(files, plan.first)
+  applyChanges(files, plan.copies)
+  applyChanges(files, plan.first)
   if (values.restart) {
     const failed = await restartKubelet()
     if (failed !== undefined) {
@@ -105,7 +105,7 @@ async function left(
       return 1
     }
   }
-  takeBack(files, plan.last)
+  applyChanges(files, plan.last)
   forgetJoin(files, rootDir, record)
   const changes = [...plan.first, ...plan.last]
   for (const { path, after } of changes) terminal.out(`${after ? 'restored' : 'removed'} ${path}\n`)
@@ -117,13 +117,13 @@ async function left(
   }
   if (record.files.some(({ path }) => path === keptPortsFile))
     terminal.out(
-      `The kernel keeps the ports up to the hub's until the next boot, or: ${givingPortsBack}\n`,
+      `The kernel keeps the ports up to the hub's until the next boot, or: ${releasePortsCommand}\n`,
     )
   if (!values.restart) {
-    const hubToo = bySystemd ? ` && ${stoppingHub} && systemctl daemon-reload` : ''
+    const hubToo = bySystemd ? ` && ${stopHubCommand} && systemctl daemon-reload` : ''
     terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)
   }
-  terminal.out(`The Node object is still in ${record.nodePool}; ${changingKind}.\n`)
+  terminal.out(`The Node object is still in ${record.nodePool}; ${howToChangeKind}.\n`)
   return 0
 }
 

@@ -6,8 +6,8 @@ import { contextOf, identityOf, type PoolFacts } from '../node/lint/context.ts'
 import { findingsIn } from '../node/lint/lint.ts'
 import { podsOf } from '../node/lint/pod.ts'
 import { rules } from '../node/lint/rules.ts'
-import { sarif, type Told } from '../node/lint/sarif.ts'
-import { readSource, type SourceObject } from '../node/lint/source.ts'
+import { sarif, type LocatedFinding } from '../node/lint/sarif.ts'
+import { parseManifest, type ManifestObject } from '../node/lint/manifest.ts'
 import { commandFlag, helpOfFlags, readFlags } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
 
@@ -85,7 +85,7 @@ ${helpOfFlags(lintFlags)}`,
 const largest = 64 * 1024 * 1024
 
 interface ReadSource {
-  readonly objects: readonly SourceObject[]
+  readonly objects: readonly ManifestObject[]
   /** Without a place where they are about the whole file. */
   readonly mistakes: readonly {
     readonly line?: number
@@ -98,7 +98,7 @@ function sourceOf(file: string): ReadSource {
   const nothing = (message: string): ReadSource => ({ objects: [], mistakes: [{ message }] })
   try {
     if (file !== '-' && statSync(file).size > largest) return nothing('it is larger than 64 MiB')
-    const source = readSource(readFileSync(file === '-' ? 0 : file, 'utf8'))
+    const source = parseManifest(readFileSync(file === '-' ? 0 : file, 'utf8'))
     if (source.mistakes.length > 0 || source.objects.some(({ object }) => isJudged(object)))
       return source
     return nothing('it holds no Kubernetes object, kubelet environment or CNI configuration')
@@ -123,11 +123,14 @@ const isJudged = (object: JsonObject): boolean =>
 
 interface ReadFile {
   readonly file: string
-  readonly objects: readonly SourceObject[]
+  readonly objects: readonly ManifestObject[]
 }
 
 /** All findings, in the order of files and of objects in them. */
-function toldOf(read: readonly ReadFile[], pools: ReadonlyMap<string, PoolFacts>): Told[] {
+function toldOf(
+  read: readonly ReadFile[],
+  pools: ReadonlyMap<string, PoolFacts>,
+): LocatedFinding[] {
   const context = contextOf(
     read.flatMap(({ objects }) => objects.map(({ object }) => object)),
     pools,
@@ -156,7 +159,7 @@ function nameOf({ kind, metadata, cniVersion }: JsonObject): string {
   return `${kind} ${typeof namespace === 'string' ? `${namespace}/` : ''}${name}`
 }
 
-function printed(found: readonly Told[], output: 'text' | 'json' | 'sarif'): string {
+function printed(found: readonly LocatedFinding[], output: 'text' | 'json' | 'sarif'): string {
   switch (output) {
     case 'json':
       return `${JSON.stringify(found.map(explained), undefined, 2)}\n`
@@ -167,13 +170,13 @@ function printed(found: readonly Told[], output: 'text' | 'json' | 'sarif'): str
   }
 }
 
-function explained(told: Told): object {
+function explained(told: LocatedFinding): object {
   const { reason, document } = rules.find(({ id }) => id === told.rule) ?? {}
   return { ...told, reason, document }
 }
 
 /** A line a finding, and each rule's reason once. */
-function textOf(found: readonly Told[]): string {
+function textOf(found: readonly LocatedFinding[]): string {
   const lines = found.map(
     ({ file, line, column, level, object, message, rule }) =>
       `${file}:${line}:${column}: ${level}: ${object}: ${message} (${rule})\n`,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
-import { policyKinds } from '../cluster/admission/served.ts'
+import { policyKinds } from '../cluster/admission/policy-support.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { options } from '../config/options.ts'
 import { nearest } from '../config/suggestion.ts'

@@ -1,16 +1,16 @@
-import { difference } from '../node/join/difference.ts'
-import type { Change } from '../node/join/join.ts'
+import { lineDiff } from '../node/join/line-diff.ts'
+import type { FileChange } from '../node/join/join.ts'
 import type { Rights } from '../node/join/node-files.ts'
 import type { Terminal } from './command.ts'
 
 /** Prints each change of a file: its rights where they change, lines that go, lines that come. */
-export function printChanges(terminal: Terminal, changes: readonly Change[]): void {
+export function printChanges(terminal: Terminal, changes: readonly FileChange[]): void {
   if (changes.length === 0) terminal.out('nothing to change\n')
   for (const { path, before, after } of changes) {
     terminal.out(`--- ${before ? path : '/dev/null'}\n+++ ${after ? path : '/dev/null'}\n`)
     if (before && after && shown(before) !== shown(after))
       terminal.out(`mode, uid, gid: ${shown(before)} becomes ${shown(after)}\n`)
-    const lines = difference(before?.content.toString() ?? '', after?.content.toString() ?? '')
+    const lines = lineDiff(before?.content.toString() ?? '', after?.content.toString() ?? '')
     for (const line of lines) terminal.out(`${line}\n`)
   }
 }

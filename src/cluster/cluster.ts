@@ -10,7 +10,7 @@ import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts
 import { listenOps } from '../http/server/ops.ts'
 import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
-import { missedPolicies } from './admission/served.ts'
+import { missingPolicies } from './admission/policy-support.ts'
 import type { ApiServer } from './api/api-server.ts'
 import type { BoundSocket } from '../http/server/listening.ts'
 import { connect } from './api/connect.ts'
@@ -19,12 +19,12 @@ import { typedCalls } from './api/typed.ts'
 import { PoolController } from './controller/pool-controller.ts'
 import { Leadership, type Term } from './leadership.ts'
 import { liveLookup } from './live-lookup.ts'
-import { followPools } from './pools.ts'
+import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
 import { servingOf } from './serving/serving.ts'
 import { migrateStorage } from './storage-migration.ts'
-import { conflictsIn, described, takeOver } from './take-over.ts'
+import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
 /** One running replica. Disposing it gives up the lease first, so that another leads at once. */
 export interface Cluster extends AsyncDisposable {
@@ -37,7 +37,7 @@ export interface Cluster extends AsyncDisposable {
 }
 
 /** A yurt-manager does what nodehub is to do. */
-export class BesideYurtManager extends Error {
+export class YurtManagerPresent extends Error {
   readonly code = 'BESIDE_YURT_MANAGER'
   /** A line for each thing that is in the way. */
   readonly conflicts: readonly string[]
@@ -59,7 +59,7 @@ type Part =
 
 /**
  * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is
- * served. Rejects with `BesideYurtManager`, or with the first failure, and leaves nothing open
+ * served. Rejects with `YurtManagerPresent`, or with the first failure, and leaves nothing open
  * then.
  */
 export async function startCluster(
@@ -79,7 +79,7 @@ export async function startCluster(
   }
   await besideNobody(config, api, onTaken)
 
-  const pools = parts.use(followPools(api, { onFailure: failed('controller') }))
+  const pools = parts.use(poolInformer(api, { onFailure: failed('controller') }))
   const { service, serving: shown } = config.webhooks
   const own = { namespace: config.namespace, name: service }
   let bundles: CaBundles | undefined
@@ -215,13 +215,14 @@ async function besideNobody(
   onTaken: (line: string) => void,
 ): Promise<void> {
   if (config.takeOver) {
-    for (const taken of await takeOver(api, config.namespace)) described(taken).forEach(onTaken)
+    for (const taken of await takeOver(api, config.namespace))
+      describeConflict(taken).forEach(onTaken)
     return
   }
   const conflicts = await conflictsIn(api)
   // A conversion by itself does nothing to pools that nobody converts.
-  const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(described)
-  if (lines.length > 0) throw new BesideYurtManager(lines)
+  const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(describeConflict)
+  if (lines.length > 0) throw new YurtManagerPresent(lines)
 }
 
 /** How often the authorities of API servers' certificates are looked at. */
@@ -275,7 +276,7 @@ async function sayMissedPolicies(
   },
 ): Promise<void> {
   try {
-    const missed = await missedPolicies((path) => api.get(path, term.signal), webhooks)
+    const missed = await missingPolicies((path) => api.get(path, term.signal), webhooks)
     for (const line of missed) log.error(line)
   } catch (cause) {
     if (!term.signal.aborted) failed(cause)

@@ -13,7 +13,7 @@ export interface Regarding {
 }
 
 /** What is said of it. */
-export interface Said {
+export interface EventMessage {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
@@ -27,10 +27,10 @@ const path = '/api/v1/namespaces/default/events'
  * there; `once` leaves it as it is, for what holds on and is looked at again and again. Events keep
  * nobody from anything: callers need not stop where this fails.
  */
-export async function sayEvent(
+export async function recordEvent(
   api: ApiServer,
   about: Regarding,
-  said: Said,
+  said: EventMessage,
   once: boolean,
 ): Promise<void> {
   const time = new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z')
@@ -60,7 +60,7 @@ export async function sayEvent(
 }
 
 /** The same for the same words about the same object, in every replica and each of its lives. */
-const digestOf = (about: Regarding, said: Said): string =>
+const digestOf = (about: Regarding, said: EventMessage): string =>
   createHash('sha256')
     .update(JSON.stringify([about.kind, about.uid, said.reason, said.message]))
     .digest('hex')

@@ -52,7 +52,7 @@ class NoLongerLeads extends Error {
  * What was last seen of the lease, and since when by our own clock: the clocks of others are never
  * compared with ours.
  */
-interface Seen {
+interface ObservedLease {
   readonly record: string
   readonly holder: string
   readonly leaseMs: number
@@ -71,7 +71,7 @@ export class Leadership implements AsyncDisposable {
   readonly #options: LeadershipOptions
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
-  #seen: Seen | undefined
+  #seen: ObservedLease | undefined
   /**
    * Both clocks at the beginning of the last successful renewal: one of them stands still while the
    * machine sleeps.
@@ -198,7 +198,7 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  #observe({ spec }: V1Lease): Seen {
+  #observe({ spec }: V1Lease): ObservedLease {
     const record = JSON.stringify(spec)
     if (this.#seen?.record === record) return this.#seen
     this.#seen = {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../api/kube/json.ts'
 import { listAt, objectAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel, type NodePool } from '../api/kube/node-pool.ts'
 import { contextOf } from '../node/lint/context.ts'
-import type { Lookup } from './admission/lookup.ts'
+import type { ClusterLookup } from './admission/lookup.ts'
 import { isDnsLabel } from './admission/names.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isNotFound } from './api/failure.ts'
@@ -28,7 +28,7 @@ const metadataOnly = (kind: string): string =>
  * where they are not there: one may have been made a moment ago. Nodes are asked for, as only the
  * replica that leads follows them.
  */
-export function liveLookup(api: ApiServer, pools: Informer<NodePool>): Lookup {
+export function liveLookup(api: ApiServer, pools: Informer<NodePool>): ClusterLookup {
   const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
     try {
       // One that sheds load says for how long: longer than anybody waits for us.

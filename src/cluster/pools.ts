@@ -6,7 +6,7 @@ import { Informer, type InformerOptions } from './api/informer.ts'
 export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
 /** Follows all NodePools, whole: there are hundreds where there are thousands of nodes. */
-export const followPools = (
+export const poolInformer = (
   api: ApiServer,
   options: Pick<InformerOptions<NodePool>, 'onChange' | 'onFailure'> = {},
 ): Informer<NodePool> =>

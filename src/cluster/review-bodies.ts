@@ -14,30 +14,30 @@ export const largestBody = 8 * 1024 * 1024
 export const leastBytes = 128 * 1024
 
 /** How many requests may wait for their turn; what is beyond is refused at once. */
-export const mostWaiting = 256
+export const mostQueued = 256
 
 /**
  * Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does
  * not blame its clients.
  */
-export const lookMs = 250
+export const tickMs = 250
 
 /**
  * For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API
  * servers wait 5 s for admission.
  */
-export const waitingLooks = 8
-export const silentLooks = 8
+export const queueTicks = 8
+export const idleTicks = 8
 
 /**
  * For how many looks a body may be on its way where none waits (10 s), and after how many it makes
  * room for one that does (1 s).
  */
-export const mostLooks = 40
-export const patientLooks = 4
+export const arrivalTicks = 40
+export const graceTicks = 4
 
 /** Why a body was not read, or not to its end. */
-export type Shed = 'full' | 'slow-body'
+export type ShedReason = 'full' | 'slow-body'
 
 /** A whole body. Its bytes count until it is disposed of. */
 export interface ReviewBody extends Disposable {
@@ -45,7 +45,7 @@ export interface ReviewBody extends Disposable {
 }
 
 /** A body that counts. */
-interface Counted {
+interface AdmittedBody {
   readonly address: string
   readonly bytes: number
   readonly end: LightAbort
@@ -54,10 +54,10 @@ interface Counted {
   silent: number
 }
 
-interface Waiting {
+interface QueuedBody {
   readonly address: string
   readonly bytes: number
-  readonly turn: PromiseWithResolvers<Counted>
+  readonly turn: PromiseWithResolvers<AdmittedBody>
   looks: number
 }
 
@@ -70,9 +70,9 @@ interface Waiting {
  */
 export class ReviewBodies implements Disposable {
   readonly #most: number
-  readonly #onShed: (why: Shed) => void
-  readonly #counted = new Set<Counted>()
-  readonly #waiting = new Set<Waiting>()
+  readonly #onShed: (why: ShedReason) => void
+  readonly #counted = new Set<AdmittedBody>()
+  readonly #waiting = new Set<QueuedBody>()
   #bytes = 0
   #looking: Disposable | undefined
 
@@ -80,7 +80,7 @@ export class ReviewBodies implements Disposable {
    * All bodies that are read or reviewed may have `most` bytes together, which is at least the
    * largest body.
    */
-  constructor(most: number, onShed: (why: Shed) => void) {
+  constructor(most: number, onShed: (why: ShedReason) => void) {
     this.#most = Math.max(most, largestBody)
     this.#onShed = onShed
   }
@@ -109,12 +109,12 @@ export class ReviewBodies implements Disposable {
     }
   }
 
-  #queue(address: string, bytes: number): Waiting {
-    const waiting = { address, bytes, turn: Promise.withResolvers<Counted>(), looks: 0 }
+  #queue(address: string, bytes: number): QueuedBody {
+    const waiting = { address, bytes, turn: Promise.withResolvers<AdmittedBody>(), looks: 0 }
     this.#waiting.add(waiting)
     this.#admit()
-    if (this.#waiting.size > mostWaiting) this.#refuseLatest()
-    this.#looking ??= every(lookMs, () => this.#look())
+    if (this.#waiting.size > mostQueued) this.#refuseLatest()
+    this.#looking ??= every(tickMs, () => this.#look())
     return waiting
   }
 
@@ -136,9 +136,9 @@ export class ReviewBodies implements Disposable {
     }
   }
 
-  #next(): Waiting | undefined {
+  #next(): QueuedBody | undefined {
     const held = heldBy(this.#counted)
-    let next: Waiting | undefined
+    let next: QueuedBody | undefined
     for (const each of this.#waiting) {
       if (this.#bytes + each.bytes > this.#most) continue
       if (!next || (held.get(each.address) ?? 0) < (held.get(next.address) ?? 0)) next = each
@@ -146,7 +146,7 @@ export class ReviewBodies implements Disposable {
     return next
   }
 
-  #release(counted: Counted): void {
+  #release(counted: AdmittedBody): void {
     if (!this.#counted.delete(counted)) return
     this.#bytes -= counted.bytes
     this.#admit()
@@ -159,7 +159,7 @@ export class ReviewBodies implements Disposable {
     if (latest) this.#refuse(latest, this.#full())
   }
 
-  #refuse(waiting: Waiting, why: Error): void {
+  #refuse(waiting: QueuedBody, why: Error): void {
     if (this.#waiting.delete(waiting)) waiting.turn.reject(why)
   }
 
@@ -173,13 +173,13 @@ export class ReviewBodies implements Disposable {
       if (counted.isWhole) continue
       counted.looks++
       counted.silent++
-      if (counted.silent > silentLooks || counted.looks > mostLooks)
+      if (counted.silent > idleTicks || counted.looks > arrivalTicks)
         this.#end(counted, timeout('the body of the review did not arrive in time'))
     }
     this.#makeRoom()
     for (const waiting of this.#waiting) {
       waiting.looks++
-      if (waiting.looks > waitingLooks) this.#refuse(waiting, this.#full())
+      if (waiting.looks > queueTicks) this.#refuse(waiting, this.#full())
     }
     if (this.#counted.size + this.#waiting.size > 0) return
     this.#looking?.[Symbol.dispose]()
@@ -189,9 +189,7 @@ export class ReviewBodies implements Disposable {
   /** Ends bodies that have been on their way for long, until none waits. */
   #makeRoom(): void {
     while (this.#waiting.size > 0) {
-      const slow = [...this.#counted].filter(
-        ({ isWhole, looks }) => !isWhole && looks > patientLooks,
-      )
+      const slow = [...this.#counted].filter(({ isWhole, looks }) => !isWhole && looks > graceTicks)
       const most = mostOf(heldBy(slow))
       const oldest = slow.find(({ address }) => address === most)
       if (!oldest) return
@@ -199,7 +197,7 @@ export class ReviewBodies implements Disposable {
     }
   }
 
-  #end(counted: Counted, why: StatusError['status']): void {
+  #end(counted: AdmittedBody, why: StatusError['status']): void {
     this.#onShed('slow-body')
     counted.end.abort(new StatusError(why))
     this.#release(counted)
@@ -211,12 +209,12 @@ export class ReviewBodies implements Disposable {
   }
 }
 
-interface Held {
+interface BodySize {
   readonly address: string
   readonly bytes: number
 }
 
-function heldBy(all: Iterable<Held>): ReadonlyMap<string, number> {
+function heldBy(all: Iterable<BodySize>): ReadonlyMap<string, number> {
   const held = new Map<string, number>()
   for (const { address, bytes } of all) held.set(address, (held.get(address) ?? 0) + bytes)
   return held

@@ -17,10 +17,10 @@ import {
 import { certificateHolder } from '../api/request/identity.ts'
 import { ConnectionMemory } from '../http/server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../http/server/listener.ts'
-import { isAdmissionPath, reviewed, type AdmissionRules } from './admission/review.ts'
-import { convertedReview } from './crd/conversion-review.ts'
+import { isAdmissionPath, reviewAdmission, type AdmissionOptions } from './admission/review.ts'
+import { reviewConversion } from './crd/conversion-review.ts'
 import { conversionPath } from './crd/definition.ts'
-import { ReviewBodies, type Shed } from './review-bodies.ts'
+import { ReviewBodies, type ShedReason } from './review-bodies.ts'
 
 /** A serving certificate with its chain, and its key, PEM. */
 export interface ServingPair {
@@ -28,7 +28,7 @@ export interface ServingPair {
   readonly key: string
 }
 
-export interface WebhookOptions extends AdmissionRules {
+export interface WebhookOptions extends AdmissionOptions {
   readonly address: string
   /** 0: any free port. */
   readonly port: number
@@ -46,14 +46,14 @@ export interface WebhookOptions extends AdmissionRules {
   /** Called where a review could not be answered for a reason of our own, or a connection broke. */
   readonly onFailed?: (cause: unknown) => void
   /** Called for each review that is refused before its body has been read whole. */
-  readonly onRefused?: (why: Refused) => void
+  readonly onRefused?: (why: RefusalReason) => void
 }
 
 /**
  * Why a review is refused: there is no room for its body, it does not arrive, or its client shows
  * no certificate.
  */
-export type Refused = Shed | 'unauthenticated'
+export type RefusalReason = ShedReason | 'unauthenticated'
 
 /** API servers ask over HTTP/1.1, on a connection for each review at a time. */
 export const mostConnections = 1_000
@@ -129,7 +129,7 @@ function credentialsOf({ certificate, clientCa }: WebhookOptions): ServingCreden
 interface Answering extends WebhookOptions {
   readonly admissions: ReviewBodies
   readonly conversions: ReviewBodies
-  readonly onRefused: (why: Refused) => void
+  readonly onRefused: (why: RefusalReason) => void
 }
 
 /**
@@ -170,14 +170,14 @@ async function routed(incoming: Incoming, options: Answering): Promise<BodyReply
   if (isProbe) return probed(path === '/readyz' ? options.unready?.() : undefined)
   if (path === conversionPath) {
     using body = await options.conversions.read(incoming)
-    return json(200, convertedReview(jsonIn(body.content)))
+    return json(200, reviewConversion(jsonIn(body.content)))
   }
   if (options.clientCa !== undefined && !authenticated) {
     options.onRefused('unauthenticated')
     throw new StatusError(unauthorized())
   }
   using body = await options.admissions.read(incoming)
-  return json(200, await reviewed(path, jsonIn(body.content), options))
+  return json(200, await reviewAdmission(path, jsonIn(body.content), options))
 }
 
 const probed = (unready: string | undefined): BodyReply =>

@@ -8,7 +8,7 @@ const definitionPath =
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
 
 /** What was done: how many pools were rewritten, or why nothing was. */
-export type Migrated =
+export type MigrationResult =
   | { readonly rewritten: number }
   | { readonly left: 'no definition' | 'up to date' | 'another version is stored' }
 
@@ -21,7 +21,7 @@ export async function migrateStorage(
   api: ApiServer,
   holds: () => boolean,
   signal: AbortSignal,
-): Promise<Migrated> {
+): Promise<MigrationResult> {
   const definition = await api.get(definitionPath, signal)
   if (definition === undefined) return { left: 'no definition' }
   const stored = listAt(definition, 'status', 'storedVersions')

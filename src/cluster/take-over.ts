@@ -27,7 +27,7 @@ const definitionPath =
 const recordName = 'nodehub-cluster-taken-over'
 
 /** Something of yurt-manager's that does what nodehub does. */
-export type Conflict =
+export type YurtManagerConflict =
   | {
       readonly kind: 'webhooks'
       readonly path: string
@@ -53,8 +53,8 @@ export type Conflict =
  * What of a cluster's yurt-manager stands in the way; nothing where there is none, or where it
  * leaves pools alone.
  */
-export async function conflictsIn(api: ApiServer): Promise<readonly Conflict[]> {
-  const found: Conflict[] = []
+export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerConflict[]> {
+  const found: YurtManagerConflict[] = []
   for (const path of configurations) {
     const configuration = await api.get(path)
     if (configuration === undefined) continue
@@ -71,10 +71,10 @@ export async function conflictsIn(api: ApiServer): Promise<readonly Conflict[]> 
   return found
 }
 
-async function controllersIn(api: ApiServer): Promise<Conflict[]> {
+async function controllersIn(api: ApiServer): Promise<YurtManagerConflict[]> {
   const query = new URLSearchParams({ fieldSelector: `metadata.name=${yurtManager}` })
   const list = await api.get(`/apis/apps/v1/deployments?${query}`)
-  return listAt(list, 'items').flatMap((deployment): Conflict[] => {
+  return listAt(list, 'items').flatMap((deployment): YurtManagerConflict[] => {
     if (at(deployment, 'spec', 'replicas') === 0) return []
     const containers = listAt(deployment, 'spec', 'template', 'spec', 'containers')
     const container = containers.findIndex((each) => textAt(each, 'name') === yurtManager)
@@ -150,7 +150,7 @@ function withoutNodePools(args: readonly string[]): readonly string[] {
 }
 
 /** A line for each, for whoever has to decide. */
-export function described(conflict: Conflict): string[] {
+export function describeConflict(conflict: YurtManagerConflict): string[] {
   switch (conflict.kind) {
     case 'webhooks': {
       const names = new Set(
@@ -187,8 +187,11 @@ interface Original {
  * by several at once. The conversion is only recorded: whoever applies nodehub's definition changes
  * it. Resolves to what was taken.
  */
-export async function takeOver(api: ApiServer, namespace: string): Promise<readonly Conflict[]> {
-  const taken: Conflict[] = []
+export async function takeOver(
+  api: ApiServer,
+  namespace: string,
+): Promise<readonly YurtManagerConflict[]> {
+  const taken: YurtManagerConflict[] = []
   // Somebody may write the same objects: yurt-manager does when it starts.
   for (let tries = 0; tries < 10; tries++) {
     const conflicts = await conflictsIn(api)
@@ -202,7 +205,7 @@ export async function takeOver(api: ApiServer, namespace: string): Promise<reado
   throw new Error('yurt-manager writes back what is taken from it')
 }
 
-const originalOf = (conflict: Conflict): Original => {
+const originalOf = (conflict: YurtManagerConflict): Original => {
   const { path } = conflict
   switch (conflict.kind) {
     case 'webhooks':
@@ -224,7 +227,7 @@ async function ignoringConflict(act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function take(api: ApiServer, conflict: Conflict): Promise<void> {
+async function take(api: ApiServer, conflict: YurtManagerConflict): Promise<void> {
   if (conflict.kind === 'conversion') return
   const { path } = conflict
   const version = {
@@ -263,12 +266,12 @@ const templatePatch = (template: readonly JsonObject[] | undefined): JsonObject[
 
 const recordPath = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
 
-interface Recorded {
+interface TakeOverRecord {
   readonly resourceVersion: string
   readonly originals: readonly Original[]
 }
 
-async function recorded(api: ApiServer, namespace: string): Promise<Recorded | undefined> {
+async function recorded(api: ApiServer, namespace: string): Promise<TakeOverRecord | undefined> {
   const map = await api.get(`${recordPath(namespace)}/${recordName}`)
   if (map === undefined) return undefined
   return {

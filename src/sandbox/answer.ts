@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { now } from '../base/clock.ts'
 import type { Status } from '../api/kube/status.ts'
 import { contentTypeOf, type Representation } from './negotiation.ts'
-import type { Outlet } from './outlet.ts'
+import type { ResponseWriter } from './response-writer.ts'
 import { renderStatus } from './render.ts'
 import type { SeenRequest } from './requests.ts'
 
@@ -20,7 +20,7 @@ const compressedFrom = 128 * 1024
 /** What Go holds back before it gives up knowing the length. */
 const lengthKnownTo = 2048
 
-export interface Body {
+export interface ResponseBody {
   readonly status: number
   readonly contentType: string
   readonly bytes: Buffer
@@ -30,9 +30,9 @@ export interface Body {
 
 /** Sends a whole answer with the headers of an API server. */
 export function sendBody(
-  outlet: Outlet,
+  outlet: ResponseWriter,
   request: SeenRequest,
-  { status, contentType, bytes, headers }: Body,
+  { status, contentType, bytes, headers }: ResponseBody,
 ): void {
   const compressed =
     bytes.byteLength > compressedFrom && /\bgzip\b/.test(String(request.headers['accept-encoding']))
@@ -50,13 +50,17 @@ export function sendBody(
 }
 
 /** The head of an answer that goes on until its stream ends. */
-export function sendStreamHead(outlet: Outlet, request: SeenRequest, contentType: string): void {
+export function sendStreamHead(
+  outlet: ResponseWriter,
+  request: SeenRequest,
+  contentType: string,
+): void {
   const fields = ownFields(request, contentType, {})
   outlet.head(200, [...fields, 'Transfer-Encoding', 'chunked'], true)
 }
 
 export function sendStatus(
-  outlet: Outlet,
+  outlet: ResponseWriter,
   request: SeenRequest,
   status: Status,
   representation: Representation,
@@ -74,7 +78,12 @@ export function sendStatus(
 }
 
 /** Text as Go's http.Error sends it. */
-export function sendText(outlet: Outlet, request: SeenRequest, status: number, text: string): void {
+export function sendText(
+  outlet: ResponseWriter,
+  request: SeenRequest,
+  status: number,
+  text: string,
+): void {
   sendBody(outlet, request, {
     status,
     contentType: 'text/plain; charset=utf-8',

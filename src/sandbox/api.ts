@@ -5,7 +5,7 @@ import { sendStatus } from './answer.ts'
 import { attributesOf, authenticate, authorize } from './authentication.ts'
 import { askingOf, type Api, type Call } from './call.ts'
 import { negotiate, plainJson, type Representation } from './negotiation.ts'
-import type { Outlet } from './outlet.ts'
+import type { ResponseWriter } from './response-writer.ts'
 import { answerPath } from './paths.ts'
 import type { SeenRequest } from './requests.ts'
 import { answerResource } from './resources.ts'
@@ -17,7 +17,7 @@ export async function answer(
   api: Api,
   request: IncomingMessage,
   seen: SeenRequest,
-  outlet: Outlet,
+  outlet: ResponseWriter,
   view: View,
   certified: User | undefined,
 ): Promise<void> {

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestInfo } from '../api/request/request-info.ts'
 import type { Authorizer } from './authentication.ts'
-import type { Freshness } from './listing.ts'
+import type { Freshness } from './list.ts'
 import type { Asking } from './negotiation.ts'
-import type { Outlet } from './outlet.ts'
+import type { ResponseWriter } from './response-writer.ts'
 import type { Registry } from './registry.ts'
 import type { SeenRequest } from './requests.ts'
 import type { View } from './storage.ts'
 import type { Tokens } from './tokens.ts'
 import type { User } from './users.ts'
 import type { Watches } from './watches.ts'
-import type { WatchSettings } from './watching.ts'
+import type { WatchSettings } from './watch.ts'
 
 /** What answers are made from. */
 export interface Api {
@@ -35,7 +35,7 @@ export interface Logs {
 export interface Call {
   readonly request: IncomingMessage
   readonly seen: SeenRequest
-  readonly outlet: Outlet
+  readonly outlet: ResponseWriter
   readonly view: View
   readonly user: User
   readonly info: RequestInfo

@@ -8,7 +8,7 @@ import { jsonText, prettyText } from './encoding.ts'
 import { contentTypeOf, negotiate, plainJson } from './negotiation.ts'
 import { printed } from './object.ts'
 import { openApiV2, openApiV3, openApiV3Index } from './openapi.ts'
-import { encode, speaksProtobuf } from './render.ts'
+import { encode, hasProtobuf } from './render.ts'
 import { issuer } from './tokens.ts'
 
 /** Answers what is no resource: health, version, discovery, schemas, keys. */
@@ -136,7 +136,7 @@ function discover(api: Api, call: Call, path: string): boolean {
 function sendDiscovery({ seen, outlet }: Call, document: JsonObject): void {
   const gvk: GVK = { group: '', version: 'v1', kind: printed(document['kind']) }
   const representation = negotiate(askingOf(seen), {
-    protobuf: speaksProtobuf(gvk),
+    protobuf: hasProtobuf(gvk),
     conversions: false,
     custom: false,
   })

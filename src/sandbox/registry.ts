@@ -28,7 +28,7 @@ export interface WriteOptions {
 }
 
 /** What a delete left: an object that goes on until its grace is over, or one that is gone. */
-export interface Deleted {
+export interface DeleteResult {
   readonly object: KubeObject
   readonly gone: boolean
 }
@@ -154,7 +154,12 @@ export class Registry {
     return { object, created: false }
   }
 
-  delete(kind: Kind, namespace: string | undefined, name: string, options: DeleteOptions): Deleted {
+  delete(
+    kind: Kind,
+    namespace: string | undefined,
+    name: string,
+    options: DeleteOptions,
+  ): DeleteResult {
     const old = this.get(kind, namespace, name)
     checkPreconditions(kind, old, options)
     const isPod = kind.kind === 'Pod'

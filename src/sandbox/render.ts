@@ -7,7 +7,7 @@ import type { Status } from '../api/kube/status.ts'
 import { columnsOf } from './columns.ts'
 import { jsonText, listObject, listText, objectText, prettyText } from './encoding.ts'
 import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
-import type { Listed } from './listing.ts'
+import type { ListResult } from './list.ts'
 import type { Representation } from './negotiation.ts'
 import { sortedDeep, type KubeObject } from './object.ts'
 import { fromProtobuf, toProtobuf, watchEventFrame } from './protobuf.ts'
@@ -16,7 +16,7 @@ const metaGvk = (kind: string, version: string): GVK => ({ group: 'meta.k8s.io',
 export const statusGvk: GVK = { group: '', version: 'v1', kind: 'Status' }
 
 /** Whether a kind has a protobuf form here. */
-export const speaksProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
+export const hasProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
 
 /** A value in the encoding of an answer. */
 export function encode(gvk: GVK, value: JsonObject, representation: Representation): Buffer {
@@ -50,7 +50,7 @@ export function renderObject(
 }
 
 /** A list as asked for. */
-export function renderList(kind: Kind, listed: Listed, representation: Representation): Buffer {
+export function renderList(kind: Kind, listed: ListResult, representation: Representation): Buffer {
   const metadata: JsonObject = {
     resourceVersion: listed.version,
     ...(listed.continue !== '' && { continue: listed.continue }),
@@ -187,4 +187,4 @@ export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: bo
  * Throws a ProtobufError for values of a wrong type. Kinds without a schema stay as they are.
  */
 export const canonical = (gvk: GVK, object: JsonObject): JsonObject =>
-  speaksProtobuf(gvk) ? fromProtobuf(toProtobuf(gvk, object)).object : object
+  hasProtobuf(gvk) ? fromProtobuf(toProtobuf(gvk, object)).object : object

@@ -7,7 +7,7 @@ import { askingOf, type Call } from './call.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
 import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
 import type { KubeObject } from './object.ts'
-import { renderObject, speaksProtobuf } from './render.ts'
+import { renderObject, hasProtobuf } from './render.ts'
 
 /** A request for a resource that is served. */
 export interface ResourceCall extends Call {
@@ -18,7 +18,7 @@ export interface ResourceCall extends Call {
 /** What form the answer takes. Throws a StatusError 406. */
 export const representationOf = ({ kind, seen, info }: ResourceCall): Representation =>
   negotiate(askingOf(seen), {
-    protobuf: !kind.custom && speaksProtobuf(gvkOf(kind)),
+    protobuf: !kind.custom && hasProtobuf(gvkOf(kind)),
     conversions: true,
     custom: kind.custom,
     streams: info.verb === 'list' || info.verb === 'watch',

@@ -7,7 +7,7 @@ import { sendBody, sendStreamHead } from './answer.ts'
 import { decodeObject, readBody } from './body.ts'
 import type { Api, Call } from './call.ts'
 import { hasStatus } from './kinds.ts'
-import { list } from './listing.ts'
+import { list } from './list.ts'
 import { contentTypeOf } from './negotiation.ts'
 import { keyOf } from './object.ts'
 import { applied, checkPatchType, isApply, patched } from './patching.ts'
@@ -22,9 +22,9 @@ import {
   type ResourceCall,
 } from './resource-call.ts'
 import { answerReview, isReview } from './reviews.ts'
-import { selectionOf } from './selection.ts'
+import { selectionOf } from './selection-predicate.ts'
 import { answerSubresource } from './subresources.ts'
-import { awaitStart, watch } from './watching.ts'
+import { awaitStart, watch } from './watch.ts'
 import type { DeleteOptions } from './write-rules.ts'
 
 /**

@@ -5,9 +5,9 @@ import { resourceNotFound, StatusError } from '../api/kube/status.ts'
 import type { Authorizer } from './authentication.ts'
 import type { Api } from './call.ts'
 import { Faults } from './faults.ts'
-import { Front, type FrontOptions, type ServingIdentity } from './front.ts'
+import { Endpoint, type EndpointOptions, type ServingIdentity } from './endpoint.ts'
 import type { Kind } from './kinds.ts'
-import { Freshness } from './listing.ts'
+import { Freshness } from './list.ts'
 import { printed, type KubeObject } from './object.ts'
 import { PodLogs } from './pod-logs.ts'
 import { Registry } from './registry.ts'
@@ -56,7 +56,7 @@ export interface ClientCertificate {
 }
 
 /** A second address of the same API. */
-export interface SecondFront extends AsyncDisposable {
+export interface LaggingEndpoint extends AsyncDisposable {
   readonly url: string
 }
 
@@ -111,7 +111,7 @@ export interface Sandbox extends AsyncDisposable {
    * Another API server of the same cluster, whose answers are so many writes old. Faults strike it
    * too.
    */
-  lag(versions: number): Promise<SecondFront>
+  lag(versions: number): Promise<LaggingEndpoint>
 }
 
 export interface SandboxFaults extends Omit<Faults, 'striking' | 'isFrozen' | 'follow'> {
@@ -149,10 +149,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     anonymousAllowed: options.anonymous ?? !tls,
     authorizer: () => authorizer,
   }
-  const fronts = new Set<Front>()
+  const fronts = new Set<Endpoint>()
   const faults = new Faults(() => fronts.forEach((front) => front.reset()))
   const identity = authority && servingIdentity(authority, host)
-  const frontOptions: FrontOptions = {
+  const frontOptions: EndpointOptions = {
     api,
     view: storage,
     faults,
@@ -161,8 +161,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     port: options.port ?? 0,
     ...(identity && { identity }),
   }
-  const front = new Front(frontOptions)
-  const open = async (one: Front): Promise<void> => {
+  const front = new Endpoint(frontOptions)
+  const open = async (one: Endpoint): Promise<void> => {
     await one.open()
     fronts.add(one)
   }
@@ -234,7 +234,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     untilWatches: (count, match) => watches.until(count, match),
     endWatches: (match) => watches.end(match),
     async lag(versions) {
-      const second = new Front({
+      const second = new Endpoint({
         ...frontOptions,
         port: 0,
         view: new LaggingView(storage, versions),
@@ -265,7 +265,7 @@ function servingIdentity(authority: CertificateAuthority, host: string): Serving
   return { certificate, key, clientCa: authority.certificate }
 }
 
-function sandboxFaults(faults: Faults, front: Front): SandboxFaults {
+function sandboxFaults(faults: Faults, front: Endpoint): SandboxFaults {
   return {
     reset: (match) => faults.reset(match),
     freeze: (match) => faults.freeze(match),

@@ -6,7 +6,7 @@ import { keyOf, type KubeObject } from './object.ts'
  * One write. `object` is what it left, or for DELETED the last state with the version of the
  * deletion.
  */
-export interface Change {
+export interface StorageEvent {
   readonly version: number
   readonly kind: Kind
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
@@ -29,9 +29,9 @@ export interface View {
    */
   at(kind: Kind, version: number): ReadonlyMap<string, KubeObject>
   /** Changes after a version that is not forgotten, oldest first. */
-  changesAfter(version: number): readonly Change[]
+  changesAfter(version: number): readonly StorageEvent[]
   /** Calls `tell` for every change this view comes to see, until disposed. */
-  follow(tell: (change: Change) => void): Disposable
+  follow(tell: (change: StorageEvent) => void): Disposable
 }
 
 const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
@@ -40,10 +40,10 @@ const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
 export class Storage implements View {
   #version: number
   #compacted: number
-  readonly #ring: Change[] = []
+  readonly #ring: StorageEvent[] = []
   readonly #ringSize: number
   readonly #objects = new Map<string, Map<string, KubeObject>>()
-  readonly #followers = new Set<(change: Change) => void>()
+  readonly #followers = new Set<(change: StorageEvent) => void>()
 
   constructor(firstVersion: number, ringSize: number) {
     this.#version = firstVersion
@@ -122,13 +122,13 @@ export class Storage implements View {
     return objects
   }
 
-  changesAfter(version: number): readonly Change[] {
+  changesAfter(version: number): readonly StorageEvent[] {
     let first = this.#ring.length
     while (first > 0 && (this.#ring[first - 1]?.version ?? 0) > version) first--
     return this.#ring.slice(first)
   }
 
-  follow(tell: (change: Change) => void): Disposable {
+  follow(tell: (change: StorageEvent) => void): Disposable {
     this.#followers.add(tell)
     return { [Symbol.dispose]: () => void this.#followers.delete(tell) }
   }
@@ -140,7 +140,7 @@ export class Storage implements View {
     return objects
   }
 
-  #record(change: Change): void {
+  #record(change: StorageEvent): void {
     this.#version = change.version
     this.#ring.push(change)
     if (this.#ring.length > this.#ringSize) this.#compacted = this.#ring.shift()?.version ?? 0
@@ -174,11 +174,11 @@ export class LaggingView implements View {
     return this.#storage.at(kind, version)
   }
 
-  changesAfter(version: number): readonly Change[] {
+  changesAfter(version: number): readonly StorageEvent[] {
     return this.#storage.changesAfter(version).filter((change) => change.version <= this.version)
   }
 
-  follow(tell: (change: Change) => void): Disposable {
+  follow(tell: (change: StorageEvent) => void): Disposable {
     let seen = this.version
     return this.#storage.follow(() => {
       const changes = this.changesAfter(seen)

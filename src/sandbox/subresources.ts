@@ -11,7 +11,7 @@ import type { Api } from './call.ts'
 import { askingOf } from './call.ts'
 import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
 import { timestamp, withAt } from './object.ts'
-import { encode, speaksProtobuf, statusGvk } from './render.ts'
+import { encode, hasProtobuf, statusGvk } from './render.ts'
 import { nameOf, type ResourceCall } from './resource-call.ts'
 
 /** False for subresources that are a part of their object: those are read and written as it is. */
@@ -38,7 +38,7 @@ const tokenRequest: GVK = { group: 'authentication.k8s.io', version: 'v1', kind:
 
 function formOf({ seen }: ResourceCall, gvk: GVK): Representation {
   return negotiate(askingOf(seen), {
-    protobuf: speaksProtobuf(gvk),
+    protobuf: hasProtobuf(gvk),
     conversions: false,
     custom: false,
   })

@@ -16,7 +16,7 @@ import type { User } from './users.ts'
 export const issuer = 'https://kubernetes.default.svc'
 
 /** A service account a token speaks for, and the object it lives with. */
-export interface Bound {
+export interface TokenBinding {
   readonly account: KubeObject
   readonly audiences: readonly string[]
   readonly expirationSeconds: number
@@ -62,7 +62,7 @@ export class Tokens {
   }
 
   /** A signed token as TokenRequest gives. */
-  bind({ account, audiences, expirationSeconds, pod, node }: Bound): IssuedToken {
+  bind({ account, audiences, expirationSeconds, pod, node }: TokenBinding): IssuedToken {
     const issued = Math.floor(now() / 1000)
     const { name, uid, namespace = '' } = account.metadata
     const claims: JsonObject = {

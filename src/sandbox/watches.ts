@@ -1,5 +1,5 @@
 import type { SeenRequest } from './requests.ts'
-import type { OpenWatch } from './watching.ts'
+import type { OpenWatch } from './watch.ts'
 
 /** The watches that are open, and those who wait for one. */
 export class Watches {

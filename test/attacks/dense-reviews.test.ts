@@ -10,7 +10,7 @@ const sources = new URL('../../src/cluster/', import.meta.url)
 /** Reviews of as many bytes as are let in at once, of the values that take most when parsed. */
 const reviewing = `
   const { reviewed } = await import('${new URL('admission/review.ts', sources).href}')
-  const { convertedReview } = await import('${new URL('crd/conversion-review.ts', sources).href}')
+  const { reviewConversion } = await import('${new URL('crd/conversion-review.ts', sources).href}')
   const dense = (bytes) => '[' + '{},'.repeat((bytes - 1_000) / 3) + '{}]'
   const slow = () => new Promise((resolve) => setTimeout(resolve, 500, undefined))
   const lookup = {
@@ -28,7 +28,7 @@ const reviewing = `
   const review = JSON.parse(
     '{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u",' +
     '"desiredAPIVersion":"apps.openyurt.io/v1beta2","objects":' + dense(${conversionBytes}) + '}}')
-  try { convertedReview(review) } catch {}
+  try { reviewConversion(review) } catch {}
   await Promise.allSettled(all)
   console.log('all were answered')
 `

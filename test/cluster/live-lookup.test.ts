@@ -4,10 +4,10 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Lookup } from '../../src/cluster/admission/lookup.ts'
+import type { ClusterLookup } from '../../src/cluster/admission/lookup.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
 import { liveLookup } from '../../src/cluster/live-lookup.ts'
-import { followPools } from '../../src/cluster/pools.ts'
+import { poolInformer } from '../../src/cluster/pools.ts'
 
 t.setTimeout(300_000)
 
@@ -18,7 +18,7 @@ t.setTimeout(300_000)
 async function lookup(
   t: Test,
   answer: RequestListener,
-): Promise<{ found: Lookup; asked: string[] }> {
+): Promise<{ found: ClusterLookup; asked: string[] }> {
   const asked: string[] = []
   const server = createServer((request, response) => {
     if (!request.url?.includes('/nodepools?')) asked.push(request.url ?? '')
@@ -43,7 +43,7 @@ async function lookup(
     qps: 1000,
     burst: 1000,
   })
-  const pools = followPools(connected.api)
+  const pools = poolInformer(connected.api)
   t.teardown(async () => {
     await pools[Symbol.asyncDispose]()
     await connected[Symbol.asyncDispose]()

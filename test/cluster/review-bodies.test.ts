@@ -4,7 +4,7 @@ import { LightAbort } from '../../src/base/abort.ts'
 import {
   largestBody,
   leastBytes,
-  mostWaiting,
+  mostQueued,
   ReviewBodies,
 } from '../../src/cluster/review-bodies.ts'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
@@ -35,12 +35,12 @@ void t.test(
         refused.push(name)
       })
     read('10.0.0.1', 'has the room')
-    for (let i = 0; i < mostWaiting; i++) read('10.0.0.1', `waits as ${i}`)
+    for (let i = 0; i < mostQueued; i++) read('10.0.0.1', `waits as ${i}`)
     await new Promise(setImmediate)
     t.strictSame(refused, [])
     read('10.0.0.2', 'comes last')
     await new Promise(setImmediate)
-    t.strictSame(refused, [`waits as ${mostWaiting - 1}`])
+    t.strictSame(refused, [`waits as ${mostQueued - 1}`])
     t.strictSame(shed, ['full'])
   },
 )

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policies.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
-import { lackingPolicies } from '../../src/cluster/admission/served.ts'
+import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { at, textAt } from '../../src/api/kube/json-at.ts'
 import { warningsOf } from '../../src/node/lint/warnings.ts'
@@ -57,7 +57,7 @@ void t.test(
 
     await webhooks.start()
     // Before Kubernetes 1.36 it is webhooks that admit nodes and pods, to the end.
-    const lacking = (await lackingPolicies(discover(admin), 'mutating')) ?? false
+    const lacking = (await unsupportedPolicies(discover(admin), 'mutating')) ?? false
     const [own, others] = [true, false].map((podHostNetwork) =>
       webhooksAsPolicies(actors, { podHostNetwork }),
     )

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { poolDefinition } from '../../src/cluster/crd/definition.ts'
-import { lackingPolicies } from '../../src/cluster/admission/served.ts'
+import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
@@ -237,7 +237,7 @@ void t.test(
           'the definition to be gone',
           async () => (await admin.get(definition)).status === 404,
         )
-        const lacking = await lackingPolicies(discover(admin), 'mutating')
+        const lacking = await unsupportedPolicies(discover(admin), 'mutating')
         for (const admission of ['policies', 'webhooks'] as const) {
           const skip = admission === 'policies' && (lacking ?? false)
           await t.test(admission, { skip }, async (t) => {

@@ -2,7 +2,12 @@ import { once } from 'node:events'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { cluster } from '../../src/cli/cluster-command.ts'
-import { dataOf, renewed, stateIn, type ServingState } from '../../src/cluster/serving/rotation.ts'
+import {
+  secretData,
+  rotated,
+  stateOfSecret,
+  type ServingState,
+} from '../../src/cluster/serving/rotation.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
@@ -146,7 +151,7 @@ function aged(names: readonly string[], days: number): ServingState {
   let state: ServingState | undefined
   for (let left = days; left >= 0; left -= 30) {
     const time = Date.now() - left * day
-    state = atTime(time, () => renewed(state, names, time, false))
+    state = atTime(time, () => rotated(state, names, time, false))
   }
   return state!
 }
@@ -154,7 +159,7 @@ function aged(names: readonly string[], days: number): ServingState {
 async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promise<void> {
   const { replicas } = set
   const stored = async (): Promise<ServingState> =>
-    stateIn(objectAt(bodyOf(await admin.get(secret)), 'data') as Record<string, string>)!
+    stateOfSecret(objectAt(bodyOf(await admin.get(secret)), 'data') as Record<string, string>)!
   const shownBy = async (port: number): Promise<string> => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
     await once(socket, 'secureConnect')
@@ -181,7 +186,7 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
   const first = await stored()
   const late = aged(all, 1300)
   const bundle = [...first.bundle, ...late.bundle]
-  const told = dataOf({ ...first, bundle, signingSince: Date.now() })
+  const told = secretData({ ...first, bundle, signingSince: Date.now() })
   t.equal((await merge(admin, secret, { data: told })).status, 200)
   const bundleIs = async (wanted: readonly string[]): Promise<boolean> => {
     const kind = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations'
@@ -193,7 +198,7 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
     )
   }
   await until('the bundle to be written', () => bundleIs(bundle))
-  const handed = dataOf({ ...late, bundle, signingSince: Date.now() })
+  const handed = secretData({ ...late, bundle, signingSince: Date.now() })
   t.equal((await merge(admin, secret, { data: handed })).status, 200)
   let looks = 0
   const taken = await until('the next authority to sign', async () => {

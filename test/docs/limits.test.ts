@@ -91,7 +91,7 @@ const parts = new Map([
 const part = (x: number): string =>
   parts.get(Number(x.toFixed(6))) ?? `${x}, for which there is no word here`
 
-const looks = (n: number): string => time(n * reviews.lookMs)
+const ticks = (n: number): string => time(n * reviews.tickMs)
 
 /** What a level may take of a hundred seats. */
 const share = (level: PriorityLevel): number => new PriorityShares(() => 100).limit(level) / 100
@@ -198,13 +198,13 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(webhook.admissionBytes),
       bytes(webhook.conversionBytes),
       bytes(reviews.leastBytes),
-      looks(reviews.waitingLooks),
+      ticks(reviews.queueTicks),
     ],
-    'Requests that wait for that': [counted(reviews.mostWaiting)],
+    'Requests that wait for that': [counted(reviews.mostQueued)],
     'A body of a review on its way': [
-      looks(reviews.silentLooks),
-      looks(reviews.mostLooks),
-      looks(reviews.patientLooks),
+      ticks(reviews.idleTicks),
+      ticks(reviews.arrivalTicks),
+      ticks(reviews.graceTicks),
     ],
     'The time that an answer takes': [
       time(webhook.longestMs),

@@ -1,4 +1,4 @@
-import { policyKinds } from '../../src/cluster/admission/served.ts'
+import { policyKinds } from '../../src/cluster/admission/policy-support.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'

@@ -1,7 +1,7 @@
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { startSandbox, type SecondFront } from '../../src/sandbox/sandbox.ts'
+import { startSandbox, type LaggingEndpoint } from '../../src/sandbox/sandbox.ts'
 import { Audience, checkState } from './audience.ts'
 import {
   bodyOf,
@@ -48,7 +48,7 @@ const heartbeat = { intervalMs: 100, timeoutMs: 2_000, failedRetry: 1, healthyTh
 export class World implements AsyncDisposable {
   readonly #setup: Setup
   readonly #cloud: CloudServer
-  readonly #second: SecondFront | undefined
+  readonly #second: LaggingEndpoint | undefined
   readonly #hub: RunningHub
   readonly #history: History
   readonly #link: Link
@@ -74,7 +74,7 @@ export class World implements AsyncDisposable {
   private constructor(
     setup: Setup,
     cloud: CloudServer,
-    second: SecondFront | undefined,
+    second: LaggingEndpoint | undefined,
     hub: RunningHub,
   ) {
     this.#setup = setup

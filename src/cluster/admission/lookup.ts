@@ -5,7 +5,7 @@ import type { Context } from '../../node/lint/context.ts'
  * What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse
  * a node or a pod.
  */
-export interface Lookup {
+export interface ClusterLookup {
   /** The pool of this name, in v1beta2; `undefined`: there is none. */
   pool(name: string): Promise<NodePool | undefined | 'unknown'>
   /** How many nodes are in the pool. */
@@ -17,7 +17,7 @@ export interface Lookup {
 }
 
 /** What came of looking for the pool that something names. */
-export type FoundPool = NodePool | undefined | 'unknown'
+export type PoolLookup = NodePool | undefined | 'unknown'
 
 /** Said to who names a pool that could not be found. */
 export const notFoundWarning = (name: string, pool: undefined | 'unknown'): string =>

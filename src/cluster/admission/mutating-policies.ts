@@ -12,11 +12,11 @@ import { all, any, isCreate, labelOf, quoted } from './cel.ts'
 import { excludedPodConditions, nodeConditions, poolDefaultConditions } from './conditions.ts'
 import type { Actors } from './node.ts'
 import { isHostNetwork, nodeUpdates, poolWrites } from './policies.ts'
-import { mutating, validating, type Matched } from './policy.ts'
+import { mutating, validating, type ResourceRule } from './policy.ts'
 import { propagationAsPolicies } from './propagation-policy.ts'
 import { warningsAsPolicies } from './warning-policies.ts'
 
-const nodeCreates: Matched = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
+const nodeCreates: ResourceRule = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
  * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy v1

@@ -42,7 +42,7 @@ const isShared = (other: Json, { group, version, resource }: SharedResource): bo
   textAt(other, 'resource') === resource
 
 /** Why a new pool is refused. */
-export function refusedPool(pool: JsonObject): Status | undefined {
+export function validateNewPool(pool: JsonObject): Status | undefined {
   const causes = poolProblems(pool)
   return causes.length === 0
     ? undefined
@@ -53,7 +53,7 @@ export function refusedPool(pool: JsonObject): Status | undefined {
  * Why a change of a pool is refused. What was wrong before and is as it was keeps no one from
  * changing the rest.
  */
-export function refusedPoolChange(old: JsonObject, pool: JsonObject): Status | undefined {
+export function validatePoolUpdate(old: JsonObject, pool: JsonObject): Status | undefined {
   const before = new Set(poolProblems(old).map(({ message }) => message))
   const causes = [
     ...changedForGood(old, pool),
@@ -65,7 +65,7 @@ export function refusedPoolChange(old: JsonObject, pool: JsonObject): Status | u
 }
 
 /** Why a pool is not deleted: `nodes` are in it, or nobody can say now. */
-export function refusedPoolDeletion(
+export function validatePoolDeletion(
   pool: JsonObject,
   nodes: number | 'unknown',
 ): Status | undefined {

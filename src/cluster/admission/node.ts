@@ -12,16 +12,16 @@ import {
   readPrevious,
   writePrevious,
 } from '../previous-attributes.ts'
-import { notFoundWarning, type FoundPool } from './lookup.ts'
+import { notFoundWarning, type PoolLookup } from './lookup.ts'
 
 /** What a mutating webhook makes of an object. */
-export interface Admitted {
+export interface MutationResult {
   readonly object: JsonObject
   readonly warnings: readonly string[]
 }
 
 /** What a validating webhook says of a change. */
-export interface Judged {
+export interface ValidationResult {
   readonly refusal: Status | undefined
   readonly warnings: readonly string[]
 }
@@ -38,14 +38,14 @@ export interface Actors {
  * The pool a new node is to be in: the one that its label names or, without one, the one that it
  * wishes for.
  */
-export const poolOfNew = (node: JsonObject): string =>
+export const poolOfNewNode = (node: JsonObject): string =>
   label(node, nodePoolLabel) || label(node, desiredNodePoolLabel)
 
 /**
  * The pool that a change puts a node into, or takes it out of; '' where it does neither. A wish
  * counts when it is uttered.
  */
-export function poolInChange(old: JsonObject, node: JsonObject): string {
+export function poolOfUpdate(old: JsonObject, node: JsonObject): string {
   const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel) || wish(old, node)]
   return before === after ? '' : before || after
 }
@@ -62,8 +62,8 @@ function wish(old: JsonObject, node: JsonObject): string {
  * known, and the labels stay as the kubelet wrote them. Nothing here refuses a node: a kubelet that
  * cannot register takes all its pods with it.
  */
-export function newNode(node: JsonObject, pool: FoundPool): Admitted {
-  const name = poolOfNew(node)
+export function mutateNewNode(node: JsonObject, pool: PoolLookup): MutationResult {
+  const name = poolOfNewNode(node)
   if (name === '') return withoutPool(node)
   const member = labelled(node, nodePoolLabel, name)
   if (pool === undefined || pool === 'unknown')
@@ -73,7 +73,7 @@ export function newNode(node: JsonObject, pool: FoundPool): Admitted {
   return { object: remembering(object, name, hostNetwork, true), warnings: [] }
 }
 
-function withoutPool(node: JsonObject): Admitted {
+function withoutPool(node: JsonObject): MutationResult {
   if (label(node, hostNetworkLabel) === '') return { object: node, warnings: [] }
   return {
     object: labelled(node, hostNetworkLabel, undefined),
@@ -83,10 +83,14 @@ function withoutPool(node: JsonObject): Admitted {
 
 /**
  * A node as a change of its pool leaves it: a wish becomes membership, and of which kind its first
- * pool was is remembered. `pool`: the one of `poolInChange`.
+ * pool was is remembered. `pool`: the one of `poolOfUpdate`.
  */
-export function changedNode(old: JsonObject, node: JsonObject, pool: FoundPool): Admitted {
-  const name = poolInChange(old, node)
+export function mutateNodeUpdate(
+  old: JsonObject,
+  node: JsonObject,
+  pool: PoolLookup,
+): MutationResult {
+  const name = poolOfUpdate(old, node)
   if (name === '') return { object: node, warnings: [] }
   const wished = label(node, nodePoolLabel) === '' ? wish(old, node) : ''
   const member = wished === '' ? node : labelled(node, nodePoolLabel, wished)
@@ -97,12 +101,12 @@ export function changedNode(old: JsonObject, node: JsonObject, pool: FoundPool):
   return { object: remembering(member, name, pool.spec?.hostNetwork === true, false), warnings: [] }
 }
 
-/** Why a change of a node is refused. `pool`: the one of `poolInChange`. */
-export function refusedNodeChange(
+/** Why a change of a node is refused. `pool`: the one of `poolOfUpdate`. */
+export function validateNodeUpdate(
   old: JsonObject,
   node: JsonObject,
-  { user, actors, pool }: { user: string; actors: Actors; pool: FoundPool },
-): Judged {
+  { user, actors, pool }: { user: string; actors: Actors; pool: PoolLookup },
+): ValidationResult {
   const isController = actors.controllers.has(user)
   const causes = [
     ...(isController ? [] : reservedChanges(old, node)),
@@ -164,7 +168,7 @@ function poolChange(old: JsonObject, node: JsonObject): StatusCause[] {
 }
 
 /** A node is set up for a pod network or for none, when it joins. */
-function wrongKind(old: JsonObject, node: JsonObject, pool: FoundPool): StatusCause[] {
+function wrongKind(old: JsonObject, node: JsonObject, pool: PoolLookup): StatusCause[] {
   const after = label(node, nodePoolLabel)
   const isAdded = label(old, nodePoolLabel) === '' && after !== ''
   if (!isAdded || pool === undefined || pool === 'unknown') return []

@@ -3,10 +3,10 @@ import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
 import { nodeConditions } from './conditions.ts'
 import type { Actors } from './node.ts'
-import { validating, type Matched, type Validation } from './policy.ts'
+import { validating, type ResourceRule, type Validation } from './policy.ts'
 
 /** Writes of pools, in whichever version. */
-export const poolWrites: Matched = {
+export const poolWrites: ResourceRule = {
   group: 'apps.openyurt.io',
   version: 'v1beta2',
   operations: ['CREATE', 'UPDATE'],
@@ -14,7 +14,7 @@ export const poolWrites: Matched = {
 }
 
 /** Changes of nodes; a status patch may change labels too. */
-export const nodeUpdates: Matched = {
+export const nodeUpdates: ResourceRule = {
   group: '',
   version: 'v1',
   operations: ['UPDATE'],

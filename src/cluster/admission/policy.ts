@@ -1,17 +1,17 @@
 import type { MatchCondition } from './conditions.ts'
 
 /** What a policy is asked about. */
-export interface Matched {
+export interface ResourceRule {
   readonly group: string
   readonly version: string
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]
   readonly resources: readonly string[]
 }
 
-export interface PolicyText {
+export interface PolicyOptions {
   /** After `nodehub-`; unlike any other policy's. */
   readonly name: string
-  readonly matched: Matched | readonly Matched[]
+  readonly matched: ResourceRule | readonly ResourceRule[]
   readonly conditions?: readonly MatchCondition[]
   /** Names for expressions, in order: later ones may use those before. */
   readonly variables?: readonly (readonly [name: string, expression: string])[]
@@ -31,16 +31,18 @@ const apiVersion = 'admissionregistration.k8s.io/v1'
 
 /** A ValidatingAdmissionPolicy that refuses, and its binding. */
 export const validating = (
-  text: PolicyText,
+  text: PolicyOptions,
   validations: readonly Validation[],
 ): readonly object[] => judging(text, validations, 'Deny')
 
 /** One that warns, and refuses nothing. */
-export const warning = (text: PolicyText, validations: readonly Validation[]): readonly object[] =>
-  judging(text, validations, 'Warn')
+export const warning = (
+  text: PolicyOptions,
+  validations: readonly Validation[],
+): readonly object[] => judging(text, validations, 'Warn')
 
 const judging = (
-  text: PolicyText,
+  text: PolicyOptions,
   validations: readonly Validation[],
   action: 'Deny' | 'Warn',
 ): readonly object[] => [
@@ -54,7 +56,7 @@ const judging = (
 ]
 
 /** A MutatingAdmissionPolicy and its binding. Each expression is a list of JSONPatch operations. */
-export const mutating = (text: PolicyText, patches: readonly string[]): readonly object[] => [
+export const mutating = (text: PolicyOptions, patches: readonly string[]): readonly object[] => [
   {
     apiVersion,
     kind: 'MutatingAdmissionPolicy',
@@ -75,10 +77,10 @@ export const mutating = (text: PolicyText, patches: readonly string[]): readonly
  * What becomes of a request where the policy itself fails, as for webhooks. An API server that
  * knows no definition of NodePools would refuse each status of each kubelet.
  */
-const failurePolicyOf = (all: readonly Matched[]): 'Fail' | 'Ignore' =>
+const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
   all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
 
-const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyText) => ({
+const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyOptions) => ({
   failurePolicy: failurePolicyOf([matched].flat()),
   ...(withPools && { paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' } }),
   matchConstraints: {
@@ -96,7 +98,7 @@ const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyT
   }),
 })
 
-const binding = (kind: string, { name, withPools }: PolicyText, more: object) => ({
+const binding = (kind: string, { name, withPools }: PolicyOptions, more: object) => ({
   apiVersion,
   kind,
   metadata: { name: `nodehub-${name}` },

@@ -2,8 +2,8 @@ import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { at, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { alternativesOf } from '../../api/kube/node-affinity.ts'
 import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
-import { notFoundWarning, type FoundPool, type Lookup } from './lookup.ts'
-import type { Admitted } from './node.ts'
+import { notFoundWarning, type PoolLookup, type ClusterLookup } from './lookup.ts'
+import type { MutationResult } from './node.ts'
 
 /** The wish of a pod in the words of the first proposal, before it had OpenYurt's prefix. */
 export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
@@ -17,15 +17,18 @@ export const poolNameLabel = 'apps.openyurt.io/pool-name'
  * that names several pools, or could not run so, stays as it is, with a warning. Host ports are the
  * API server's to fill in: it gives a pod its defaults again after webhooks.
  */
-export async function onHostNetworkOfPool(pod: JsonObject, lookup: Lookup): Promise<Admitted> {
-  const as = (...warnings: string[]): Admitted => ({ object: pod, warnings })
+export async function onHostNetworkOfPool(
+  pod: JsonObject,
+  lookup: ClusterLookup,
+): Promise<MutationResult> {
+  const as = (...warnings: string[]): MutationResult => ({ object: pod, warnings })
   if (at(pod, 'spec', 'hostNetwork') === true) return as()
   const named = namedPools(pod)
   if (named.length > 1) return as(`it names several NodePools: ${named.join(', ')}`)
   const name = named[0] ?? (await poolOfItsNode(pod, lookup))
   if (name === undefined) return as('the node it is meant for could not be read now')
   if (name === '') return as()
-  const pool: FoundPool = await lookup.pool(name)
+  const pool: PoolLookup = await lookup.pool(name)
   if (pool === undefined || pool === 'unknown') return as(notFoundWarning(name, pool))
   if (pool.spec?.hostNetwork !== true) return as()
   const obstacle = obstacleTo(pod)
@@ -50,7 +53,7 @@ function namedPools(pod: JsonObject): string[] {
  * '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can
  * say now.
  */
-async function poolOfItsNode(pod: JsonObject, lookup: Lookup): Promise<string | undefined> {
+async function poolOfItsNode(pod: JsonObject, lookup: ClusterLookup): Promise<string | undefined> {
   const node = textAt(pod, 'spec', 'nodeName') || commonTo(alternativesOf(pod), nodeRequiredBy)
   if (node === '') return ''
   const labels = await lookup.nodeLabels(node)

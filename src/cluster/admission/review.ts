@@ -5,33 +5,38 @@ import { badRequest, StatusError, type Status } from '../../api/kube/status.ts'
 import { podsOf } from '../../node/lint/pod.ts'
 import { warningsOf } from '../../node/lint/warnings.ts'
 import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
-import { changesBetween } from './changes.ts'
-import type { Lookup } from './lookup.ts'
+import { jsonPatchBetween } from './json-patch.ts'
+import type { ClusterLookup } from './lookup.ts'
 import {
-  changedNode,
-  newNode,
-  poolInChange,
-  poolOfNew,
-  refusedNodeChange,
+  mutateNodeUpdate,
+  mutateNewNode,
+  poolOfUpdate,
+  poolOfNewNode,
+  validateNodeUpdate,
   type Actors,
-  type Admitted,
-  type Judged,
+  type MutationResult,
+  type ValidationResult,
 } from './node.ts'
-import { defaultedPool, refusedPool, refusedPoolChange, refusedPoolDeletion } from './node-pool.ts'
+import {
+  defaultedPool,
+  validateNewPool,
+  validatePoolUpdate,
+  validatePoolDeletion,
+} from './node-pool.ts'
 import { webhookPaths } from './paths.ts'
 import { isExcluded, isMirror, keptOffHostNetwork } from './pod.ts'
 import { onHostNetworkOfPool } from './propagation.ts'
 
 /** What admission goes by. */
-export interface AdmissionRules {
-  readonly lookup: Lookup
+export interface AdmissionOptions {
+  readonly lookup: ClusterLookup
   readonly actors: Actors
   /** Whether a pod whose pool has a host network is put on it. */
   readonly propagate: boolean
 }
 
 /** What of an AdmissionRequest (admission.k8s.io/v1) is looked at. */
-interface Asked {
+interface AdmissionRequest {
   readonly uid: string
   readonly kind: string
   readonly operation: string
@@ -43,14 +48,14 @@ interface Asked {
   readonly old: JsonObject
 }
 
-type Answer = Admitted | Judged
+type Answer = MutationResult | ValidationResult
 
 interface Webhook {
   readonly kinds: readonly string[]
-  readonly answer: (asked: Asked, rules: AdmissionRules) => Answer | Promise<Answer>
+  readonly answer: (asked: AdmissionRequest, rules: AdmissionOptions) => Answer | Promise<Answer>
 }
 
-const untouched = ({ object }: Asked): Admitted => ({ object, warnings: [] })
+const untouched = ({ object }: AdmissionRequest): MutationResult => ({ object, warnings: [] })
 
 const webhooks: ReadonlyMap<string, Webhook> = new Map([
   [webhookPaths.poolDefaults, { kinds: ['NodePool'], answer: poolDefaults }],
@@ -76,10 +81,10 @@ export const isAdmissionPath = (path: string): boolean => webhooks.has(path)
  * in an AdmissionReview. Rejects with other errors where admission itself fails: the policy of the
  * webhook decides then.
  */
-export async function reviewed(
+export async function reviewAdmission(
   path: string,
   review: Json,
-  rules: AdmissionRules,
+  rules: AdmissionOptions,
 ): Promise<JsonObject> {
   const request = requestIn(review)
   const uid = textAt(request, 'uid')
@@ -90,7 +95,7 @@ export async function reviewed(
     return answered(uid, { refusal: senseless(path), warnings: [] })
   const answer = await webhook.answer(asked, rules)
   if ('refusal' in answer) return answered(uid, answer)
-  return answered(uid, answer, changesBetween(asked.object, answer.object))
+  return answered(uid, answer, jsonPatchBetween(asked.object, answer.object))
 }
 
 function requestIn(review: Json): Json | undefined {
@@ -114,7 +119,7 @@ function askedIn(
   request: Json | undefined,
   uid: string,
   kinds: readonly string[],
-): Asked | undefined {
+): AdmissionRequest | undefined {
   const kind = textAt(request, 'kind', 'kind')
   const operation = textAt(request, 'operation')
   const isUpdate = operation === 'UPDATE'
@@ -162,7 +167,7 @@ function answered(
   }
 }
 
-function poolDefaults(asked: Asked): Admitted {
+function poolDefaults(asked: AdmissionRequest): MutationResult {
   if (asked.operation === 'CREATE') return { object: defaultedPool(asked.object), warnings: [] }
   return { object: keptOfOtherVersions(asked), warnings: [] }
 }
@@ -172,7 +177,7 @@ function poolDefaults(asked: Asked): Admitted {
  * was: its writer cannot have meant to change it, even where the annotation that carries it was
  * left out. Nor does a write of a pool ever change its status.
  */
-function keptOfOtherVersions({ writtenIn, object, old }: Asked): JsonObject {
+function keptOfOtherVersions({ writtenIn, object, old }: AdmissionRequest): JsonObject {
   const version = poolVersions.find((version) => version === writtenIn)
   if (version === undefined || version === storageVersion) return object
   const foreign = Object.keys(fieldsOf[storageVersion].spec).filter(
@@ -186,42 +191,51 @@ function keptOfOtherVersions({ writtenIn, object, old }: Asked): JsonObject {
 }
 
 async function poolRules(
-  { operation, object, old }: Asked,
-  rules: AdmissionRules,
-): Promise<Judged> {
+  { operation, object, old }: AdmissionRequest,
+  rules: AdmissionOptions,
+): Promise<ValidationResult> {
   switch (operation) {
     case 'CREATE':
-      return { refusal: refusedPool(object), warnings: [] }
+      return { refusal: validateNewPool(object), warnings: [] }
     case 'UPDATE':
-      return { refusal: refusedPoolChange(old, object), warnings: [] }
+      return { refusal: validatePoolUpdate(old, object), warnings: [] }
     default: {
       const nodes = await rules.lookup.poolNodes(textAt(old, 'metadata', 'name'))
-      return { refusal: refusedPoolDeletion(old, nodes), warnings: [] }
+      return { refusal: validatePoolDeletion(old, nodes), warnings: [] }
     }
   }
 }
 
-async function nodeDefaults(asked: Asked, { lookup }: AdmissionRules): Promise<Admitted> {
+async function nodeDefaults(
+  asked: AdmissionRequest,
+  { lookup }: AdmissionOptions,
+): Promise<MutationResult> {
   const { operation, object, old } = asked
   if (operation === 'CREATE') {
-    const name = poolOfNew(object)
-    return newNode(object, name === '' ? undefined : await lookup.pool(name))
+    const name = poolOfNewNode(object)
+    return mutateNewNode(object, name === '' ? undefined : await lookup.pool(name))
   }
   if (operation !== 'UPDATE') return untouched(asked)
-  const name = poolInChange(old, object)
-  return changedNode(old, object, name === '' ? undefined : await lookup.pool(name))
+  const name = poolOfUpdate(old, object)
+  return mutateNodeUpdate(old, object, name === '' ? undefined : await lookup.pool(name))
 }
 
-async function nodeRules(asked: Asked, { lookup, actors }: AdmissionRules): Promise<Judged> {
+async function nodeRules(
+  asked: AdmissionRequest,
+  { lookup, actors }: AdmissionOptions,
+): Promise<ValidationResult> {
   const { operation, object, old, user } = asked
   // A kubelet that cannot register takes all its pods with it.
   if (operation !== 'UPDATE') return { refusal: undefined, warnings: [] }
-  const name = poolInChange(old, object)
+  const name = poolOfUpdate(old, object)
   const pool = name === '' ? undefined : await lookup.pool(name)
-  return refusedNodeChange(old, object, { user, actors, pool })
+  return validateNodeUpdate(old, object, { user, actors, pool })
 }
 
-async function podDefaults(asked: Asked, { lookup, propagate }: AdmissionRules): Promise<Admitted> {
+async function podDefaults(
+  asked: AdmissionRequest,
+  { lookup, propagate }: AdmissionOptions,
+): Promise<MutationResult> {
   const { operation, object, namespace } = asked
   if (operation !== 'CREATE' || isMirror(object)) return untouched(asked)
   const [admitted, context] = await Promise.all([
@@ -233,17 +247,20 @@ async function podDefaults(asked: Asked, { lookup, propagate }: AdmissionRules):
 }
 
 const podAsItsPoolHasIt = async (
-  asked: Asked,
-  lookup: Lookup,
+  asked: AdmissionRequest,
+  lookup: ClusterLookup,
   propagate: boolean,
-): Promise<Admitted> => {
+): Promise<MutationResult> => {
   const { object } = asked
   if (isExcluded(object)) return { object: keptOffHostNetwork(object), warnings: [] }
   return propagate ? onHostNetworkOfPool(object, lookup) : untouched(asked)
 }
 
 /** Who applies a Deployment never sees what its pods are warned of. Refuses nothing. */
-async function workloadWarnings(asked: Asked, rules: AdmissionRules): Promise<Judged> {
+async function workloadWarnings(
+  asked: AdmissionRequest,
+  rules: AdmissionOptions,
+): Promise<ValidationResult> {
   const { kind, object, namespace } = asked
   const [context, templates] = await Promise.all([
     rules.lookup.context(namespace),
@@ -260,8 +277,11 @@ async function workloadWarnings(asked: Asked, rules: AdmissionRules): Promise<Ju
 }
 
 /** An object with its templates as admission will have the pods that are made of them. */
-async function templatesAsPodsAreAdmitted(object: JsonObject, lookup: Lookup): Promise<Admitted> {
-  let admitted: Admitted = { object, warnings: [] }
+async function templatesAsPodsAreAdmitted(
+  object: JsonObject,
+  lookup: ClusterLookup,
+): Promise<MutationResult> {
+  let admitted: MutationResult = { object, warnings: [] }
   for (const { base, metadata, spec } of podsOf(object)) {
     const pod = { metadata, spec }
     if (isExcluded(pod)) continue

@@ -3,11 +3,11 @@ import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { all, any, isOneOf, quoted } from './cel.ts'
 import { podGuidanceConditions } from './conditions.ts'
 import { isHostNetwork } from './policies.ts'
-import { warning, type Matched, type Validation } from './policy.ts'
+import { warning, type ResourceRule, type Validation } from './policy.ts'
 
 const written = { version: 'v1', operations: ['CREATE', 'UPDATE'] } as const
 
-const matched: readonly Matched[] = [
+const matched: readonly ResourceRule[] = [
   { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
   { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
   { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },

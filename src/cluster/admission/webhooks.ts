@@ -17,7 +17,7 @@ interface Rule {
   readonly resources: readonly string[]
 }
 
-interface Wanted {
+interface WebhookOptions {
   readonly name: string
   readonly path: string
   readonly group: string
@@ -125,7 +125,7 @@ const configuration = (kind: string, name: string, webhooks: readonly object[]) 
 /** Who waits here is a kubelet that registers or a controller that makes pods: not for long. */
 export const timeoutSeconds = 5
 
-const webhook = (target: WebhookTarget, wanted: Wanted) => ({
+const webhook = (target: WebhookTarget, wanted: WebhookOptions) => ({
   name: wanted.name,
   admissionReviewVersions: ['v1'],
   clientConfig: clientConfig(target, wanted.path),

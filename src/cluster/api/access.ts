@@ -6,7 +6,7 @@ import { elapsed } from '../../base/clock.ts'
 import type { ClusterAccess } from '../../config/cluster-config.ts'
 
 /** What a request to the API server goes with now. */
-export interface Admitted {
+export interface Transport {
   readonly agent: Agent
   readonly headers: Readonly<Record<string, string>>
 }
@@ -22,12 +22,12 @@ const keepAliveProbeMs = 30_000
  * @kubernetes/client-node reads, programs included) or the service account of a pod. Connections
  * are kept, which that library does not do; renewed files and tokens are taken up as they come.
  */
-export class Access implements AsyncDisposable {
+export class ApiAccess implements AsyncDisposable {
   readonly server: URL
   readonly #config: KubeConfig
   readonly #connections: number
   #current:
-    { readonly admitted: Admitted; readonly identity: string; readonly at: number } | undefined
+    { readonly admitted: Transport; readonly identity: string; readonly at: number } | undefined
 
   /** Throws where the configuration names no server that can be asked. */
   constructor(config: KubeConfig, connections: number) {
@@ -45,7 +45,7 @@ export class Access implements AsyncDisposable {
    * Reads what has changed, if it is time to, or if `refused` says that what was shown is no longer
    * taken.
    */
-  async admit(refused = false): Promise<Admitted> {
+  async admit(refused = false): Promise<Transport> {
     const current = this.#current
     if (current && !refused && elapsed() - current.at < lookMs) return current.admitted
     const options: RequestOptions = {}
@@ -98,7 +98,7 @@ function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
  * Throws where the files cannot be read. Loads @kubernetes/client-node, which nothing on a node
  * does.
  */
-export async function openAccess(where: ClusterAccess, connections = 32): Promise<Access> {
+export async function openAccess(where: ClusterAccess, connections = 32): Promise<ApiAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   if (where.kind === 'kubeconfig') {
@@ -113,5 +113,5 @@ export async function openAccess(where: ClusterAccess, connections = 32): Promis
       currentContext: 'here',
     })
   }
-  return new Access(config, connections)
+  return new ApiAccess(config, connections)
 }

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { follow } from '../../base/abort.ts'
 import { after, sleep } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import type { Access } from './access.ts'
+import type { ApiAccess } from './access.ts'
 import { ApiFailure, isNotFound } from './failure.ts'
 import type { RateLimit } from './rate-limit.ts'
 
@@ -25,7 +25,7 @@ export interface ApiRequest {
   readonly timeoutMs?: number
 }
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -59,10 +59,10 @@ const largestAnswer = 64 * 1024 * 1024
  * made the request.
  */
 export class ApiServer {
-  readonly #access: Access
+  readonly #access: ApiAccess
   readonly #options: ApiServerOptions
 
-  constructor(access: Access, options: ApiServerOptions) {
+  constructor(access: ApiAccess, options: ApiServerOptions) {
     this.#access = access
     this.#options = options
   }
@@ -72,7 +72,7 @@ export class ApiServer {
   }
 
   /** The answer, whatever its status. Rejects where there is none in time. */
-  async send(request: ApiRequest): Promise<ApiAnswer> {
+  async send(request: ApiRequest): Promise<ApiResponse> {
     for (let tries = 1; ; tries++) {
       const answer = await this.#once(request, tries > 1)
       const wait = tries < (request.tries ?? mostTries) ? askedToWait(answer) : undefined
@@ -81,7 +81,7 @@ export class ApiServer {
     }
   }
 
-  async #once(request: ApiRequest, refused: boolean): Promise<ApiAnswer> {
+  async #once(request: ApiRequest, refused: boolean): Promise<ApiResponse> {
     const bound = new AbortController()
     using _followed = request.signal && follow(request.signal, bound)
     using _patience = after(request.timeoutMs ?? 30_000, () =>
@@ -191,7 +191,7 @@ const waitOf = (headers: Readonly<Record<string, string>>): number | undefined =
 /**
  * A write that was shed has not been made: 429, and 503 where a time is said, as client-go has it.
  */
-function askedToWait({ status, headers }: ApiAnswer): number | undefined {
+function askedToWait({ status, headers }: ApiResponse): number | undefined {
   if (status !== 429 && status !== 503) return undefined
   return waitOf(headers)
 }

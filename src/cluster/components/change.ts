@@ -16,12 +16,12 @@ const pathOf = ({
 }: Pick<Component, 'kind' | 'namespace' | 'name'>): string =>
   `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`
 
-export type Changed =
-  /** The API server has it; `settled` waits for the pods. */
+export type ChangeOutcome =
+  /** The API server has it; `rolledOut` waits for the pods. */
   'changed' | 'nothing to change' | 'nothing to take back' | 'changed by somebody else since'
 
 /** Keeps a component off host-network nodes, and keeps on it what it had before. */
-export const apply = (api: ApiServer, component: Component): Promise<Changed> =>
+export const apply = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
   written(api, component, (workload) => {
     const template = objectAt(workload, 'spec', 'template')
     const affinity = affinityKeptOff(template)
@@ -34,7 +34,7 @@ export const apply = (api: ApiServer, component: Component): Promise<Changed> =>
   })
 
 /** Gives a component back the affinity that it had; not where somebody has changed it since. */
-export const revert = (api: ApiServer, component: Component): Promise<Changed> =>
+export const revert = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
   written(api, component, (workload) => {
     const kept = at(workload, 'metadata', 'annotations', originalAnnotation)
     if (typeof kept !== 'string') return 'nothing to take back'
@@ -78,8 +78,8 @@ function annotated(workload: JsonObject, before: string): JsonObject[] {
 async function written(
   api: ApiServer,
   component: Component,
-  patchOf: (workload: JsonObject) => readonly JsonObject[] | Exclude<Changed, 'changed'>,
-): Promise<Changed> {
+  patchOf: (workload: JsonObject) => readonly JsonObject[] | Exclude<ChangeOutcome, 'changed'>,
+): Promise<ChangeOutcome> {
   const path = pathOf(component)
   for (let tries = 1; ; tries++) {
     const workload = await api.get(path)
@@ -103,7 +103,7 @@ const lookMs = 1_000
  * Whether the pods of a component have settled within the time: nodes that cannot be reached keep
  * theirs from it.
  */
-export async function settled(
+export async function rolledOut(
   api: ApiServer,
   component: Component,
   withinMs: number,

@@ -1,13 +1,13 @@
 import { ApiFailure, isNotFound } from '../api/failure.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { typedCalls } from '../api/typed.ts'
-import type { PlacedPod } from './survey.ts'
+import type { ScheduledPod } from './survey.ts'
 
 /**
  * Asks for a pod's eviction, which its disruption budget may refuse. Resolves to what came of it,
  * for an operator.
  */
-export async function evict(api: ApiServer, { namespace, name }: PlacedPod): Promise<string> {
+export async function evict(api: ApiServer, { namespace, name }: ScheduledPod): Promise<string> {
   // A budget's refusal says when to ask again; whoever runs the command decides that.
   const { core } = typedCalls(api, { tries: 1 })
   try {

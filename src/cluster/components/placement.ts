@@ -15,7 +15,7 @@ const oldLabels = [
 ]
 
 /** Where the pods of a workload may go. */
-export interface Placement {
+export interface WorkloadPlacement {
   /** Whether they are kept off nodes of host-network pools. */
   readonly keptOff: boolean
   /** Keys of the proposals that it goes by, without effect. */
@@ -28,7 +28,7 @@ export interface Placement {
  * `In` without `true`), or its node selector wants another value of the label. Terms without any
  * condition match nothing, and keep nobody from being kept off.
  */
-export function placementOf(pod: JsonObject): Placement {
+export function workloadPlacement(pod: JsonObject): WorkloadPlacement {
   const terms = alternativesOf(pod)
   const selector = objectAt(pod, 'spec', 'nodeSelector')
   const wanted = selector[hostNetworkLabel]

@@ -7,17 +7,17 @@ import { nodeFacts } from '../controller/node-facts.ts'
 import { podNetworkPods } from '../controller/pods.ts'
 import { reconcileNode } from '../controller/reconcile.ts'
 import { poolsPath } from '../pools.ts'
-import { componentIn, type Component, type WorkloadKind } from './workload.ts'
+import { componentOf, type Component, type WorkloadKind } from './workload.ts'
 
 /** A pod of the API, by where it is. */
-export interface PlacedPod {
+export interface ScheduledPod {
   readonly namespace: string
   readonly name: string
   readonly node: string
 }
 
 /** A node that is not yet, or not wholly, as its pool wants it. */
-export interface NodeRemark {
+export interface NodeFinding {
   readonly node: string
   readonly remark: string
 }
@@ -26,8 +26,8 @@ export interface Survey {
   /** All that were found, whether or not anything is wrong with them. */
   readonly components: readonly Component[]
   /** Pods with the exclude annotation on host-network nodes. */
-  readonly slippedIn: readonly PlacedPod[]
-  readonly nodes: readonly NodeRemark[]
+  readonly slippedIn: readonly ScheduledPod[]
+  readonly nodes: readonly NodeFinding[]
 }
 
 /** Every object of a collection, in pages. */
@@ -50,7 +50,7 @@ export async function survey(api: ApiServer): Promise<Survey> {
   const components: Component[] = []
   for (const kind of ['DaemonSet', 'Deployment'] as const satisfies readonly WorkloadKind[]) {
     for await (const workload of each(api, `/apis/apps/v1/${kind.toLowerCase()}s`)) {
-      const found = componentIn(kind, workload)
+      const found = componentOf(kind, workload)
       if (found) components.push(found)
     }
   }
@@ -58,7 +58,7 @@ export async function survey(api: ApiServer): Promise<Survey> {
   for await (const pool of each(api, poolsPath))
     pools.set(textAt(pool, 'metadata', 'name'), pool as unknown as NodePool)
   const onHostNetwork = new Set<string>()
-  const nodes: NodeRemark[] = []
+  const nodes: NodeFinding[] = []
   for await (const node of each(api, '/api/v1/nodes')) {
     const name = textAt(node, 'metadata', 'name')
     if (at(node, 'metadata', 'labels', hostNetworkLabel) === 'true') onHostNetwork.add(name)
@@ -96,8 +96,8 @@ async function remarksOn(
 async function excludedOn(
   api: ApiServer,
   onHostNetwork: ReadonlySet<string>,
-): Promise<readonly PlacedPod[]> {
-  const found: PlacedPod[] = []
+): Promise<readonly ScheduledPod[]> {
+  const found: ScheduledPod[] = []
   if (onHostNetwork.size === 0) return found
   for await (const pod of each(api, '/api/v1/pods', { fieldSelector: 'spec.nodeName!=' })) {
     const node = textAt(pod, 'spec', 'nodeName')

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../api/kube/json.ts'
 import { at, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
-import { placementOf, type Placement } from './placement.ts'
+import { workloadPlacement, type WorkloadPlacement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'
 
@@ -20,7 +20,7 @@ export interface Component {
   readonly name: string
   /** What it is, by the names it is known by. */
   readonly what: string
-  readonly placement: Placement
+  readonly placement: WorkloadPlacement
   readonly owner: Owner | undefined
   /** Pods that a change of the template replaces, one a node for a DaemonSet. */
   readonly rolls: number
@@ -29,7 +29,7 @@ export interface Component {
 }
 
 /** What has the words of its name in those that a workload is labelled or called with. */
-const known: readonly (readonly [what: string, name: RegExp])[] = [
+const componentPatterns: readonly (readonly [what: string, name: RegExp])[] = [
   ['kube-proxy', /^kube-proxy(-|$)/],
   ['flannel', /^(kube-)?flannel(-|$)|^canal$/],
   ['calico', /^calico-|^csi-node-driver$/],
@@ -47,11 +47,11 @@ const known: readonly (readonly [what: string, name: RegExp])[] = [
 ]
 
 /** Reads a DaemonSet or Deployment; `undefined` where it is none of those that are known. */
-export function componentIn(kind: WorkloadKind, workload: JsonObject): Component | undefined {
+export function componentOf(kind: WorkloadKind, workload: JsonObject): Component | undefined {
   const labels = objectAt(workload, 'metadata', 'labels')
   const name = textAt(workload, 'metadata', 'name')
   const names = [name, labels['k8s-app'], labels['app.kubernetes.io/name'], labels['app']]
-  const found = known.find(([, pattern]) =>
+  const found = componentPatterns.find(([, pattern]) =>
     names.some((each) => typeof each === 'string' && pattern.test(each)),
   )
   if (found === undefined) return undefined
@@ -64,7 +64,7 @@ export function componentIn(kind: WorkloadKind, workload: JsonObject): Component
     namespace: textAt(workload, 'metadata', 'namespace'),
     name,
     what: found[0],
-    placement: placementOf(objectAt(workload, 'spec', 'template')),
+    placement: workloadPlacement(objectAt(workload, 'spec', 'template')),
     owner: ownerOf(workload, found[0]),
     rolls: typeof count === 'number' ? count : 0,
     onDelete: textAt(workload, 'spec', 'updateStrategy', 'type') === 'OnDelete',

@@ -13,7 +13,7 @@ export interface NodeFacts {
   readonly uid: string
   readonly resourceVersion: string
   readonly labels: Readonly<Record<string, string>>
-  /** As `keptText` keeps them. */
+  /** As `textOrDigest` keeps them. */
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly PoolTaint[]
   /** Whether the condition Ready is True. */
@@ -29,7 +29,7 @@ export interface NodeFacts {
 const longest = 1024
 
 /** A text, or a digest of it that stands for no other text. */
-export const keptText = (text: string): string =>
+export const textOrDigest = (text: string): string =>
   text.length <= longest ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`
 
 /** Reads what is kept of a Node. What is not as the API would have it counts as absent. */
@@ -42,7 +42,7 @@ export function nodeFacts(node: JsonObject): NodeFacts {
     annotations: Object.fromEntries(
       Object.entries(textsAt(node, 'metadata', 'annotations')).map(([key, text]) => [
         key,
-        key === previousAttributesAnnotation ? text : keptText(text),
+        key === previousAttributesAnnotation ? text : textOrDigest(text),
       ]),
     ),
     taints: listAt(node, 'spec', 'taints').filter(isObject) as unknown as readonly PoolTaint[],

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../api/kube/json.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 import { Informer } from '../api/informer.ts'
-import { sayEvent } from '../events.ts'
+import { recordEvent } from '../events.ts'
 import type { Term } from '../leadership.ts'
-import { followPools, poolsPath } from '../pools.ts'
+import { poolInformer, poolsPath } from '../pools.ts'
 import { nodeFacts, type NodeFacts } from './node-facts.ts'
 import { podNetworkPods } from './pods.ts'
 import { reconcileNode, reconcilePool, type NodeEvent, type PodNetworkPods } from './reconcile.ts'
@@ -68,7 +68,7 @@ export class PoolController implements AsyncDisposable {
       act: (name) => this.#pool(name),
       onFailure: (name, cause) => onFailure(`pool ${name}`, cause),
     })
-    this.#pools = followPools(api, {
+    this.#pools = poolInformer(api, {
       onChange: (name, now, before) => this.#poolChanged(name, now, before),
       onFailure: (cause) => onFailure('nodepools', cause),
     })
@@ -178,7 +178,7 @@ export class PoolController implements AsyncDisposable {
       event.reason === 'HostNetworkLabelWithheld' || event.reason === 'NodePoolMoveRefused'
     try {
       // The kubelet's own events name the node twice, and kubectl describe looks for them that way.
-      await sayEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event, once)
+      await recordEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event, once)
     } catch (cause) {
       onFailure?.(`event about node ${name}`, cause)
     }

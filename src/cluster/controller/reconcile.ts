@@ -12,7 +12,7 @@ import {
   type PreviousAttributes,
 } from '../previous-attributes.ts'
 import { mergeTaints, mergeTexts } from './attributes.ts'
-import { keptText, type NodeFacts } from './node-facts.ts'
+import { textOrDigest, type NodeFacts } from './node-facts.ts'
 
 /** What is to be said of a Node in an Event. */
 export interface NodeEvent {
@@ -203,7 +203,7 @@ function mergedAttributes(
     node.annotations,
     before.annotations,
     without(spec?.annotations, (key) => key === previousAttributesAnnotation),
-    keptText,
+    textOrDigest,
   )
   const taints = mergeTaints(node.taints, before.taints, spec?.taints ?? [])
   return {

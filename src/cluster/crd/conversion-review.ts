@@ -10,7 +10,7 @@ import { poolVersions, type PoolVersion } from './schema.ts'
  * that is asked for, in their order, or none and the reason. Throws a StatusError (400) for what is
  * no ConversionReview.
  */
-export function convertedReview(review: Json): JsonObject {
+export function reviewConversion(review: Json): JsonObject {
   checkDepth(review)
   const isReview =
     textAt(review, 'apiVersion') === 'apiextensions.k8s.io/v1' &&

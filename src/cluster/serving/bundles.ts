@@ -24,7 +24,7 @@ export interface CaBundlesOptions {
   readonly onFailure?: (cause: unknown) => void
 }
 
-interface Watched {
+interface Target {
   readonly what: string
   readonly path: string
   readonly name: string
@@ -32,7 +32,7 @@ interface Watched {
 
 const definition = 'nodepools.apps.openyurt.io'
 
-const places = (configurations: string): readonly Watched[] => [
+const places = (configurations: string): readonly Target[] => [
   {
     what: 'MutatingWebhookConfiguration',
     path: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
@@ -75,7 +75,7 @@ interface Client {
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
   readonly #followed: readonly {
-    readonly place: Watched
+    readonly place: Target
     readonly items: Informer<Configuration>
   }[]
   readonly #timer: Disposable
@@ -136,7 +136,7 @@ export class CaBundles implements AsyncDisposable {
     )
   }
 
-  async #repair(place: Watched, configuration: Configuration, bundle: string): Promise<void> {
+  async #repair(place: Target, configuration: Configuration, bundle: string): Promise<void> {
     const wrong = this.#wrong(configuration, bundle)
     if (wrong.length === 0) return
     const value = Buffer.from(bundle).toString('base64')

@@ -37,7 +37,7 @@ const oldAfter = 2 / 3
  * been told of it (`published`) for a day. The one before it stays in the bundle until the last
  * leaf it issued has ended: a replica that has not heard of the new one yet is believed.
  */
-export function renewed(
+export function rotated(
   state: ServingState | undefined,
   names: readonly string[],
   now: number,
@@ -154,7 +154,7 @@ const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
  * The state in the data of a Secret; `undefined` where it holds none. What is wrong with it shows
  * when it is renewed.
  */
-export function stateIn(data: Readonly<Record<string, string>>): ServingState | undefined {
+export function stateOfSecret(data: Readonly<Record<string, string>>): ServingState | undefined {
   const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString()
   if (text('tls.crt') === '') return undefined
   const next = text('next.crt')
@@ -169,8 +169,8 @@ export function stateIn(data: Readonly<Record<string, string>>): ServingState | 
   }
 }
 
-/** The reverse of `stateIn`. */
-export const dataOf = (state: ServingState): Record<string, string> =>
+/** The reverse of `stateOfSecret`. */
+export const secretData = (state: ServingState): Record<string, string> =>
   Object.fromEntries(
     Object.entries({
       'ca.crt': state.bundle.join(''),

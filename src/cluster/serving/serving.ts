@@ -7,7 +7,7 @@ import { readCredentials } from '../../config/credentials.ts'
 import type { ServingPair } from '../serve.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import type { OwnService } from './bundles.ts'
-import { KeptCertificates } from './kept-certificates.ts'
+import { CertificateSecret } from './certificate-secret.ts'
 import type { ServingState } from './rotation.ts'
 
 /** What the webhooks show, and who vouches for it. */
@@ -42,7 +42,7 @@ export const servingOf = (from: ClusterServing, options: ServingOptions): Promis
 async function fromSecret(name: string, { service, ...options }: ServingOptions): Promise<Serving> {
   let changed = (): void => undefined
   const { namespace } = service
-  const kept = new KeptCertificates({
+  const kept = new CertificateSecret({
     ...options,
     namespace,
     name,

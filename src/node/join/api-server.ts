@@ -9,7 +9,7 @@ import type { Json } from '../../api/kube/json.ts'
 import type { NodeFiles } from './node-files.ts'
 
 /** What an API server answered. */
-export interface Answered {
+export interface ApiResponse {
   readonly status: number
   /** `undefined` where it is no JSON. */
   readonly body: Json | undefined
@@ -50,7 +50,7 @@ export class ApiServer {
   }
 
   /** Rejects where there was no answer, with a message for people. */
-  async ask(method: string, path: string, patch?: object): Promise<Answered> {
+  async ask(method: string, path: string, patch?: object): Promise<ApiResponse> {
     const { ca, certificate, token, serverName } = this.#credentials
     const { server } = this.#config
     const asking = (server.protocol === 'http:' ? plainly : overTls)(new URL(path, server), {

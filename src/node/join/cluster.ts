@@ -1,9 +1,9 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import type { Answered, ApiServer } from './api-server.ts'
+import type { ApiResponse, ApiServer } from './api-server.ts'
 
 /** What could not be asked, or was refused: a sentence for people. */
-export interface Unknown {
+export interface LookupFailure {
   readonly unknown: string
 }
 
@@ -11,7 +11,7 @@ export interface Unknown {
 export async function kindOfPool(
   api: ApiServer,
   name: string,
-): Promise<{ readonly hostNetwork: boolean } | Unknown> {
+): Promise<{ readonly hostNetwork: boolean } | LookupFailure> {
   // The versions that have the field; OpenYurt before 1.6 has the second alone.
   for (const version of ['v1beta2', 'v1beta1']) {
     const path = `/apis/apps.openyurt.io/${version}/nodepools/${name}`
@@ -42,7 +42,7 @@ export interface NodeMembership {
 export async function membershipOf(
   api: ApiServer,
   node: string,
-): Promise<NodeMembership | Unknown> {
+): Promise<NodeMembership | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
   if ('unknown' in answered) return answered
   if (answered.status === 404) return { registered: false, hostNetwork: false }
@@ -68,7 +68,7 @@ export async function labelNode(
   api: ApiServer,
   node: string,
   nodePool: string,
-): Promise<Unknown | undefined> {
+): Promise<LookupFailure | undefined> {
   const patch = { metadata: { labels: { [nodePoolLabel]: nodePool } } }
   const answered = await asked(api, 'PATCH', `/api/v1/nodes/${node}`, patch)
   if ('unknown' in answered) return answered
@@ -83,7 +83,7 @@ export async function labelNode(
 export async function propagatedPods(
   api: ApiServer,
   node: string,
-): Promise<readonly string[] | Unknown> {
+): Promise<readonly string[] | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('unknown' in answered) return answered
   const items = isObject(answered.body) ? answered.body['items'] : undefined
@@ -119,7 +119,7 @@ async function asked(
   method: string,
   path: string,
   patch?: object,
-): Promise<Answered | Unknown> {
+): Promise<ApiResponse | LookupFailure> {
   try {
     return await api.ask(method, path, patch)
   } catch (cause) {
@@ -128,7 +128,7 @@ async function asked(
   }
 }
 
-function refusalOf(api: ApiServer, { status, body }: Answered): string {
+function refusalOf(api: ApiServer, { status, body }: ApiResponse): string {
   if (status === 200) return `${api.address} answered with something else`
   const message =
     isObject(body) && typeof body['message'] === 'string' ? `: ${body['message']}` : ''

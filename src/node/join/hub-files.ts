@@ -3,13 +3,13 @@ import { hubArgs, staticPod, type StaticPodOptions } from './static-pod.ts'
 import { systemdUnits, targetDropIns, unitNames } from './systemd-units.ts'
 
 /** What runs the hub of a node: the kubelet, by a static pod in this file, or systemd. */
-export type RunBy = { readonly staticPod: string } | { readonly systemd: true }
+export type HubRunner = { readonly staticPod: string } | { readonly systemd: true }
 
 const unitFolder = '/etc/systemd/system'
 
 /** The files by which the hub is run, in the order in which they are written. */
 export function hubFiles(
-  by: RunBy,
+  by: HubRunner,
   start: StaticPodOptions,
 ): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
   if ('staticPod' in by) {
@@ -26,15 +26,15 @@ export function hubFiles(
 }
 
 /** The paths of these files. */
-export const hubPaths = (by: RunBy): readonly string[] =>
+export const hubPaths = (by: HubRunner): readonly string[] =>
   'staticPod' in by
     ? [by.staticPod]
     : [...unitNames, ...Object.keys(targetDropIns)].map((name) => `${unitFolder}/${name}`)
 
 /** The file that has the flags of the hub. */
-export const flagsPath = (by: RunBy): string =>
+export const flagsPath = (by: HubRunner): string =>
   'staticPod' in by ? by.staticPod : `${unitFolder}/nodehub.service`
 
 /** Where an operator adds settings to that file without changing it; `undefined`: nowhere. */
-export const dropInFolder = (by: RunBy): string | undefined =>
+export const dropInFolder = (by: HubRunner): string | undefined =>
   'staticPod' in by ? undefined : `${flagsPath(by)}.d`

@@ -2,10 +2,10 @@ import { systemctl } from './kubelet-service.ts'
 import { unitNames } from './systemd-units.ts'
 
 /** The same as `startHub` for a shell. */
-export const startingHub = `systemctl daemon-reload && systemctl restart ${unitNames.join(' ')}`
+export const startHubCommand = `systemctl daemon-reload && systemctl restart ${unitNames.join(' ')}`
 
 /** The same as `stopHub` for a shell. */
-export const stoppingHub = `systemctl stop ${unitNames.join(' ')}`
+export const stopHubCommand = `systemctl stop ${unitNames.join(' ')}`
 
 /**
  * Has systemd read its units anew and start the hub by them; one that runs is restarted. Its

@@ -1,5 +1,5 @@
-import type { RunBy } from './hub-files.ts'
-import type { TakenFlags } from './kubelet-flags.ts'
+import type { HubRunner } from './hub-files.ts'
+import type { RemovedFlags } from './kubelet-flags.ts'
 import type { Rights } from './node-files.ts'
 
 /** What stood where `join` has written. */
@@ -12,7 +12,7 @@ export interface RecordedFile {
 }
 
 /** What it takes to take a join back. */
-export type JoinRecord = JoinedNode & RunBy
+export type JoinRecord = JoinedNode & HubRunner
 
 export interface JoinedNode {
   readonly version: 1
@@ -21,7 +21,7 @@ export interface JoinedNode {
   readonly files: readonly RecordedFile[]
   /** Folders that `join` made, the innermost last. */
   readonly folders: readonly string[]
-  readonly taken: TakenFlags
+  readonly taken: RemovedFlags
   /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
   readonly kubeconfig: string
   readonly kubeletFlags: string

@@ -1,13 +1,13 @@
 import { stringify } from 'yaml'
 import { keptAuthority } from '../../certificates/kept-authority.ts'
-import { hubFiles, type RunBy } from './hub-files.ts'
+import { hubFiles, type HubRunner } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
-import { withFlags, withoutFlags, type TakenFlags } from './kubelet-flags.ts'
+import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
 import { keptPorts, keptPortsFile } from './kept-ports.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
-import { Joined, sha256 } from './record.ts'
+import { JoinArchive, sha256 } from './record.ts'
 import { networksIn } from './runtime-network.ts'
 import type { StaticPodOptions } from './static-pod.ts'
 
@@ -15,7 +15,7 @@ export interface JoinSettings {
   readonly nodePool: string
   readonly hostNetwork: boolean
   readonly rootDir: string
-  readonly runBy: RunBy
+  readonly runBy: HubRunner
   /** Whether the kernel is to keep the ports of the hub for root. */
   readonly keepPorts: boolean
   /** How the hub is started; systemd needs no image. */
@@ -37,14 +37,14 @@ export interface JoinSettings {
 }
 
 /** A file before and after. */
-export interface Change {
+export interface FileChange {
   readonly path: string
   readonly before: NodeFile | undefined
   readonly after: NodeFile | undefined
 }
 
 export interface JoinPlan {
-  readonly changes: readonly Change[]
+  readonly changes: readonly FileChange[]
   /** Whether the node has not joined yet. */
   readonly isFirst: boolean
   /** What an operator should know, a sentence each. */
@@ -65,15 +65,15 @@ export class CannotJoin extends Error {
  */
 export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
   const { paths, nodePool, hostNetwork } = settings
-  const joined = new Joined(files, settings.rootDir)
+  const joined = new JoinArchive(files, settings.rootDir)
   const existing = joined.read()
   const targets = targetsOf(settings)
   checkSameJoin(existing, settings, targets)
-  const changes: Change[] = []
+  const changes: FileChange[] = []
   const notes: string[] = []
   const originals: Buffer[] = []
   const recorded: RecordedFile[] = []
-  let taken: TakenFlags = existing?.taken ?? { ended: [], replaced: [] }
+  let taken: RemovedFlags = existing?.taken ?? { ended: [], replaced: [] }
   for (const target of targets) {
     const before = files.read(target.path)
     const known = existing?.files.find(({ path }) => path === target.path)
@@ -137,8 +137,8 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
  * flags change last: wherever it is broken off, the kubelet starts, and the next join or leave goes
  * on from there.
  */
-export function carryOut(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
-  const joined = new Joined(files, settings.rootDir)
+export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
+  const joined = new JoinArchive(files, settings.rootDir)
   files.makeFolder(settings.rootDir, 0o700)
   joined.begin()
   for (const original of plan.originals) joined.keep(original)
@@ -159,7 +159,7 @@ interface Target {
   readonly mode: number
   readonly content?: string
   /** The content, made of the original. */
-  readonly make?: (original: string) => { readonly content: string; readonly taken: TakenFlags }
+  readonly make?: (original: string) => { readonly content: string; readonly taken: RemovedFlags }
 }
 
 /** In the order in which they are written. */
@@ -207,7 +207,7 @@ function checkSameJoin(
   if (existing.hostNetwork !== hostNetwork) {
     const kind = (yes: boolean): string => (yes ? 'a host-network pool' : 'a standard pool')
     throw new CannotJoin(
-      `the node has joined ${existing.nodePool}, ${kind(existing.hostNetwork)}, and ${nodePool} is ${kind(hostNetwork)}: ${changingKind}`,
+      `the node has joined ${existing.nodePool}, ${kind(existing.hostNetwork)}, and ${nodePool} is ${kind(hostNetwork)}: ${howToChangeKind}`,
     )
   }
   if ('systemd' in existing !== 'systemd' in runBy) {
@@ -222,10 +222,10 @@ function checkSameJoin(
 }
 
 /** What it takes, as a sentence goes on with it. */
-export const changingKind =
+export const howToChangeKind =
   'changing the kind of pool takes nodehub leave, deleting the Node object, and joining again'
 
-function notesOnFlags(taken: TakenFlags, { paths }: JoinSettings): readonly string[] {
+function notesOnFlags(taken: RemovedFlags, { paths }: JoinSettings): readonly string[] {
   const flags = taken.ended.map((flag) => flag.split('=')[0]).join(', ')
   if (flags === '') return []
   return [

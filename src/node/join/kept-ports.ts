@@ -18,10 +18,10 @@ ${setting} = ${highestOf(ports) + 1}
 `
 
 /** The same at once, for a shell. */
-export const keepingPorts = `sysctl -p ${keptPortsFile}`
+export const keepPortsCommand = `sysctl -p ${keptPortsFile}`
 
 /** What takes that back before the next boot, for a shell. */
-export const givingPortsBack = `sysctl -w ${setting}=${usualStart}`
+export const releasePortsCommand = `sysctl -w ${setting}=${usualStart}`
 
 /**
  * Has the kernel keep them now. Resolves to why that failed; `undefined` when it did not.

@@ -1,7 +1,7 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 
 /** What the kubelet is to be told. */
-export interface WantedFlags {
+export interface FlagsOfHub {
   readonly nodePool: string
   readonly hostNetwork: boolean
   /** Leads to the hub. */
@@ -21,7 +21,7 @@ const ended = new Set([
  * What was changed besides adding, so that it can be taken back in a file that others have changed
  * since.
  */
-export interface TakenFlags {
+export interface RemovedFlags {
   /** Flags that are no more, as they stood there. */
   readonly ended: readonly string[]
   /** The flag that named another kubeconfig, and one for bootstrapping, as they stood there. */
@@ -51,8 +51,8 @@ const valueOf = (flag: Flag): string =>
  */
 export function withFlags(
   content: string,
-  { nodePool, hostNetwork, kubeconfig }: WantedFlags,
-): { readonly content: string; readonly taken: TakenFlags } {
+  { nodePool, hostNetwork, kubeconfig }: FlagsOfHub,
+): { readonly content: string; readonly taken: RemovedFlags } {
   const { flags, render } = parsed(content)
   const isEnded = (flag: Flag): boolean => ended.has(nameOf(flag))
   const replaces = (flag: Flag): boolean =>
@@ -81,7 +81,7 @@ export function withFlags(
  * The same file without what `withFlags` put there, and with what it took away: for one that others
  * have changed since.
  */
-export function withoutFlags(content: string, kubeconfig: string, taken: TakenFlags): string {
+export function withoutFlags(content: string, kubeconfig: string, taken: RemovedFlags): string {
   const { flags, render } = parsed(content)
   const isOurs = (flag: Flag): boolean =>
     flag === `--kubeconfig=${kubeconfig}` || flag === '--bootstrap-kubeconfig='

@@ -1,18 +1,18 @@
 import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
-import { isEdited, type Change } from './join.ts'
+import { isEdited, type FileChange } from './join.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFiles } from './node-files.ts'
 import type { JoinRecord } from './join-record.ts'
-import { Joined } from './record.ts'
+import { JoinArchive } from './record.ts'
 
 export interface LeavePlan {
   /** The kubelet's flags and the network: what a kubelet reads when it starts. */
-  readonly first: readonly Change[]
+  readonly first: readonly FileChange[]
   /** What a kubelet needs until it was started again. */
-  readonly last: readonly Change[]
+  readonly last: readonly FileChange[]
   /** Copies of what others have changed, and is removed. */
-  readonly copies: readonly Change[]
+  readonly copies: readonly FileChange[]
   readonly notes: readonly string[]
 }
 
@@ -25,10 +25,10 @@ export function planLeave(
   networkFolder: string,
   record: JoinRecord | undefined,
 ): LeavePlan {
-  const joined = new Joined(files, rootDir)
+  const joined = new JoinArchive(files, rootDir)
   const notes: string[] = []
-  const copies: Change[] = []
-  const changes = (record?.files ?? []).flatMap((known): Change[] => {
+  const copies: FileChange[] = []
+  const changes = (record?.files ?? []).flatMap((known): FileChange[] => {
     const { path } = known
     const before = files.read(path)
     let after = joined.original(known)
@@ -65,7 +65,7 @@ function leftover(
   files: NodeFiles,
   networkFolder: string,
   record: JoinRecord | undefined,
-): readonly Change[] {
+): readonly FileChange[] {
   const path = `${networkFolder}/${loopbackName}`
   const before = files.read(path)
   const known = record?.files.some((file) => file.path === path) === true
@@ -85,7 +85,7 @@ function isLoopbackNetwork(content: Buffer): boolean {
 }
 
 /** Does one part of what was planned; repeating it does nothing more. */
-export function takeBack(files: NodeFiles, changes: readonly Change[]): void {
+export function applyChanges(files: NodeFiles, changes: readonly FileChange[]): void {
   for (const { path, after } of changes) {
     if (after) files.write(path, after)
     else files.remove(path)
@@ -101,5 +101,5 @@ export function forgetJoin(
   const folders = record?.folders.toReversed() ?? []
   for (const { path } of record?.files ?? []) files.sweep(path)
   for (const folder of folders) files.removeFolder(folder)
-  new Joined(files, rootDir).forget()
+  new JoinArchive(files, rootDir).forget()
 }

@@ -146,7 +146,7 @@ export class NodeFiles {
     act(place.folder)
   }
 
-  #made(path: string, mode: number): Place {
+  #made(path: string, mode: number): ResolvedPath {
     using parts = new DisposableStack()
     const place = this.#find(path, mode)
     if (place) parts.use(place)
@@ -187,9 +187,9 @@ export class NodeFiles {
    * missing are made open as `missing` says; without it, and where one of them is no folder, the
    * path is nowhere: `undefined`.
    */
-  #find(path: string, missing?: number): Place | undefined {
+  #find(path: string, missing?: number): ResolvedPath | undefined {
     using parts = new DisposableStack()
-    const place = parts.use(new Place(this.#root))
+    const place = parts.use(new ResolvedPath(this.#root))
     let pending = partsOf(path)
     for (let links = 0; pending.length > 0;) {
       const [part = '', ...rest] = pending
@@ -220,7 +220,7 @@ const newFolder = 0o755
  * Folders of the node that are open, each found in the one before it, and a name in the last of
  * them.
  */
-class Place implements Disposable {
+class ResolvedPath implements Disposable {
   readonly #handles: number[]
   name = '.'
 

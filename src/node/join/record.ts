@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
-import { NotUnderstood, understoodRecord } from './understood.ts'
+import { MalformedRecord, parseJoinRecord } from './parse-record.ts'
 
 export const sha256 = (content: Uint8Array): string =>
   createHash('sha256').update(content).digest('hex')
 
 /** The record of a join and the originals, in `joined/` of the hub's folder. */
-export class Joined {
+export class JoinArchive {
   readonly #files: NodeFiles
   readonly #folder: string
 
@@ -32,9 +32,9 @@ export class Joined {
     const file = this.#files.read(this.#record)
     if (file === undefined) return undefined
     try {
-      return understoodRecord(file.content.toString())
+      return parseJoinRecord(file.content.toString())
     } catch (cause) {
-      if (!(cause instanceof NotUnderstood)) throw cause
+      if (!(cause instanceof MalformedRecord)) throw cause
       throw new Error(
         `${this.#record} cannot be used: ${cause.message}; restore it from a backup, or put back by hand what join changed ` +
           `(docs/run-on-a-node.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,

@@ -24,7 +24,7 @@ export interface Placement {
 }
 
 /** The labels that are known of a node; `others` may be there too, with any value. */
-interface KnownNode {
+interface NodeModel {
   readonly labels: ReadonlyMap<string, string | undefined>
   readonly taints: readonly JsonObject[]
 }
@@ -34,7 +34,7 @@ interface KnownNode {
  */
 export function placementOf(pod: PodSubject, context: Context): Placement {
   const known = [...context.pools]
-  const may = (node: KnownNode): boolean => admits(pod, node)
+  const may = (node: NodeModel): boolean => admits(pod, node)
   const named = poolsNamed(pod)
   const unknown = named.filter((name) => !context.pools.has(name))
   const standardPools = known.filter(([, facts]) => !facts.hostNetwork)
@@ -49,7 +49,7 @@ export function placementOf(pod: PodSubject, context: Context): Placement {
   }
 }
 
-const nodeOf = (name: string, { hostNetwork, labels, taints = [] }: PoolFacts): KnownNode => ({
+const nodeOf = (name: string, { hostNetwork, labels, taints = [] }: PoolFacts): NodeModel => ({
   labels: new Map<string, string | undefined>([
     ...Object.entries(labels ?? {}).map(
       ([key, value]) => [key, typeof value === 'string' ? value : ''] as const,
@@ -60,18 +60,18 @@ const nodeOf = (name: string, { hostNetwork, labels, taints = [] }: PoolFacts): 
   taints,
 })
 
-const nodeOfNoPool: KnownNode = {
+const nodeOfNoPool: NodeModel = {
   labels: new Map([nodePoolLabel, hostNetworkLabel].map((key) => [key, undefined])),
   taints: [],
 }
 
-const nodeOfUnknown = (name: string): KnownNode => ({
+const nodeOfUnknown = (name: string): NodeModel => ({
   labels: new Map([[nodePoolLabel, name]]),
   taints: [],
 })
 
 /** Whether it may go there: false only where something that is known forbids it. */
-function admits(pod: PodSubject, node: KnownNode): boolean {
+function admits(pod: PodSubject, node: NodeModel): boolean {
   const selector = objectAt(pod.spec, 'nodeSelector')
   for (const [key, value] of Object.entries(selector)) {
     if (node.labels.has(key) && node.labels.get(key) !== value) return false
@@ -102,12 +102,12 @@ export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
   return required && listAt(required, 'nodeSelectorTerms')
 }
 
-function termMay(term: Json, node: KnownNode): boolean {
+function termMay(term: Json, node: NodeModel): boolean {
   if (isEmptyTerm(term)) return false
   return listAt(term, 'matchExpressions').every((expression) => expressionMay(expression, node))
 }
 
-function expressionMay(expression: Json, { labels }: KnownNode): boolean {
+function expressionMay(expression: Json, { labels }: NodeModel): boolean {
   const key = givenText(expression, 'key')
   if (key === undefined || !labels.has(key)) return true
   const value = labels.get(key)

@@ -7,13 +7,13 @@ import type { PodSubject } from './pod.ts'
  * What a rule found: where, and in which words. Its level is the rule's own unless it says
  * otherwise.
  */
-export interface Found {
+export interface RuleFinding {
   readonly path: Path
   readonly message: string
   readonly level?: Level
 }
 
-interface Described {
+interface RuleDescription {
   readonly id: string
   /** Of what it finds, as a rule. */
   readonly level: Level
@@ -26,15 +26,15 @@ interface Described {
 }
 
 /** A rule about pods, and about templates of pods. */
-export interface PodRule extends Described {
+export interface PodRule extends RuleDescription {
   readonly about: 'pod'
-  readonly check: (pod: PodSubject, context: Context) => Iterable<Found>
+  readonly check: (pod: PodSubject, context: Context) => Iterable<RuleFinding>
 }
 
 /** A rule about a whole object of any kind; it looks for itself whether the object concerns it. */
-export interface ObjectRule extends Described {
+export interface ObjectRule extends RuleDescription {
   readonly about: 'object'
-  readonly check: (object: JsonObject, context: Context) => Iterable<Found>
+  readonly check: (object: JsonObject, context: Context) => Iterable<RuleFinding>
 }
 
 export type Rule = PodRule | ObjectRule

@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts'
-import { affinityNowhere, affinityTexts } from './rules/affinity.ts'
-import { clusterDnsWithoutCluster, hostDnsOnStandardNode } from './rules/dns.ts'
+import { affinityMatchesNothing, affinityValueNotText } from './rules/affinity.ts'
+import { clusterDnsOnHostNetwork, hostDnsOnStandardNode } from './rules/dns.ts'
 import {
   excludeAnnotationValue,
   excludedDaemonSet,
@@ -9,17 +9,17 @@ import {
   unknownPool,
 } from './rules/network.ts'
 import { kubeletFlags, loopbackOnly } from './rules/node-files.ts'
-import { cloudPool, poolBoolean, poolVersion } from './rules/node-pools.ts'
-import { oldField, oldFilter, oldLabel, wishOfPod } from './rules/old-names.ts'
+import { cloudPool, hostNetworkNotBoolean, poolVersion } from './rules/node-pools.ts'
+import { oldField, oldFilter, oldLabel, desiredPoolLabel } from './rules/old-names.ts'
 import { podSecurityLevel } from './rules/pod-security.ts'
 import { hostPortDiffers, reservedPort, samePortTwice, undeclaredPort } from './rules/ports.ts'
 import { morePodsThanNodes, rolloutStalls } from './rules/replicas.ts'
-import { unchangeable } from './rules/unchangeable.ts'
+import { hostNetworkChanged } from './rules/unchangeable.ts'
 
 /** Every rule, in the order in which their table stands in docs/host-network.md. */
 export const rules: readonly Rule[] = [
   noPodNetwork,
-  clusterDnsWithoutCluster,
+  clusterDnsOnHostNetwork,
   hostDnsOnStandardNode,
   undeclaredPort,
   hostPortDiffers,
@@ -31,16 +31,16 @@ export const rules: readonly Rule[] = [
   excludeAnnotationValue,
   neverScheduled,
   excludedDaemonSet,
-  unchangeable,
+  hostNetworkChanged,
   cloudPool,
   poolVersion,
-  poolBoolean,
+  hostNetworkNotBoolean,
   oldLabel,
   oldField,
   oldFilter,
-  wishOfPod,
-  affinityTexts,
-  affinityNowhere,
+  desiredPoolLabel,
+  affinityValueNotText,
+  affinityMatchesNothing,
   kubeletFlags,
   loopbackOnly,
   unknownPool,

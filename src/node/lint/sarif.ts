@@ -1,9 +1,9 @@
 import type { Level } from './finding.ts'
-import type { Position } from './source.ts'
+import type { Position } from './manifest.ts'
 import { rules } from './rules.ts'
 
 /** A finding as it is told: in which file, and where there. */
-export interface Told extends Position {
+export interface LocatedFinding extends Position {
   readonly file: string
   readonly rule: string
   readonly level: Level
@@ -13,7 +13,7 @@ export interface Told extends Position {
 }
 
 /** A log in SARIF 2.1.0 (OASIS), as code scanners take it. */
-export const sarif = (findings: readonly Told[], version: string): object => ({
+export const sarif = (findings: readonly LocatedFinding[], version: string): object => ({
   $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
   version: '2.1.0',
   runs: [

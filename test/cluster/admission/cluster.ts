@@ -1,7 +1,7 @@
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
 import { actorsOf } from '../../../src/cluster/admission/actors.ts'
-import type { Discover } from '../../../src/cluster/admission/served.ts'
+import type { Discover } from '../../../src/cluster/admission/policy-support.ts'
 import { serveWebhooks } from '../../../src/cluster/serve.ts'
 import type { WebhookTarget } from '../../../src/cluster/target.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'

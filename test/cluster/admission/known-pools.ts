@@ -1,4 +1,4 @@
-import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import type { NodePool, NodePoolSpec } from '../../../src/api/kube/node-pool.ts'
 
 export const poolNamed = (name: string, spec: NodePoolSpec = {}): NodePool => ({
@@ -9,7 +9,7 @@ export const poolNamed = (name: string, spec: NodePoolSpec = {}): NodePool => ({
 })
 
 /** Knows these pools, without nodes; the one called `unread` cannot be read. */
-export const lookupOf = (...pools: readonly NodePool[]): Lookup => ({
+export const lookupOf = (...pools: readonly NodePool[]): ClusterLookup => ({
   pool: async (name) =>
     name === 'unread' ? 'unknown' : pools.find((pool) => pool.metadata.name === name),
   poolNodes: async () => 0,

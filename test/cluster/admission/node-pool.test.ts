@@ -1,9 +1,9 @@
 import t from 'tap'
 import {
   defaultedPool,
-  refusedPool,
-  refusedPoolChange,
-  refusedPoolDeletion,
+  validateNewPool,
+  validatePoolUpdate,
+  validatePoolDeletion,
 } from '../../../src/cluster/admission/node-pool.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { NodePool, NodePoolSpec, SharedResource } from '../../../src/api/kube/node-pool.ts'
@@ -82,7 +82,10 @@ void t.test('a pool with its defaults is one that nodes can be put into', async 
     kind: 'NodePool',
     metadata: { name: 'hangzhou' },
   }
-  t.equal(refusedPool(defaultedPool(JSON.parse(JSON.stringify(written)) as JsonObject)), undefined)
+  t.equal(
+    validateNewPool(defaultedPool(JSON.parse(JSON.stringify(written)) as JsonObject)),
+    undefined,
+  )
 })
 
 void t.test('a new pool has no status yet, whatever its author says', async (t) => {
@@ -119,7 +122,7 @@ void t.test('a new pool is refused for what no pool can be', async (t) => {
     ],
   ]
   for (const [what, spec, said] of cases) {
-    const refusal = refusedPool(pool(spec))
+    const refusal = validateNewPool(pool(spec))
     t.equal(refusal?.code, said && 422, what)
     if (said) t.match(refusal?.message, said, what)
   }
@@ -150,7 +153,7 @@ void t.test('a pool keeps for good what nodes were set up for', async (t) => {
     ],
   ]
   for (const [what, before, after, said] of cases) {
-    const refusal = refusedPoolChange(pool(before), pool(after))
+    const refusal = validatePoolUpdate(pool(before), pool(after))
     t.equal(refusal?.code, said && 403, what)
     if (said) t.match(refusal?.message, said, what)
   }
@@ -158,14 +161,14 @@ void t.test('a pool keeps for good what nodes were set up for', async (t) => {
 
 void t.test('what was wrong with a pool before keeps no one from changing the rest', async (t) => {
   const old = { type: 'Cloud', hostNetwork: true, annotations: { '-&#foo': '' } }
-  t.equal(refusedPoolChange(pool(old), pool({ ...old, labels: { a: 'b' } })), undefined)
-  t.match(refusedPoolChange(pool(old), pool({ ...old, labels: { a: '!' } })), { code: 403 })
+  t.equal(validatePoolUpdate(pool(old), pool({ ...old, labels: { a: 'b' } })), undefined)
+  t.match(validatePoolUpdate(pool(old), pool({ ...old, labels: { a: '!' } })), { code: 403 })
 })
 
 void t.test('a pool is deleted when no node is in it', async (t) => {
-  t.equal(refusedPoolDeletion(pool({}), 0), undefined)
-  t.match(refusedPoolDeletion(pool({}), 2), { code: 403, message: /2 nodes are in the pool/ })
-  t.match(refusedPoolDeletion(pool({}), 'unknown'), { code: 403, message: /cannot be found out/ })
+  t.equal(validatePoolDeletion(pool({}), 0), undefined)
+  t.match(validatePoolDeletion(pool({}), 2), { code: 403, message: /2 nodes are in the pool/ })
+  t.match(validatePoolDeletion(pool({}), 'unknown'), { code: 403, message: /cannot be found out/ })
 })
 
 void t.test(
@@ -173,9 +176,9 @@ void t.test(
   async (t) => {
     for (const odd of [{}, { spec: null }, { spec: [] }, { spec: { taints: {}, labels: 1 } }]) {
       t.ok(defaultedPool(odd))
-      t.doesNotThrow(() => refusedPool(odd))
-      t.doesNotThrow(() => refusedPoolChange(odd, odd))
+      t.doesNotThrow(() => validateNewPool(odd))
+      t.doesNotThrow(() => validatePoolUpdate(odd, odd))
     }
-    t.match(refusedPool({ spec: { taints: [1] } }), { message: /a taint is an object/ })
+    t.match(validateNewPool({ spec: { taints: [1] } }), { message: /a taint is an object/ })
   },
 )

@@ -1,11 +1,11 @@
 import t from 'tap'
-import type { FoundPool } from '../../../src/cluster/admission/lookup.ts'
+import type { PoolLookup } from '../../../src/cluster/admission/lookup.ts'
 import {
-  changedNode,
-  newNode,
-  poolInChange,
-  poolOfNew,
-  refusedNodeChange,
+  mutateNodeUpdate,
+  mutateNewNode,
+  poolOfUpdate,
+  poolOfNewNode,
+  validateNodeUpdate,
 } from '../../../src/cluster/admission/node.ts'
 import { previousAttributesAnnotation } from '../../../src/cluster/previous-attributes.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
@@ -28,7 +28,7 @@ const node = (labels?: Record<string, string>, remembered?: string): JsonObject 
   },
 })
 
-const pool = (hostNetwork: boolean): FoundPool => ({
+const pool = (hostNetwork: boolean): PoolLookup => ({
   apiVersion: 'apps.openyurt.io/v1beta2',
   kind: 'NodePool',
   metadata: { name: 'p' },
@@ -39,7 +39,7 @@ const memory = (of: JsonObject): string =>
   textAt(of, 'metadata', 'annotations', previousAttributesAnnotation)
 
 void t.test('a new node is as its pool has it', async (t) => {
-  const cases: [string, JsonObject, FoundPool, Record<string, string>, RegExp?][] = [
+  const cases: [string, JsonObject, PoolLookup, Record<string, string>, RegExp?][] = [
     ['an orphan', node({ a: 'b' }), undefined, { a: 'b' }],
     [
       'in a pool nobody made',
@@ -96,56 +96,68 @@ void t.test('a new node is as its pool has it', async (t) => {
     ['without any label', node(), undefined, {}],
   ]
   for (const [what, before, found, labels, warning] of cases) {
-    const { object, warnings } = newNode(before, found)
+    const { object, warnings } = mutateNewNode(before, found)
     t.strictSame(objectAt(object, 'metadata', 'labels'), labels, what)
     if (warning) t.match(warnings.join(), warning, what)
     else t.strictSame(warnings, [], what)
-    t.strictSame(newNode(object, found).object, object, `${what}: applied again`)
+    t.strictSame(mutateNewNode(object, found).object, object, `${what}: applied again`)
   }
-  t.equal(poolOfNew(node({ [desired]: 'q', [nodepool]: 'p' })), 'p')
+  t.equal(poolOfNewNode(node({ [desired]: 'q', [nodepool]: 'p' })), 'p')
 })
 
 void t.test('of which kind its pool was is remembered, as the controller would', async (t) => {
   t.equal(
-    memory(newNode(node({ [nodepool]: 'p' }), pool(true)).object),
+    memory(mutateNewNode(node({ [nodepool]: 'p' }), pool(true)).object),
     '{"nodePool":"p","hostNetwork":true,"labelled":true}',
   )
   const restored = node({ [nodepool]: 'p' }, '{"labels":{"a":"b"},"hostNetwork":true}')
   t.equal(
-    memory(newNode(restored, pool(false)).object),
+    memory(mutateNewNode(restored, pool(false)).object),
     '{"nodePool":"p","hostNetwork":false}',
     'a new node has no past',
   )
-  const taken = changedNode(
+  const taken = mutateNodeUpdate(
     node({ [nodepool]: 'p' }, '{"labels":{"a":"b"}}'),
     node({}, '{"labels":{"a":"b"}}'),
     pool(true),
   )
   t.equal(memory(taken.object), '{"labels":{"a":"b"},"nodePool":"p","hostNetwork":true}')
-  const put = changedNode(node(), node({ [nodepool]: 'p' }), pool(false))
+  const put = mutateNodeUpdate(node(), node({ [nodepool]: 'p' }), pool(false))
   t.equal(memory(put.object), '{"nodePool":"p","hostNetwork":false}')
   const known = node({}, '{"hostNetwork":true}')
-  const again = changedNode(known, node({ [nodepool]: 'p' }, '{"hostNetwork":true}'), pool(false))
+  const again = mutateNodeUpdate(
+    known,
+    node({ [nodepool]: 'p' }, '{"hostNetwork":true}'),
+    pool(false),
+  )
   t.equal(memory(again.object), '{"hostNetwork":true}', 'the first pool decides')
   const standard = '{"hostNetwork":false}'
-  const other = changedNode(node({}, standard), node({ [nodepool]: 'p' }, standard), pool(true))
+  const other = mutateNodeUpdate(
+    node({}, standard),
+    node({ [nodepool]: 'p' }, standard),
+    pool(true),
+  )
   t.equal(memory(other.object), standard, 'also where it had no host network')
 })
 
 void t.test('a wish that is uttered later becomes membership, once', async (t) => {
-  const wished = changedNode(node(), node({ [desired]: 'p' }), pool(false))
+  const wished = mutateNodeUpdate(node(), node({ [desired]: 'p' }), pool(false))
   t.equal(at(wished.object, 'metadata', 'labels', nodepool), 'p')
-  t.equal(poolInChange(node({ [desired]: 'p' }), node({ [desired]: 'p' })), '')
-  const out = changedNode(
+  t.equal(poolOfUpdate(node({ [desired]: 'p' }), node({ [desired]: 'p' })), '')
+  const out = mutateNodeUpdate(
     node({ [desired]: 'p', [nodepool]: 'p' }),
     node({ [desired]: 'p' }),
     pool(false),
   )
   t.equal(at(out.object, 'metadata', 'labels', nodepool), undefined, 'who leaves is not taken back')
-  t.match(changedNode(node(), node({ [nodepool]: 'p' }), undefined).warnings, [/no NodePool p/])
-  t.match(changedNode(node(), node({ [nodepool]: 'p' }), 'unknown').warnings, [/could not be read/])
+  t.match(mutateNodeUpdate(node(), node({ [nodepool]: 'p' }), undefined).warnings, [
+    /no NodePool p/,
+  ])
+  t.match(mutateNodeUpdate(node(), node({ [nodepool]: 'p' }), 'unknown').warnings, [
+    /could not be read/,
+  ])
   const unrelated = node({ [nodepool]: 'p', a: 'b' })
-  t.equal(changedNode(node({ [nodepool]: 'p' }), unrelated, undefined).object, unrelated)
+  t.equal(mutateNodeUpdate(node({ [nodepool]: 'p' }), unrelated, undefined).object, unrelated)
 })
 
 const actors = {
@@ -156,7 +168,7 @@ const actors = {
 void t.test('a node is changed within what its pool and its kind allow', async (t) => {
   const [controller = ''] = actors.controllers
   const [converter = ''] = actors.converters
-  const cases: [string, JsonObject, JsonObject, { user?: string; pool?: FoundPool }, RegExp?][] = [
+  const cases: [string, JsonObject, JsonObject, { user?: string; pool?: PoolLookup }, RegExp?][] = [
     [
       'into another pool',
       node({ [nodepool]: 'a' }),
@@ -268,7 +280,7 @@ void t.test('a node is changed within what its pool and its kind allow', async (
     ],
   ]
   for (const [what, old, changed, { user = 'admin', pool }, said] of cases) {
-    const { refusal } = refusedNodeChange(old, changed, { user, actors, pool })
+    const { refusal } = validateNodeUpdate(old, changed, { user, actors, pool })
     t.equal(refusal?.code, said && 422, what)
     if (said) t.match(refusal?.message, said, what)
   }
@@ -276,8 +288,8 @@ void t.test('a node is changed within what its pool and its kind allow', async (
 
 void t.test('what is no node is let through as it is', async (t) => {
   for (const odd of [{}, { metadata: null }, { metadata: { labels: [], annotations: 1 } }]) {
-    t.equal(newNode(odd, undefined).object, odd)
-    t.equal(changedNode(odd, odd, undefined).object, odd)
-    t.equal(refusedNodeChange(odd, odd, { user: '', actors, pool: undefined }).refusal, undefined)
+    t.equal(mutateNewNode(odd, undefined).object, odd)
+    t.equal(mutateNodeUpdate(odd, odd, undefined).object, odd)
+    t.equal(validateNodeUpdate(odd, odd, { user: '', actors, pool: undefined }).refusal, undefined)
   }
 })

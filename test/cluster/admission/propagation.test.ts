@@ -1,11 +1,11 @@
 import t from 'tap'
-import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, withAt } from '../../../src/api/kube/json-at.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
-const lookup: Lookup = {
+const lookup: ClusterLookup = {
   ...lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
   nodeLabels: async (name) =>
     ({

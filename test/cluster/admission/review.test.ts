@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Lookup } from '../../../src/cluster/admission/lookup.ts'
+import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
-import { reviewed, type AdmissionRules } from '../../../src/cluster/admission/review.ts'
+import { reviewAdmission, type AdmissionOptions } from '../../../src/cluster/admission/review.ts'
 import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
 import { at, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
@@ -11,7 +11,7 @@ import { lookupOf, poolNamed } from './known-pools.ts'
 const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults, workloadWarnings } =
   webhookPaths
 
-const rules = (more: Partial<AdmissionRules> = {}): AdmissionRules => ({
+const rules = (more: Partial<AdmissionOptions> = {}): AdmissionOptions => ({
   lookup: lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
   actors: { controllers: new Set(['controller']), converters: new Set() },
   propagate: false,
@@ -40,7 +40,7 @@ interface Outcome {
 }
 
 async function outcome(path: string, asked: JsonObject, by = rules()): Promise<Outcome> {
-  const answer = await reviewed(path, asked, by)
+  const answer = await reviewAdmission(path, asked, by)
   const response = objectAt(answer, 'response')
   const patch = Buffer.from(textAt(response, 'patch'), 'base64').toString()
   const object = objectAt(asked, 'request', 'object')
@@ -122,7 +122,11 @@ void t.test('each kind is admitted where it is asked about', async (t) => {
 })
 
 void t.test('what changes nothing has no patch', async (t) => {
-  const answer = await reviewed(podDefaults, review('Pod', 'CREATE', { object: pod() }), rules())
+  const answer = await reviewAdmission(
+    podDefaults,
+    review('Pod', 'CREATE', { object: pod() }),
+    rules(),
+  )
   t.strictSame(answer, {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
@@ -152,7 +156,7 @@ void t.test(
 )
 
 void t.test('who creates a pod is told what lint says about it', async (t) => {
-  const lookup: Lookup = {
+  const lookup: ClusterLookup = {
     ...lookupOf(),
     context: async (namespace) => ({
       pools: new Map(),
@@ -180,7 +184,7 @@ const workload = (
   }
 }
 
-const knowingPools: Lookup = {
+const knowingPools: ClusterLookup = {
   ...lookupOf(poolNamed('host', { hostNetwork: true })),
   context: async () => ({
     pools: new Map([['host', { hostNetwork: true, nodes: 1 }]]),
@@ -285,7 +289,7 @@ void t.test(
     ]
     for (const [what, path, asked] of refused)
       t.match(
-        await reviewed(path, asked, rules()),
+        await reviewAdmission(path, asked, rules()),
         { response: { uid: 'u-1', allowed: false, status: { code: 400 } } },
         what,
       )
@@ -301,7 +305,9 @@ void t.test(
       review('Node', 'CREATE', { object: deep(300) }),
     ]
     for (const asked of nonsense) {
-      const answer: unknown = await reviewed(nodeDefaults, asked, rules()).catch((cause) => cause)
+      const answer: unknown = await reviewAdmission(nodeDefaults, asked, rules()).catch(
+        (cause) => cause,
+      )
       t.match(answer, { status: { code: 400 } }, JSON.stringify(asked).slice(0, 60))
     }
   },
@@ -328,7 +334,7 @@ void t.test('a part of an object that is of another kind breaks nothing', async 
         for (const operation of ['CREATE', 'UPDATE', 'DELETE']) {
           const asked = review(kind, operation, { object, oldObject: object })
           const on = rules({ propagate: true })
-          t.equal(textAt(await reviewed(path, asked, on), 'response', 'uid'), 'u-1')
+          t.equal(textAt(await reviewAdmission(path, asked, on), 'response', 'uid'), 'u-1')
         }
       }
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { affinityKeptOff, placementOf } from '../../../src/cluster/components/placement.ts'
-import { componentIn } from '../../../src/cluster/components/workload.ts'
+import { affinityKeptOff, workloadPlacement } from '../../../src/cluster/components/placement.ts'
+import { componentOf } from '../../../src/cluster/components/workload.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 
 const label = 'nodepool.openyurt.io/hostnetwork'
@@ -38,12 +38,12 @@ void t.test('an anti-affinity counts where each alternative keeps the pod off', 
     ['a node selector', { spec: { nodeSelector: { [label]: 'false' } } }, true],
     ['a node selector for them', { spec: { nodeSelector: { [label]: 'true' } } }, false],
   ]
-  for (const [what, pod, keptOff] of cases) t.equal(placementOf(pod).keptOff, keptOff, what)
+  for (const [what, pod, keptOff] of cases) t.equal(workloadPlacement(pod).keptOff, keptOff, what)
 })
 
 void t.test('a label of the proposals is told, and keeps nobody off', async (t) => {
   for (const old of ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode'])
-    t.strictSame(placementOf(podWith([term(old, 'NotIn', 'true')])), {
+    t.strictSame(workloadPlacement(podWith([term(old, 'NotIn', 'true')])), {
       keptOff: false,
       oldLabels: [old],
     })
@@ -53,7 +53,7 @@ void t.test('what is changed is kept off, and is not changed twice', async (t) =
   for (const template of [{ spec: {} }, podWith([linux]), podWith([linux, notIn])]) {
     const affinity = affinityKeptOff(template)
     const changed = { spec: { affinity: affinity ?? null } }
-    t.equal(placementOf(changed).keptOff, true)
+    t.equal(workloadPlacement(changed).keptOff, true)
     t.equal(affinityKeptOff(changed), undefined)
   }
 })
@@ -64,17 +64,17 @@ void t.test('components are known by name or label, with who writes them', async
     spec: { template: { spec: {} }, replicas: 2 },
     status: { desiredNumberScheduled: 7 },
   })
-  t.match(componentIn('DaemonSet', workload({ name: 'kube-proxy' })), {
+  t.match(componentOf('DaemonSet', workload({ name: 'kube-proxy' })), {
     what: 'kube-proxy',
     rolls: 7,
     owner: undefined,
   })
   t.match(
-    componentIn('Deployment', workload({ name: 'rke2-dns', labels: { 'k8s-app': 'kube-dns' } })),
+    componentOf('Deployment', workload({ name: 'rke2-dns', labels: { 'k8s-app': 'kube-dns' } })),
     { what: 'CoreDNS', rolls: 2 },
   )
   t.match(
-    componentIn(
+    componentOf(
       'DaemonSet',
       workload({
         name: 'calico-node',
@@ -95,7 +95,7 @@ void t.test('components are known by name or label, with who writes them', async
     },
   )
   t.match(
-    componentIn(
+    componentOf(
       'Deployment',
       workload({
         name: 'cilium-operator',
@@ -105,5 +105,5 @@ void t.test('components are known by name or label, with who writes them', async
     )?.owner,
     { name: 'Helm release cilium', reverts: false, setting: /operator\.affinity/ },
   )
-  t.equal(componentIn('Deployment', workload({ name: 'shop' })), undefined)
+  t.equal(componentOf('Deployment', workload({ name: 'shop' })), undefined)
 })

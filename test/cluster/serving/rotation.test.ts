@@ -4,9 +4,9 @@ import { connect, createServer, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import {
-  dataOf,
-  renewed,
-  stateIn,
+  secretData,
+  rotated,
+  stateOfSecret,
   type ServingState,
 } from '../../../src/cluster/serving/rotation.ts'
 
@@ -23,7 +23,7 @@ function at(
   const { now } = Date
   Date.now = () => time
   try {
-    return renewed(state, wanted, time, published)
+    return rotated(state, wanted, time, published)
   } finally {
     Date.now = now
   }
@@ -40,7 +40,7 @@ void t.test(
     const state = made()
     t.equal(state.bundle.length, 1)
     t.equal(at(start + 50 * day, state), state, 'nothing is due')
-    t.strictSame(stateIn(dataOf(state)), state, 'and the Secret holds all of it')
+    t.strictSame(stateOfSecret(secretData(state)), state, 'and the Secret holds all of it')
     const server = createServer({ cert: state.leaf.certificate, key: state.leaf.key })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -99,7 +99,7 @@ void t.test(
     }
     for (let time = leafEnds; time < old + 110 * day; time += 10 * day) later = at(time, later)
     t.strictSame(later.bundle, [signs.signing.certificate], 'until that has ended')
-    t.strictSame(stateIn(dataOf(later)), later)
+    t.strictSame(stateOfSecret(secretData(later)), later)
   },
 )
 

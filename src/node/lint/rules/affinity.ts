@@ -13,7 +13,7 @@ const way = [
   'nodeSelectorTerms',
 ]
 
-export const affinityTexts: PodRule = {
+export const affinityValueNotText: PodRule = {
   about: 'pod',
   id: 'affinity-value-not-text',
   level: 'error',
@@ -37,7 +37,7 @@ export const affinityTexts: PodRule = {
   },
 }
 
-export const affinityNowhere: PodRule = {
+export const affinityMatchesNothing: PodRule = {
   about: 'pod',
   id: 'affinity-matches-nothing',
   level: 'warning',

@@ -10,7 +10,7 @@ const policyOf = (pod: PodSubject): string => givenText(pod.spec, 'dnsPolicy') ?
  * No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all,
  * as the node's resolvers are not asked.
  */
-export const clusterDnsWithoutCluster: PodRule = {
+export const clusterDnsOnHostNetwork: PodRule = {
   about: 'pod',
   id: 'cluster-dns-on-host-network-pool',
   level: 'error',

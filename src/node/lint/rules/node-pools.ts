@@ -48,7 +48,7 @@ export const poolVersion: ObjectRule = {
   },
 }
 
-export const poolBoolean: ObjectRule = {
+export const hostNetworkNotBoolean: ObjectRule = {
   about: 'object',
   id: 'host-network-not-boolean',
   level: 'error',

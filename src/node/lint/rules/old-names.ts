@@ -78,7 +78,7 @@ export const oldFilter: ObjectRule = {
 
 const wishes = ['apps.openyurt.io/desired-nodepool', 'nodepool.openyurt.io/desired-nodepool']
 
-export const wishOfPod: PodRule = {
+export const desiredPoolLabel: PodRule = {
   about: 'pod',
   id: 'pool-wished-by-label',
   level: 'note',

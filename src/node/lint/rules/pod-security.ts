@@ -1,7 +1,7 @@
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
-import { takenPorts } from './ports.ts'
+import { hostPortsText } from './ports.ts'
 
 const refusing = new Set(['baseline', 'restricted'])
 
@@ -15,7 +15,7 @@ export const podSecurityLevel: PodRule = {
   document: documents.podSecurity,
   *check(pod, context) {
     const levels = context.namespaces.get(pod.namespace)
-    const ports = takenPorts(portsOf(pod))
+    const ports = hostPortsText(portsOf(pod))
     if (levels === undefined || (!onHostNetwork(pod) && ports === '')) return
     const path = onHostNetwork(pod) ? inSpec(pod, 'hostNetwork') : inSpec(pod, 'containers')
     const what = onHostNetwork(pod) ? 'hostNetwork' : `hostPort ${ports}`

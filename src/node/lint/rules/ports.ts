@@ -124,7 +124,7 @@ export const samePortTwice: PodRule = {
 }
 
 /** The ports of the node that the pod takes, as a message names them. */
-export const takenPorts = (ports: readonly Port[]): string =>
+export const hostPortsText = (ports: readonly Port[]): string =>
   [...new Set(ports.filter(({ hostPort }) => hostPort > 0).map(({ hostPort }) => hostPort))].join(
     ', ',
   )

@@ -6,10 +6,10 @@ import type { Path } from '../finding.ts'
 import { placementOf } from '../placement.ts'
 import { portsOf, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
-import { numberAt, takenPorts } from './ports.ts'
+import { numberAt, hostPortsText } from './ports.ts'
 
 /** How many pods there are to be at once, and where that stands. */
-function wanted(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
+function desiredPods(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
   const spec = givenObject(pod.owner, 'spec')
   switch (pod.kind) {
     case 'Deployment':
@@ -45,9 +45,9 @@ export const morePodsThanNodes: PodRule = {
     'A node has each port once. The pods that are left over stay Pending, for as long as the others run.',
   document: documents.assigning,
   *check(pod, context) {
-    const pods = wanted(pod)
+    const pods = desiredPods(pod)
     const nodes = nodesFor(pod, context)
-    const ports = takenPorts(portsOf(pod))
+    const ports = hostPortsText(portsOf(pod))
     if (pods === undefined || nodes === undefined || ports === '' || pods.count <= nodes) return
     yield {
       path: pods.path,
@@ -66,9 +66,9 @@ export const rolloutStalls: PodRule = {
   document: documents.rolling,
   *check(pod, context) {
     if (pod.kind !== 'Deployment') return
-    const pods = wanted(pod)
+    const pods = desiredPods(pod)
     const nodes = nodesFor(pod, context)
-    const ports = takenPorts(portsOf(pod))
+    const ports = hostPortsText(portsOf(pod))
     if (pods === undefined || nodes === undefined || ports === '') return
     if (pods.count === 0 || pods.count !== nodes || mayBeMissing(pod.owner, pods.count) > 0) return
     yield {

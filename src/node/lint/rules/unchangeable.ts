@@ -3,7 +3,7 @@ import { identityOf, isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { ObjectRule } from '../rule.ts'
 
-export const unchangeable: ObjectRule = {
+export const hostNetworkChanged: ObjectRule = {
   about: 'object',
   id: 'host-network-changed',
   level: 'error',

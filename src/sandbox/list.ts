@@ -14,10 +14,10 @@ import {
 } from '../api/request/list-options.ts'
 import type { Kind } from './kinds.ts'
 import { keyOf, type KubeObject } from './object.ts'
-import type { Selection } from './selection.ts'
+import type { SelectionPredicate } from './selection-predicate.ts'
 import type { View } from './storage.ts'
 
-export interface Listed {
+export interface ListResult {
   readonly objects: readonly KubeObject[]
   readonly version: string
   readonly continue: string
@@ -33,10 +33,10 @@ export async function list(
   view: View,
   kind: Kind,
   namespace: string | undefined,
-  selection: Selection,
+  selection: SelectionPredicate,
   options: ListOptions,
   freshness: Freshness,
-): Promise<Listed> {
+): Promise<ListResult> {
   const token = options.continue === '' ? undefined : decodeContinue(options)
   const version = token
     ? continuedVersion(view, token, options.continue)

@@ -2,7 +2,7 @@
  * Lines of two texts, one after the other: `-` is only in the first, `+` only in the second. Empty
  * where they are equal.
  */
-export function difference(before: string, after: string): readonly string[] {
+export function lineDiff(before: string, after: string): readonly string[] {
   if (before === after) return []
   const [a, b] = [linesOf(before), linesOf(after)]
   // length[i][j]: how many lines a from i on and b from j on have in common.

@@ -1,32 +1,32 @@
 import { isList, isObject, type Json } from '../../api/kube/json.ts'
 
 /** One operation of a JSON Patch (RFC 6902). */
-export type Change =
+export type PatchOperation =
   | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: Json }
   | { readonly op: 'remove'; readonly path: string }
 
 /** The operations that make `after` of `before`, and touch nothing that is the same in both. */
-export function changesBetween(before: Json, after: Json, path = ''): Change[] {
+export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOperation[] {
   if (before === after) return []
   if (isObject(before) && isObject(after)) {
     const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
     return [
-      ...gone.map((name): Change => ({ op: 'remove', path: `${path}/${escaped(name)}` })),
+      ...gone.map((name): PatchOperation => ({ op: 'remove', path: `${path}/${escaped(name)}` })),
       ...Object.entries(after).flatMap(([name, value]) => {
         const place = `${path}/${escaped(name)}`
         const was = Object.hasOwn(before, name) ? before[name] : undefined
         return was === undefined
           ? [{ op: 'add', path: place, value } as const]
-          : changesBetween(was, value, place)
+          : jsonPatchBetween(was, value, place)
       }),
     ]
   }
   if (isList(before) && isList(after) && before.length <= after.length) {
-    return after.flatMap((value, index): Change[] => {
+    return after.flatMap((value, index): PatchOperation[] => {
       const was = before[index]
       return was === undefined
         ? [{ op: 'add', path: `${path}/-`, value }]
-        : changesBetween(was, value, `${path}/${index}`)
+        : jsonPatchBetween(was, value, `${path}/${index}`)
     })
   }
   return [{ op: 'replace', path, value: after }]

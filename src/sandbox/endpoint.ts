@@ -16,7 +16,7 @@ import { certificateUser } from './authentication.ts'
 import { askingOf, type Api } from './call.ts'
 import type { Fault, Faults } from './faults.ts'
 import { plainJson } from './negotiation.ts'
-import { Outlet } from './outlet.ts'
+import { ResponseWriter } from './response-writer.ts'
 import type { Requests, SeenRequest } from './requests.ts'
 import type { View } from './storage.ts'
 import { answerUpgrade } from './upgrade.ts'
@@ -28,7 +28,7 @@ export interface ServingIdentity {
   readonly clientCa: string
 }
 
-export interface FrontOptions {
+export interface EndpointOptions {
   readonly api: Api
   readonly view: View
   readonly faults: Faults
@@ -40,8 +40,8 @@ export interface FrontOptions {
 }
 
 /** One address at which the API is served. */
-export class Front {
-  readonly #options: FrontOptions
+export class Endpoint {
+  readonly #options: EndpointOptions
   readonly #web: Server
   readonly #connections = new Set<Socket>()
   readonly #numbers = new WeakMap<Duplex, number>()
@@ -51,7 +51,7 @@ export class Front {
   #port: number
   #accepted = 0
 
-  constructor(options: FrontOptions) {
+  constructor(options: EndpointOptions) {
     this.#options = options
     this.#port = options.port
     this.#web = webServer(options.identity)
@@ -128,7 +128,7 @@ export class Front {
     const { seen, over } = this.#see(request)
     response.once('close', () => over.abort())
     response.on('error', () => response.destroy())
-    const outlet = new Outlet(response, seen, faults)
+    const outlet = new ResponseWriter(response, seen, faults)
     for (const fault of faults.striking(seen)) {
       if (fault.kind === 'delay') await sleep(fault.ms, seen.over)
       else if (fault.kind === 'reset') resetConnection(request)
@@ -220,7 +220,7 @@ async function drain(request: IncomingMessage): Promise<void> {
 }
 
 function fail(
-  outlet: Outlet,
+  outlet: ResponseWriter,
   seen: SeenRequest,
   { status, marked }: Extract<Fault, { kind: 'fail' }>,
 ): void {

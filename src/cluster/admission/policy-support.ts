@@ -30,7 +30,7 @@ export type Discover = (path: string) => Promise<JsonObject | undefined>
  * Why the policies of this kind cannot be installed, by what discovery says; `undefined` if they
  * can. Rejects where discovery cannot be read: that says nothing about what the API server has.
  */
-export async function lackingPolicies(
+export async function unsupportedPolicies(
   discover: Discover,
   kind: PolicyKind,
 ): Promise<string | undefined> {
@@ -51,14 +51,14 @@ export async function lackingPolicies(
  * what to do about it; none where all is there. `webhooks` is the name of the webhook
  * configurations, without which nodes and pods are left to policies.
  */
-export async function missedPolicies(discover: Discover, webhooks: string): Promise<string[]> {
+export async function missingPolicies(discover: Discover, webhooks: string): Promise<string[]> {
   const lines: string[] = []
-  const validating = await lackingPolicies(discover, 'validating')
+  const validating = await unsupportedPolicies(discover, 'validating')
   if (validating !== undefined)
     lines.push(
       `${validating}: while no webhook answers, nothing keeps the rules for nodes and pools; use a Kubernetes that has it`,
     )
-  const mutating = await lackingPolicies(discover, 'mutating')
+  const mutating = await unsupportedPolicies(discover, 'mutating')
   if (
     mutating !== undefined &&
     (await discover(`${group}/v1/mutatingwebhookconfigurations/${webhooks}`)) === undefined

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { lackingPolicies, missedPolicies } from '../../../src/cluster/admission/served.ts'
+import {
+  unsupportedPolicies,
+  missingPolicies,
+} from '../../../src/cluster/admission/policy-support.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 
 const group = '/apis/admissionregistration.k8s.io'
@@ -24,21 +27,21 @@ const mutating = 'mutatingadmissionpolicies'
 
 void t.test('policies are lacking unless they are served in the version installed', async (t) => {
   const current = discovery({ v1: [validating, mutating], v1beta1: [mutating] })
-  t.equal(await lackingPolicies(current, 'validating'), undefined)
-  t.equal(await lackingPolicies(current, 'mutating'), undefined)
+  t.equal(await unsupportedPolicies(current, 'validating'), undefined)
+  t.equal(await unsupportedPolicies(current, 'mutating'), undefined)
   t.equal(
-    await lackingPolicies(discovery({ v1: [validating] }), 'mutating'),
+    await unsupportedPolicies(discovery({ v1: [validating] }), 'mutating'),
     'the API server serves no MutatingAdmissionPolicy v1 (Kubernetes 1.36 or later)',
   )
   t.equal(
-    await lackingPolicies(
+    await unsupportedPolicies(
       discovery({ v1: [validating], v1beta1: [mutating], v1alpha1: [mutating] }),
       'mutating',
     ),
     'the API server serves no MutatingAdmissionPolicy v1 (Kubernetes 1.36 or later), but v1beta1, v1alpha1',
   )
   await t.rejects(
-    lackingPolicies(() => Promise.reject(new Error('no answer')), 'mutating'),
+    unsupportedPolicies(() => Promise.reject(new Error('no answer')), 'mutating'),
     { message: 'no answer' },
     'an API server that does not say is not one that has none',
   )
@@ -46,12 +49,12 @@ void t.test('policies are lacking unless they are served in the version installe
 
 void t.test('an installation misses mutating policies only where it has no webhooks', async (t) => {
   const before = { v1: [validating] }
-  t.strictSame(await missedPolicies(discovery(before, ['nodehub-cluster']), 'nodehub-cluster'), [])
-  t.strictSame(await missedPolicies(discovery({ v1: [validating, mutating] }), 'a'), [])
-  t.match(await missedPolicies(discovery(before, ['others']), 'nodehub-cluster'), [
+  t.strictSame(await missingPolicies(discovery(before, ['nodehub-cluster']), 'nodehub-cluster'), [])
+  t.strictSame(await missingPolicies(discovery({ v1: [validating, mutating] }), 'a'), [])
+  t.match(await missingPolicies(discovery(before, ['others']), 'nodehub-cluster'), [
     /no MutatingAdmissionPolicy v1 .*no MutatingWebhookConfiguration nodehub-cluster.*--admission=webhooks/,
   ])
-  t.match(await missedPolicies(discovery({ v1: [] }, ['a']), 'a'), [
+  t.match(await missingPolicies(discovery({ v1: [] }, ['a']), 'a'), [
     /no ValidatingAdmissionPolicy v1 \(Kubernetes 1\.30 or later\)/,
   ])
 })

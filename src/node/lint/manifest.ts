@@ -21,14 +21,14 @@ export interface Position {
 }
 
 /** An object as a text holds it. */
-export interface SourceObject {
+export interface ManifestObject {
   readonly object: JsonObject
   /** Where a member stands; where it is not there, the nearest thing around it that is. */
   readonly at: (path: Path) => Position
 }
 
-export interface Source {
-  readonly objects: readonly SourceObject[]
+export interface Manifest {
+  readonly objects: readonly ManifestObject[]
   /** What is no object, or cannot be read, and where. */
   readonly mistakes: readonly (Position & { readonly message: string })[]
 }
@@ -37,11 +37,11 @@ export interface Source {
  * The objects of a text: documents of YAML, of which JSON is a part; the items of lists in them; an
  * environment file of the kubelet as an object of kind `KubeletFlags`.
  */
-export function readSource(text: string): Source {
+export function parseManifest(text: string): Manifest {
   const environment = environmentOf(text)
   if (environment !== undefined) return { objects: [environment], mistakes: [] }
   const lines = new LineCounter()
-  const objects: SourceObject[] = []
+  const objects: ManifestObject[] = []
   const mistakes: (Position & { message: string })[] = []
   const positionOf = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
@@ -104,7 +104,7 @@ const anchorOf = (node: Node): string | undefined => (isAlias(node) ? undefined 
 const startOf = (document: Document): number => document.contents?.range?.[0] ?? 0
 
 /** An object, or what is in it if it is a list (kubectl get -o yaml prints one). */
-function itemsOf(object: JsonObject, at: SourceObject['at']): SourceObject[] {
+function itemsOf(object: JsonObject, at: ManifestObject['at']): ManifestObject[] {
   const items = object['items']
   const kind = object['kind']
   if (!isList(items) || typeof kind !== 'string' || !kind.endsWith('List')) return [{ object, at }]
@@ -148,7 +148,7 @@ const assignment = /^(KUBELET_\w*ARGS)=(.*)$/
  * A file whose lines are all assignments, one of them the kubelet's (kubeadm-flags.env,
  * /etc/default/kubelet).
  */
-function environmentOf(text: string): SourceObject | undefined {
+function environmentOf(text: string): ManifestObject | undefined {
   const variables: Record<string, string[]> = {}
   const lineOf: Record<string, number> = {}
   for (const [index, line] of text.split('\n').entries()) {

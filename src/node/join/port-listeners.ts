@@ -12,7 +12,7 @@ const root = 0
  * Who listens on loopback at the hub's ports, by whether it is a program of root's, which may be
  * the hub itself. In words for an operator.
  */
-export function takenPorts(ports: HubPorts): {
+export function portListeners(ports: HubPorts): {
   readonly byRoot: readonly string[]
   readonly byOthers: readonly string[]
 } {

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { readSource } from '../../../src/node/lint/source.ts'
+import { parseManifest } from '../../../src/node/lint/manifest.ts'
 
 /** Kinds of the objects in a text. */
 const kinds = (text: string): unknown[] =>
-  readSource(text).objects.map(({ object }) => object['kind'])
+  parseManifest(text).objects.map(({ object }) => object['kind'])
 
 void t.test(
   'documents, lists and JSON are read alike, and empty documents passed over',
@@ -22,18 +22,18 @@ void t.test(
 )
 
 void t.test('a place is that of the member’s name, or of what is nearest around it', async (t) => {
-  const [object] = readSource('kind: Pod\nspec:\n  a:\n    - b: 1\n    - c: 2\n').objects
+  const [object] = parseManifest('kind: Pod\nspec:\n  a:\n    - b: 1\n    - c: 2\n').objects
   t.strictSame(object?.at(['spec', 'a', 1, 'c']), { line: 5, column: 7 })
   t.strictSame(object?.at(['spec', 'a', 0, 'missing', 'deeper']), { line: 4, column: 7 })
   t.strictSame(object?.at(['missing']), { line: 1, column: 1 })
-  const [, second] = readSource('kind: List\nitems:\n- x: 1\n- y: 2\n').objects
+  const [, second] = parseManifest('kind: List\nitems:\n- x: 1\n- y: 2\n').objects
   t.strictSame(second?.at(['y']), { line: 4, column: 3 })
-  const [shared] = readSource('a: &x\n  b: 1\nc: *x\n').objects
+  const [shared] = parseManifest('a: &x\n  b: 1\nc: *x\n').objects
   t.strictSame(shared?.at(['c', 'b']), { line: 2, column: 3 })
 })
 
 void t.test('what cannot be read is said with its place, and the rest is read', async (t) => {
-  const { objects, mistakes } = readSource('kind: A\n---\na: [\n---\nkind: B\n---\njust words\n')
+  const { objects, mistakes } = parseManifest('kind: A\n---\na: [\n---\nkind: B\n---\njust words\n')
   t.strictSame(
     objects.map(({ object }) => object['kind']),
     ['A', 'B'],
@@ -46,7 +46,7 @@ void t.test('aliases do not multiply without end', async (t) => {
     const last = at === 0 ? 'x' : `*l${at - 1}`
     return `l${at}: &l${at} [${Array(10).fill(last).join(', ')}]\n`
   })
-  t.match(readSource(levels.join('')), { objects: [], mistakes: [{ message: /alias/i }] })
+  t.match(parseManifest(levels.join('')), { objects: [], mistakes: [{ message: /alias/i }] })
 })
 
 void t.test(
@@ -59,11 +59,11 @@ void t.test(
       '&a { *a : 1 }\n',
     ])
       t.match(
-        readSource(text),
+        parseManifest(text),
         { objects: [], mistakes: [{ line: 1 + Number(text.includes('\n  ')), message: /alias/ }] },
         text,
       )
-    t.match(readSource('a: &a { b: &b 1, c: *b }\nd: *a\ne: &e { f: &e 1, g: *e }\n'), {
+    t.match(parseManifest('a: &a { b: &b 1, c: *b }\nd: *a\ne: &e { f: &e 1, g: *e }\n'), {
       objects: [{ object: { d: { c: 1 }, e: { g: 1 } } }],
       mistakes: [],
     })
@@ -72,12 +72,12 @@ void t.test(
 
 void t.test('merge keys are what they are to kubectl', async (t) => {
   const text = 'x: &x { hostNetwork: true, a: 1 }\nspec:\n  <<: *x\n  a: 2\n'
-  const [read] = readSource(text).objects
+  const [read] = parseManifest(text).objects
   t.strictSame(read?.object['spec'], { hostNetwork: true, a: 2 })
 })
 
 void t.test('the kubelet’s environment files are read as its flags', async (t) => {
-  const { objects } = readSource(
+  const { objects } = parseManifest(
     '# by kubeadm\nHTTP_PROXY=x\nKUBELET_EXTRA_ARGS=--a=b  --c\nKUBELET_KUBEADM_ARGS="--d"\n',
   )
   t.match(objects, [

@@ -3,7 +3,7 @@ import type { Faults } from './faults.ts'
 import type { SeenRequest } from './requests.ts'
 
 /** The way of one answer to its client, through whatever faults strike it. */
-export class Outlet {
+export class ResponseWriter {
   readonly #response: ServerResponse
   readonly #faults: Faults
   readonly #request: SeenRequest

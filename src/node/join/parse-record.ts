@@ -1,24 +1,25 @@
 import { posix } from 'node:path'
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { hubPaths, type RunBy } from './hub-files.ts'
+import { hubPaths, type HubRunner } from './hub-files.ts'
 import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 
 /** What about a record of a join makes it nothing to go by, as a sentence goes on with it. */
-export class NotUnderstood extends Error {
+export class MalformedRecord extends Error {
   readonly code = 'NOT_UNDERSTOOD'
 }
 
 /**
- * The record of a join in its text. Throws `NotUnderstood` where anything in it is not as `join`
+ * The record of a join in its text. Throws `MalformedRecord` where anything in it is not as `join`
  * writes it: by it files of the node are replaced and removed, and half of it is as good as none.
  */
-export function understoodRecord(text: string): JoinRecord {
+export function parseJoinRecord(text: string): JoinRecord {
   const record = objectOf(parsed(text), 'the whole')
-  if (record['version'] !== 1) throw new NotUnderstood('it is of another release of nodehub')
+  if (record['version'] !== 1) throw new MalformedRecord('it is of another release of nodehub')
   const { hostNetwork } = record
-  if (typeof hostNetwork !== 'boolean') throw new NotUnderstood('hostNetwork is not true or false')
+  if (typeof hostNetwork !== 'boolean')
+    throw new MalformedRecord('hostNetwork is not true or false')
   const paths = {
     kubeconfig: pathOf(record['kubeconfig'], 'kubeconfig'),
     kubeletFlags: pathOf(record['kubeletFlags'], 'kubeletFlags'),
@@ -43,20 +44,20 @@ export function understoodRecord(text: string): JoinRecord {
   }
 }
 
-function runByOf({ systemd, staticPod }: JsonObject): RunBy {
+function runByOf({ systemd, staticPod }: JsonObject): HubRunner {
   if (systemd === undefined) return { staticPod: pathOf(staticPod, 'staticPod') }
-  if (systemd !== true) throw new NotUnderstood('systemd is not true')
+  if (systemd !== true) throw new MalformedRecord('systemd is not true')
   return { systemd }
 }
 
 function parsed(text: string): Json {
-  if (text.trim() === '') throw new NotUnderstood('it is empty')
+  if (text.trim() === '') throw new MalformedRecord('it is empty')
   try {
     return JSON.parse(text) as Json
   } catch (cause) {
     // All else that the parser says has the text in it.
     const where = /\(line \d+ column \d+\)/.exec(String(cause))?.[0]
-    throw new NotUnderstood(`it is no JSON${where ? ` ${where}` : ''}`)
+    throw new MalformedRecord(`it is no JSON${where ? ` ${where}` : ''}`)
   }
 }
 
@@ -66,10 +67,10 @@ function checkFiles(files: readonly RecordedFile[], own: readonly string[]): voi
   const other = found.find(
     (path) => ![...own, keptPortsFile].includes(path) && posix.basename(path) !== loopbackName,
   )
-  if (other !== undefined) throw new NotUnderstood(`join does not write ${JSON.stringify(other)}`)
+  if (other !== undefined) throw new MalformedRecord(`join does not write ${JSON.stringify(other)}`)
   const missing = own.find((path) => !found.includes(path))
-  if (missing !== undefined) throw new NotUnderstood(`files does not have ${missing}`)
-  if (new Set(found).size < found.length) throw new NotUnderstood('files has a path twice')
+  if (missing !== undefined) throw new MalformedRecord(`files does not have ${missing}`)
+  if (new Set(found).size < found.length) throw new MalformedRecord('files has a path twice')
 }
 
 function fileOf(value: Json, index: number): RecordedFile {
@@ -97,25 +98,25 @@ function originalOf(value: Json | undefined, name: string): RecordedFile['origin
 const checksum = /^[0-9a-f]{64}$/
 
 function objectOf(value: Json | undefined, name: string): JsonObject {
-  if (!isObject(value)) throw new NotUnderstood(`${name} is no object`)
+  if (!isObject(value)) throw new MalformedRecord(`${name} is no object`)
   return value
 }
 
 function listOf(value: Json | undefined, name: string): readonly Json[] {
-  if (!isList(value)) throw new NotUnderstood(`${name} is no list`)
+  if (!isList(value)) throw new MalformedRecord(`${name} is no list`)
   return value
 }
 
 function textOf(value: Json | undefined, name: string, form: RegExp): string {
   if (typeof value !== 'string' || !form.test(value)) {
-    throw new NotUnderstood(`${name} is not as join writes it`)
+    throw new MalformedRecord(`${name} is not as join writes it`)
   }
   return value
 }
 
 function numberOf(value: Json | undefined, name: string, most: number): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
-    throw new NotUnderstood(`${name} is not as join writes it`)
+    throw new MalformedRecord(`${name} is not as join writes it`)
   }
   return value
 }
@@ -129,7 +130,7 @@ const pathOf = (value: Json | undefined, name: string): string =>
 function folderOf(value: Json, files: readonly RecordedFile[]): string {
   const folder = pathOf(value, 'folders')
   if (files.some(({ path }) => path.startsWith(`${folder}/`))) return folder
-  throw new NotUnderstood(`join made no folder ${JSON.stringify(folder)}`)
+  throw new MalformedRecord(`join made no folder ${JSON.stringify(folder)}`)
 }
 
 /** A flag as it can stand in the kubelet's flags without quotes. */

@@ -13,7 +13,7 @@ import type { KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'
 
 /** What of a kind a request is about. */
-export interface Selection {
+export interface SelectionPredicate {
   /** Whether anything but the namespace narrows it. */
   readonly selective: boolean
   selects(object: KubeObject): boolean
@@ -27,7 +27,7 @@ export function selectionOf(
   kind: Kind,
   namespace: string | undefined,
   query: URLSearchParams,
-): Selection {
+): SelectionPredicate {
   const labelText = query.get('labelSelector') ?? ''
   const fieldText = query.get('fieldSelector') ?? ''
   const { labels, fields } = parse(labelText, fieldText)

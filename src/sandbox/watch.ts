@@ -2,13 +2,13 @@ import { after, every, jitter } from '../base/clock.ts'
 import { expired } from '../api/kube/status.ts'
 import { versionNumber, type ListOptions } from '../api/request/list-options.ts'
 import { gvkOf, type Kind } from './kinds.ts'
-import type { Freshness } from './listing.ts'
+import type { Freshness } from './list.ts'
 import type { Representation } from './negotiation.ts'
 import { keyOf, type KubeObject } from './object.ts'
-import type { Outlet } from './outlet.ts'
+import type { ResponseWriter } from './response-writer.ts'
 import { bookmarkObject, renderErrorEvent, renderEvent, type EventType } from './render.ts'
-import type { Selection } from './selection.ts'
-import type { Change, View } from './storage.ts'
+import type { SelectionPredicate } from './selection-predicate.ts'
+import type { StorageEvent, View } from './storage.ts'
 
 export interface WatchSettings {
   readonly bookmarkMs: number
@@ -18,9 +18,9 @@ export interface WatchSettings {
   readonly watchListServed: boolean
 }
 
-export interface Watched {
+export interface WatchRequest {
   readonly kind: Kind
-  readonly selection: Selection
+  readonly selection: SelectionPredicate
   readonly options: ListOptions
   readonly representation: Representation
 }
@@ -56,8 +56,8 @@ export async function awaitStart(
  */
 export function watch(
   view: View,
-  watched: Watched,
-  outlet: Outlet,
+  watched: WatchRequest,
+  outlet: ResponseWriter,
   settings: WatchSettings,
 ): OpenWatch {
   const { kind, options, representation } = watched
@@ -75,7 +75,7 @@ export function watch(
     if (view.version < asked) return
     send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
   }
-  const tell = (change: Change): void => {
+  const tell = (change: StorageEvent): void => {
     const event = eventOf(watched, change)
     if (event) send(event.type, event.object)
   }
@@ -112,7 +112,7 @@ export function watch(
   return { end }
 }
 
-function selected(view: View, { kind, selection }: Watched): KubeObject[] {
+function selected(view: View, { kind, selection }: WatchRequest): KubeObject[] {
   return [...view.at(kind, view.version).values()]
     .filter((object) => selection.selects(object))
     .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
@@ -125,8 +125,8 @@ const sortKey = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, 
  * that newly fails is deleted.
  */
 function eventOf(
-  { kind, selection }: Watched,
-  change: Change,
+  { kind, selection }: WatchRequest,
+  change: StorageEvent,
 ): { type: EventType; object: KubeObject } | undefined {
   const [ours, theirs] = [gvkOf(kind), gvkOf(change.kind)]
   if (ours.group !== theirs.group || kind.gvr.resource !== change.kind.gvr.resource)

@@ -4,9 +4,9 @@ import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { Informer } from '../api/informer.ts'
-import { dataOf, renewed, stateIn, type ServingState } from './rotation.ts'
+import { secretData, rotated, stateOfSecret, type ServingState } from './rotation.ts'
 
-export interface KeptCertificatesOptions {
+export interface CertificateSecretOptions {
   readonly api: ApiServer
   readonly namespace: string
   /** Of the Secret. */
@@ -27,7 +27,7 @@ export interface KeptCertificatesOptions {
 /** How often it is looked at whether anything is to be made anew. */
 const lookMs = 60_000
 
-interface Kept {
+interface SecretState {
   readonly resourceVersion: string
   readonly state: ServingState | undefined
 }
@@ -37,19 +37,19 @@ interface Kept {
  * renew them: who writes on a version that is not the newest any more reads what the other has
  * made. All follow the Secret, and show what is in it as it comes.
  */
-export class KeptCertificates implements AsyncDisposable {
-  readonly #options: KeptCertificatesOptions
-  readonly #secret: Informer<Kept>
+export class CertificateSecret implements AsyncDisposable {
+  readonly #options: CertificateSecretOptions
+  readonly #secret: Informer<SecretState>
   readonly #stopped = new AbortController()
   readonly #first = Promise.withResolvers<void>()
   #timer: Disposable
   #state: ServingState | undefined
   #looking: Promise<void> | undefined
 
-  constructor(options: KeptCertificatesOptions) {
+  constructor(options: CertificateSecretOptions) {
     this.#options = options
     const { api, namespace, name, onFailure } = options
-    this.#secret = new Informer<Kept>(api, {
+    this.#secret = new Informer<SecretState>(api, {
       path: `/api/v1/namespaces/${namespace}/secrets`,
       query: { fieldSelector: `metadata.name=${name}` },
       keep: keptOf,
@@ -103,12 +103,12 @@ export class KeptCertificates implements AsyncDisposable {
     const path = `/api/v1/namespaces/${namespace}/secrets`
     const kept = await this.#read(path, name)
     const bundle = kept?.state?.bundle.join('') ?? ''
-    const state = renewed(kept?.state, names, now(), published(bundle))
+    const state = rotated(kept?.state, names, now(), published(bundle))
     if (state === kept?.state) {
       this.#show(state)
       return true
     }
-    const data = dataOf(state)
+    const data = secretData(state)
     try {
       if (kept === undefined) {
         const metadata = { name, namespace }
@@ -130,7 +130,7 @@ export class KeptCertificates implements AsyncDisposable {
    * From the API server: what is followed may be older than what another replica has written by
    * now.
    */
-  async #read(path: string, name: string): Promise<Kept | undefined> {
+  async #read(path: string, name: string): Promise<SecretState | undefined> {
     const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
     return secret && keptOf(secret)
   }
@@ -150,7 +150,7 @@ export class KeptCertificates implements AsyncDisposable {
   }
 }
 
-const keptOf = (secret: JsonObject): Kept => ({
+const keptOf = (secret: JsonObject): SecretState => ({
   resourceVersion: textAt(secret, 'metadata', 'resourceVersion'),
-  state: stateIn(objectAt(secret, 'data') as Record<string, string>),
+  state: stateOfSecret(objectAt(secret, 'data') as Record<string, string>),
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changesBetween } from '../../../src/cluster/admission/changes.ts'
+import { jsonPatchBetween } from '../../../src/cluster/admission/json-patch.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
@@ -7,15 +7,15 @@ import { roundOf, type Random } from '../../fuzz/random.ts'
 void t.test('only what changes is said', async (t) => {
   const before = { a: { 'b/c~d': 1, e: [1, 2], same: { deep: true } }, gone: null }
   const after = { a: { 'b/c~d': 2, e: [1, 3, 4], same: { deep: true } }, new: {} }
-  t.strictSame(changesBetween(before, after), [
+  t.strictSame(jsonPatchBetween(before, after), [
     { op: 'remove', path: '/gone' },
     { op: 'replace', path: '/a/b~1c~0d', value: 2 },
     { op: 'replace', path: '/a/e/1', value: 3 },
     { op: 'add', path: '/a/e/-', value: 4 },
     { op: 'add', path: '/new', value: {} },
   ])
-  t.strictSame(changesBetween(before, structuredClone(before)), [])
-  t.strictSame(changesBetween({ a: [1, 2] }, { a: [1] }), [
+  t.strictSame(jsonPatchBetween(before, structuredClone(before)), [])
+  t.strictSame(jsonPatchBetween({ a: [1, 2] }, { a: [1] }), [
     { op: 'replace', path: '/a', value: [1] },
   ])
 })
@@ -24,7 +24,7 @@ void t.test('applied, the changes make the one of the other', async (t) => {
   for (let round = 0; round < 2_000; round += 1) {
     const random = roundOf(7, round)
     const [before, after] = [randomObject(random, 3), randomObject(random, 3)]
-    const changes = changesBetween(before, after) as unknown as Json
+    const changes = jsonPatchBetween(before, after) as unknown as Json
     const patched = jsonPatch(before, changes)
     if (JSON.stringify(sorted(patched)) !== JSON.stringify(sorted(after)))
       t.strictSame(patched, after, `round ${round}`)
