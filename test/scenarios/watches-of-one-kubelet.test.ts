@@ -11,7 +11,7 @@ t.setTimeout(300_000) // so many watches take their time on a busy machine
  * A kubelet watches each ConfigMap and Secret that its pods mount by name; what an operator watches
  * is not recorded.
  */
-const counts = { kubelet: 600, operator: 200 }
+const counts = { kubelet: 300, operator: 100 }
 
 /** What a watch may cost the whole process, in which client, hub and cloud are. */
 const bytesEach = 192 * 1024

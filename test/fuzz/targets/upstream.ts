@@ -42,7 +42,7 @@ const heads = [
   'HTTP/1.1 503 Service Unavailable\r\nContent-Length: LENGTH\r\n\r\n',
 ].map((text) => Buffer.from(text, 'latin1'))
 
-const atOnce = 32
+const atOnce = 64
 
 /**
  * A whole hub before an API server that says anything. An answer that is whole here was whole there
@@ -51,7 +51,7 @@ const atOnce = 32
  */
 export const upstreamTarget: Opening = {
   name: 'upstream',
-  warmRounds: 3,
+  warmRounds: 1,
   open: async (): Promise<Target> => {
     const ends: (() => unknown)[] = []
     const t = { teardown: (end: () => unknown) => void ends.unshift(end) }
