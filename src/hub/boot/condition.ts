@@ -1,21 +1,21 @@
 import type { JsonObject } from '../../api/kube/json.ts'
 import type { Cursor } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { text } from './references.ts'
+import { stringAt } from './references.ts'
 import type { BootVerdict } from './verdict.ts'
 
 /** The node condition that shows the boot verdict in the cluster. */
 const conditionType = 'OfflineReady'
 
 /** What a condition says, without its times. */
-export interface Said {
+export interface ConditionState {
   readonly status: 'True' | 'False'
   readonly reason: string
   readonly message: string
 }
 
 /** A condition as a node has it; times are in milliseconds since the epoch. */
-export interface Condition extends Said {
+export interface Condition extends ConditionState {
   readonly lastHeartbeat: number
   readonly lastTransition: number
 }
@@ -26,7 +26,7 @@ const mostNames = 5
 /**
  * The verdict in the words of a condition. It tells no times, which would change it all the time.
  */
-export function said({ ready, node, pods }: BootVerdict): Said {
+export function conditionState({ ready, node, pods }: BootVerdict): ConditionState {
   if (ready) {
     const message = `the node and its pods (${pods.length}) would come back without a link`
     return { status: 'True', reason: 'EverythingKept', message }
@@ -62,7 +62,7 @@ export function conditionIn(node: Cursor): Condition | undefined {
 function find(node: Cursor): Condition | undefined {
   const list = ['status', 'conditions']
   for (let at = 0; at < node.count(list); at++) {
-    const field = (name: string): string => text(node, [...list, at, name])
+    const field = (name: string): string => stringAt(node, [...list, at, name])
     if (field('type') !== conditionType) continue
     const status = field('status')
     if (status !== 'True' && status !== 'False') return undefined
@@ -87,7 +87,7 @@ const heartbeatMs = 5 * 60_000
  * The condition to be written now; `undefined`: what the node has is still true, and young enough.
  */
 export function nextCondition(
-  saying: Said,
+  saying: ConditionState,
   before: Condition | undefined,
   now: number,
 ): Condition | undefined {

@@ -1,10 +1,10 @@
 import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { KnownCollection } from './knowledge.ts'
+import type { CachedCollection } from './kubelet-cache.ts'
 import { referencesOf, whyNotForBoot, type PodReferences } from './references.ts'
 
-interface Read {
+interface ParsedPod {
   readonly resourceVersion: string
   readonly references: PodReferences | undefined
 }
@@ -14,8 +14,8 @@ interface Read {
  * of one pod's status, and going through the others again is most of the work of a look at all.
  */
 export class PodReferencesByVersion {
-  #present = new Map<string, Read>()
-  #before = new Map<string, Read>()
+  #present = new Map<string, ParsedPod>()
+  #before = new Map<string, ParsedPod>()
 
   /** A look at all pods begins: what is not asked for until the next one is let go of then. */
   begin(): void {
@@ -27,7 +27,7 @@ export class PodReferencesByVersion {
    * `undefined` for a pod that does not start again with the node, or that cannot be understood:
    * the boot verdict says so.
    */
-  of(pod: ApiObject, kind: Pick<KnownCollection, 'encoding' | 'gvk'>): PodReferences | undefined {
+  of(pod: ApiObject, kind: Pick<CachedCollection, 'encoding' | 'gvk'>): PodReferences | undefined {
     const { uid, resourceVersion } = pod
     if (uid === '' || resourceVersion === '') return read(pod, kind)
     const id = `${kind.encoding} ${uid}`
@@ -43,7 +43,7 @@ export class PodReferencesByVersion {
 
 function read(
   object: ApiObject,
-  { encoding, gvk }: Pick<KnownCollection, 'encoding' | 'gvk'>,
+  { encoding, gvk }: Pick<CachedCollection, 'encoding' | 'gvk'>,
 ): PodReferences | undefined {
   try {
     const pod = cursorOf(encoding, gvk, object)

@@ -79,7 +79,7 @@ export function whyNotForBoot(pod: Cursor): 'mirror' | 'ended' | undefined {
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const spec = decoded(pod, ['spec'])
-  const found = new Found(pod, textAt(spec, 'serviceAccountName') || 'default')
+  const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName') || 'default')
   for (const list of containerLists) {
     for (const container of listAt(spec, list)) found.environment(container)
   }
@@ -128,7 +128,7 @@ const secretsOfMounts: readonly (readonly string[])[] = [
   ['azureFile', 'secretName'],
 ]
 
-class Found {
+class ReferenceCollector {
   readonly #namespace: string
   readonly #pod: string
   readonly #serviceAccount: string
@@ -179,7 +179,7 @@ class Found {
     }
   }
 
-  /** A secret and a config map, by the names that their places have in `of`. */
+  /** A secret and a config map, by the names of their fields in `of`. */
   #source(of: Json | undefined, secret: string, configMap: string, nameOfSecret = 'name'): void {
     this.watched(resources.secrets, textAt(of, secret, nameOfSecret), needAt(of, secret))
     this.watched(resources.configMaps, textAt(of, configMap, 'name'), needAt(of, configMap))
@@ -251,7 +251,7 @@ const needAt = (source: Json | undefined, ...path: readonly string[]): Need =>
   at(source, ...path, 'optional') === true ? 'optional' : 'required'
 
 /** '' where there is none. */
-export function text(cursor: Cursor, path: Path): string {
+export function stringAt(cursor: Cursor, path: Path): string {
   const value = cursor.value(path)
   return typeof value === 'string' ? value : ''
 }

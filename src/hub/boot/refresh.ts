@@ -6,14 +6,19 @@ import { mediaType } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type AskedDocument, type Knowledge } from './knowledge.ts'
-import { isSettled, look, needsOf, type NeededObject } from './needs.ts'
+import { podsOf, type CachedDocument, type KubeletCache } from './kubelet-cache.ts'
+import {
+  isSettled,
+  resolveReference,
+  podDependencies,
+  type ResolvedReference,
+} from './pod-dependencies.ts'
 import { PodReferencesByVersion } from './pod-references.ts'
 import type { ObjectReference, PodReferences } from './references.ts'
-import type { Asked } from './verdict.ts'
+import type { RefreshResult } from './verdict.ts'
 
 /** A question to the cloud, as the kubelet puts it. */
-export interface Question {
+export interface RefreshRequest {
   /** Path and query. */
   readonly url: string
   readonly accept: string
@@ -23,15 +28,15 @@ export interface Question {
  * What came of a question. `confirmed`: what the cloud said is in the store, an empty list
  * included.
  */
-export type Outcome = Asked['outcome']
+export type RefreshOutcome = RefreshResult['outcome']
 
 export interface RefreshParts {
   readonly nodeName: string
-  readonly knowledge: () => Knowledge
+  readonly cache: () => KubeletCache
   /** What of the pods' list changes when any of them does; read often. */
   readonly podsVersion: () => string | undefined
   /** Asks as the node, and keeps the answer as if the kubelet had asked. Does not reject. */
-  readonly ask: (question: Question) => Promise<Outcome>
+  readonly request: (question: RefreshRequest) => Promise<RefreshOutcome>
   readonly online: () => boolean
   /** How often each is asked again, in milliseconds; 0: nothing is ever asked. */
   readonly everyMs: () => number
@@ -53,23 +58,23 @@ const settleMs = 500
  * Where pods change all the time, going through them may take this part of it: nearly every change
  * is of a status, and refers to nothing new.
  */
-const lookingPart = 0.02
+const scanShare = 0.02
 
-const atOnce = 2
+const maxConcurrent = 2
 const firstRetryMs = 10_000
 const lastRetryMs = 60 * 60_000
 
 /** More than any node has pods for; what is beyond waits until others are confirmed. */
-const mostQuestions = 5_000
+const maxTargets = 5_000
 
 /**
  * Documents change with the API server's release and with definitions of custom resources, and are
  * larger than most objects.
  */
-const documentsEvery = 12
+const documentFactor = 12
 
 /** What is known of one question. */
-interface Standing extends Asked {
+interface RefreshState extends RefreshResult {
   /**
    * When this was noted: what was noted later than now tells times of a clock that was set back
    * since.
@@ -89,7 +94,7 @@ interface Standing extends Asked {
  */
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
-  readonly #standings = new Map<string, Standing>()
+  readonly states = new Map<string, RefreshState>()
   readonly #references = new PodReferencesByVersion()
   #timer: Disposable | undefined
   #timerAt = Infinity
@@ -109,8 +114,8 @@ export class Refresher implements Disposable {
    * What asking for an object came to last; `undefined` where it was not asked for since the hub
    * started.
    */
-  asked(of: ObjectReference): Asked | undefined {
-    const found = this.#standings.get(keyOf(of))
+  lastResult(of: ObjectReference): RefreshResult | undefined {
+    const found = this.states.get(keyOf(of))
     return found && found.askedAt > 0 ? found : undefined
   }
 
@@ -118,9 +123,9 @@ export class Refresher implements Disposable {
    * Something was written to the store: perhaps a pod has come. Cheap, and may be called as often
    * as that happens.
    */
-  stir(): void {
+  storeChanged(): void {
     // Once something else may have had the processor.
-    const wait = Math.max(settleMs, Math.min(...this.#tookMs) / lookingPart)
+    const wait = Math.max(settleMs, Math.min(...this.#tookMs) / scanShare)
     if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
     if (this.#parts.podsVersion() === this.#seen) return
     this.#in(jitter(wait / 2, wait))
@@ -133,10 +138,10 @@ export class Refresher implements Disposable {
   cameOnline(): void {
     const spread = this.#parts.everyMs() / 10
     const present = now()
-    for (const [key, standing] of this.#standings) {
-      if (standing.dueAt >= present) continue
+    for (const [key, state] of this.states) {
+      if (state.dueAt >= present) continue
       const dueAt = present + jitter(0, spread)
-      this.#standings.set(key, { ...standing, notedAt: present, dueAt })
+      this.states.set(key, { ...state, notedAt: present, dueAt })
     }
     this.#in(jitter(0, settleMs))
   }
@@ -167,7 +172,7 @@ export class Refresher implements Disposable {
         const due = await this.#due()
         if (due.length === 0) break
         const turns = due.values()
-        await Promise.all(Array.from({ length: atOnce }, () => this.#inTurn(turns)))
+        await Promise.all(Array.from({ length: maxConcurrent }, () => this.#inTurn(turns)))
       }
     } catch (cause) {
       this.#parts.onFailure(cause)
@@ -183,9 +188,9 @@ export class Refresher implements Disposable {
     return !this.#closed && this.#parts.online() && this.#parts.everyMs() > 0
   }
 
-  async #inTurn(due: Iterator<Wanted>): Promise<void> {
+  async #inTurn(due: Iterator<RefreshTarget>): Promise<void> {
     for (let next = due.next(); !next.done && this.#mayAsk(); next = due.next()) {
-      const outcome = await this.#parts.ask(next.value.question)
+      const outcome = await this.#parts.request(next.value.request)
       // The link may have gone meanwhile, which says nothing of the object.
       if (!this.#mayAsk() && outcome === 'failed') return
       this.#note(next.value, outcome)
@@ -193,17 +198,18 @@ export class Refresher implements Disposable {
     }
   }
 
-  #note({ key, of, every, known }: Wanted, outcome: Outcome): void {
-    const before = this.#standings.get(key)
-    if (of && outcome === 'forbidden' && before?.outcome !== outcome) this.#parts.onForbidden(of)
+  #note({ key, reference, intervalFactor, known }: RefreshTarget, outcome: RefreshOutcome): void {
+    const before = this.states.get(key)
+    if (reference && outcome === 'forbidden' && before?.outcome !== outcome)
+      this.#parts.onForbidden(reference)
     const askedAt = now()
     const more = (before?.failures ?? 0) + 1
     if (outcome === 'confirmed' || outcome === 'absent') {
-      const dueAt = askedAt + this.#parts.everyMs() * every * jitter(0.8, 1.2)
+      const dueAt = askedAt + this.#parts.everyMs() * intervalFactor * jitter(0.8, 1.2)
       // A disk that keeps nothing is no reason to ask the cloud all the time.
       const failures = known ? 0 : more
       const asked = { outcome, askedAt, confirmedAt: askedAt }
-      this.#standings.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
+      this.states.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
       return
     }
     const failures = more
@@ -211,7 +217,7 @@ export class Refresher implements Disposable {
     const retryMs = Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
     const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
     const confirmedAt = before?.confirmedAt
-    this.#standings.set(key, {
+    this.states.set(key, {
       outcome,
       askedAt,
       notedAt: askedAt,
@@ -222,23 +228,23 @@ export class Refresher implements Disposable {
   }
 
   /** Those to be asked now. Forgets what no pod refers to any more. */
-  async #due(): Promise<Wanted[]> {
-    const { knowledge, nodeName } = this.#parts
-    const { wanted, tookMs } = await wantedOf(knowledge(), {
+  async #due(): Promise<RefreshTarget[]> {
+    const { cache, nodeName } = this.#parts
+    const { targets, tookMs } = await refreshTargets(cache(), {
       nodeName,
       references: this.#references,
       isOver: () => this.#closed,
     })
     this.#tookMs = [tookMs, this.#tookMs[0]]
-    for (const key of this.#standings.keys()) {
-      if (!wanted.has(key)) this.#standings.delete(key)
+    for (const key of this.states.keys()) {
+      if (!targets.has(key)) this.states.delete(key)
     }
     const present = now()
     this.#soonest = Infinity
-    return [...wanted.values()].filter((each) => {
-      const noted = this.#standings.get(each.key)
-      const standing = noted && noted.notedAt <= present ? noted : this.#first(each)
-      const dueAt = this.#dueAt(each, standing)
+    return [...targets.values()].filter((each) => {
+      const noted = this.states.get(each.key)
+      const state = noted && noted.notedAt <= present ? noted : this.#first(each)
+      const dueAt = this.#dueAt(each, state)
       if (dueAt <= present) return true
       this.#soonest = Math.min(this.#soonest, dueAt)
       return false
@@ -246,29 +252,29 @@ export class Refresher implements Disposable {
   }
 
   /** What is known has been asked for by the kubelet, or by the hub before it was started again. */
-  #first({ key, known }: Wanted): Standing {
+  #first({ key, known }: RefreshTarget): RefreshState {
     const wait = known ? jitter(0, this.#parts.everyMs() / 10) : 0
     const notedAt = now()
     const dueAt = notedAt + wait
-    const standing = { outcome: 'confirmed', notedAt, dueAt, askedAt: 0, failures: 0 } as const
-    this.#standings.set(key, standing)
-    return standing
+    const state = { outcome: 'confirmed', notedAt, dueAt, askedAt: 0, failures: 0 } as const
+    this.states.set(key, state)
+    return state
   }
 
   /**
    * When it is to be asked for again: as noted when it was asked for last, but sooner or later by
    * what the store says by now.
    */
-  #dueAt(wanted: Wanted, standing: Standing): number {
+  #dueAt(targets: RefreshTarget, state: RefreshState): number {
     const everyMs = this.#parts.everyMs()
-    const { dueAt, askedAt, failures } = standing
-    if (isUnfinished(wanted, standing)) {
+    const { dueAt, askedAt, failures } = state
+    if (isUnfinished(targets, state)) {
       const firstMs = Math.min(firstRetryMs, everyMs / 10)
       return Math.min(dueAt, askedAt + waitAfter(failures, firstMs))
     }
     // The kubelet may have asked itself since, or have it watched.
-    const freshUntil = wanted.confirmedAt + wanted.every * everyMs * 0.8
-    return Math.max(dueAt, freshUntil, wanted.leftUntil)
+    const freshUntil = targets.confirmedAt + targets.intervalFactor * everyMs * 0.8
+    return Math.max(dueAt, freshUntil, targets.watchedUntil)
   }
 
   #untilNext(): number {
@@ -278,9 +284,9 @@ export class Refresher implements Disposable {
 }
 
 /** What is to be kept fresh. */
-interface Wanted {
+interface RefreshTarget {
   readonly key: string
-  readonly question: Question
+  readonly request: RefreshRequest
   /** Whether anything is known of it, if only that there is none. */
   readonly known: boolean
   /** Nothing is about to happen to it. */
@@ -291,11 +297,11 @@ interface Wanted {
    */
   readonly confirmedAt: number
   /** Somebody else keeps it fresh until then. */
-  readonly leftUntil: number
+  readonly watchedUntil: number
   /** How many times as long as other things it stays fresh. */
-  readonly every: number
+  readonly intervalFactor: number
   /** Absent for a document. */
-  readonly of?: ObjectReference
+  readonly reference?: ObjectReference
 }
 
 /**
@@ -303,7 +309,7 @@ interface Wanted {
  * store, which did not keep it or cannot read it any more. So is what was not asked for yet and is
  * not there.
  */
-const isUnfinished = ({ known, settled }: Wanted, { outcome }: Standing): boolean =>
+const isUnfinished = ({ known, settled }: RefreshTarget, { outcome }: RefreshState): boolean =>
   outcome === 'confirmed' && !(known && settled)
 
 /** Twice as long after each failure in a row. */
@@ -324,22 +330,22 @@ function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
 }
 
 /** What lies ahead was said by a clock that was set back since, and tells nothing. */
-const believed = (confirmedAt: number): number => (confirmedAt > now() ? 0 : confirmedAt)
+const plausible = (confirmedAt: number): number => (confirmedAt > now() ? 0 : confirmedAt)
 
-function asWanted(needed: NeededObject, accept: string): Wanted {
+function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
   const { by, found } = needed
-  const confirmedAt = believed(needed.confirmedAt ?? 0)
+  const confirmedAt = plausible(needed.confirmedAt ?? 0)
   return {
     key: keyOf(needed),
-    question: { url: urlOf(needed), accept },
+    request: { url: urlOf(needed), accept },
     known: found !== undefined,
     settled: isSettled(needed),
     confirmedAt,
     // Whoever watches it has it fresher than any question would, and a list would only take the
     // watch's history away.
-    leftUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
-    every: 1,
-    of: needed,
+    watchedUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
+    intervalFactor: 1,
+    reference: needed,
   }
 }
 
@@ -347,19 +353,19 @@ function asWanted(needed: NeededObject, accept: string): Wanted {
  * What `kubectl` and others ask before they ask anything; descriptions of all kinds (OpenAPI) are
  * too large for a thin link.
  */
-const isSmall = ({ url }: AskedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
+const isSmall = ({ url }: CachedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
 
-const asWantedDocument = ({ url, accept, confirmedAt }: AskedDocument): Wanted => ({
+const documentTarget = ({ url, accept, confirmedAt }: CachedDocument): RefreshTarget => ({
   key: JSON.stringify([url, accept]),
-  question: { url, accept },
+  request: { url, accept },
   known: true,
   settled: true,
-  confirmedAt: believed(confirmedAt),
-  leftUntil: 0,
-  every: documentsEvery,
+  confirmedAt: plausible(confirmedAt),
+  watchedUntil: 0,
+  intervalFactor: documentFactor,
 })
 
-interface Looking {
+interface Scan {
   readonly nodeName: string
   readonly references: PodReferencesByVersion
   readonly isOver: () => boolean
@@ -369,32 +375,32 @@ interface Looking {
  * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it
  * took to find, others' turns not counted. Stops early where it is over.
  */
-async function wantedOf(
-  knowledge: Knowledge,
-  { nodeName, references, isOver }: Looking,
-): Promise<{ readonly wanted: ReadonlyMap<string, Wanted>; readonly tookMs: number }> {
-  const wanted = new Map<string, Wanted>()
+async function refreshTargets(
+  cache: KubeletCache,
+  { nodeName, references, isOver }: Scan,
+): Promise<{ readonly targets: ReadonlyMap<string, RefreshTarget>; readonly tookMs: number }> {
+  const targets = new Map<string, RefreshTarget>()
   const slices = new Slices()
   references.begin()
-  const accept = knowledge.encodings.map((encoding) => mediaType(encoding)).join(',')
-  const add = (needed: NeededObject): void => {
+  const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
+  const add = (needed: ResolvedReference): void => {
     const unasked = needed.need === 'if-asked' && needed.found === undefined
     // What is in a list of all of them is fresh with that list.
     if (unasked || (needed.by === 'listed' && needed.name !== '')) return
-    if (wanted.size < mostQuestions) wanted.set(keyOf(needed), asWanted(needed, accept))
+    if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
   }
-  const listed = knowledge.collection(podsOf(nodeName))
-  if (!listed) return { wanted, tookMs: slices.tookMs }
-  for (const document of knowledge.documents().filter(isSmall)) {
-    const asked = asWantedDocument(document)
-    wanted.set(asked.key, asked)
+  const listed = cache.collection(podsOf(nodeName))
+  if (!listed) return { targets, tookMs: slices.tookMs }
+  for (const document of cache.documents().filter(isSmall)) {
+    const asked = documentTarget(document)
+    targets.set(asked.key, asked)
   }
-  add(look(csiNodeOf(nodeName), knowledge))
-  for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(whole(gvr, knowledge))
+  add(resolveReference(csiNodeOf(nodeName), cache))
+  for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
   try {
     for (const object of listed.objects) {
       const referred = references.of(object, listed)
-      if (referred) neededBy(referred, object, knowledge, nodeName).forEach(add)
+      if (referred) dependenciesOf(referred, object, cache, nodeName).forEach(add)
       await slices.pause()
       if (isOver()) break
     }
@@ -402,18 +408,18 @@ async function wantedOf(
     // The verdict says so; the next answer of the cloud heals it.
     if (!(cause instanceof StoreFailure)) throw cause
   }
-  return { wanted, tookMs: slices.tookMs }
+  return { targets, tookMs: slices.tookMs }
 }
 
 /** Nothing where an object that the pod leads to cannot be understood: the verdict says so. */
-function neededBy(
+function dependenciesOf(
   referred: PodReferences,
   pod: ApiObject,
-  knowledge: Knowledge,
+  cache: KubeletCache,
   nodeName: string,
-): readonly NeededObject[] {
+): readonly ResolvedReference[] {
   try {
-    return needsOf(referred, pod, knowledge, nodeName).objects
+    return podDependencies(referred, pod, cache, nodeName).objects
   } catch (cause) {
     if (!(cause instanceof MalformedBody)) throw cause
     return []
@@ -431,5 +437,5 @@ const csiNodeOf = (nodeName: string): ObjectReference => ({
 /**
  * A list that the kubelet keeps of all there are, asked for again only where it has asked itself.
  */
-const whole = (gvr: ObjectReference['gvr'], knowledge: Knowledge): NeededObject =>
-  look({ gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' }, knowledge)
+const listOfAll = (gvr: ObjectReference['gvr'], cache: KubeletCache): ResolvedReference =>
+  resolveReference({ gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' }, cache)

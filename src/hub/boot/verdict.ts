@@ -10,9 +10,9 @@ import * as resources from '../../api/kube/resources.ts'
 import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
 import { StoreFailure } from '../store/store.ts'
 import { keptTokens, tokenName } from '../store/token-name.ts'
-import { podsOf, type Knowledge, type Place } from './knowledge.ts'
-import { cursor, needsOf, type NeededObject } from './needs.ts'
-import { referencesOf, text, whyNotForBoot, type ObjectReference } from './references.ts'
+import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
+import { cursorOfFound, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
+import { referencesOf, stringAt, whyNotForBoot, type ObjectReference } from './references.ts'
 import type { TokenReference } from './references.ts'
 
 /**
@@ -46,7 +46,7 @@ export interface Problem {
 }
 
 /** Something known that the cloud has not confirmed for long, though it could have. */
-export interface Old {
+export interface StaleObject {
   readonly resource: string
   readonly namespace: string
   readonly name: string
@@ -59,7 +59,7 @@ export interface PodVerdict {
   readonly name: string
   readonly ready: boolean
   readonly problems: readonly Problem[]
-  readonly old: readonly Old[]
+  readonly old: readonly StaleObject[]
   /** When the first of its tokens expires; absent where it has none. */
   readonly tokensUntil?: string
 }
@@ -84,18 +84,18 @@ export interface BootVerdict {
 }
 
 /** What asking for an object, as the hub does to keep it fresh, came to last. */
-export interface Asked {
+export interface RefreshResult {
   readonly outcome: 'confirmed' | 'absent' | 'forbidden' | 'failed'
   /** When the cloud last showed it, in milliseconds since the epoch. */
   readonly confirmedAt?: number
 }
 
-export interface Facts {
+export interface VerdictInputs {
   readonly nodeName: string
-  readonly knowledge: Knowledge
+  readonly cache: KubeletCache
   /** In milliseconds since the epoch. */
   readonly now: number
-  readonly asked: (of: ObjectReference) => Asked | undefined
+  readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
   /** Before this moment is old; nothing is where nobody could be asked. */
   readonly oldBefore: number
 }
@@ -105,15 +105,15 @@ export interface Facts {
  * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
  * pod, all that it refers to). Pods are judged in slices, each by what is stored by then.
  */
-export async function bootVerdict(facts: Facts): Promise<BootVerdict> {
+export async function bootVerdict(facts: VerdictInputs): Promise<BootVerdict> {
   const slices = new Slices()
   const problems = problemsOfNode(facts)
   const pods: PodVerdict[] = []
   try {
-    using listed = facts.knowledge.collection(podsOf(facts.nodeName))
+    using listed = facts.cache.collection(podsOf(facts.nodeName))
     if (listed) {
       for (const pod of listed.objects) {
-        const verdict = judgedSafely(pod, listed, facts)
+        const verdict = podVerdictSafely(pod, listed, facts)
         if (verdict) pods.push(verdict)
         await slices.pause()
       }
@@ -133,7 +133,7 @@ export async function bootVerdict(facts: Facts): Promise<BootVerdict> {
 }
 
 /** The verdict where there can be none. */
-export const unjudged = (name: string, now: number): BootVerdict => ({
+export const unknownVerdict = (name: string, now: number): BootVerdict => ({
   ready: false,
   at: time(now),
   node: {
@@ -148,48 +148,50 @@ export const unjudged = (name: string, now: number): BootVerdict => ({
  * What a kubelet waits for before it looks at any pod (k/k pkg/kubelet/kubelet.go), each with why
  * it does.
  */
-const lists = (nodeName: string): readonly { places: readonly Place[]; without: string }[] => [
+const nodeLists = (
+  nodeName: string,
+): readonly { queries: readonly CollectionQuery[]; without: string }[] => [
   {
-    places: [{ gvr: resources.nodes, fieldSelector: `metadata.name=${nodeName}` }],
+    queries: [{ gvr: resources.nodes, fieldSelector: `metadata.name=${nodeName}` }],
     without: 'the kubelet asks for its pods only once it knows its node',
   },
-  { places: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
+  { queries: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
   {
     // Kubelets since 1.31 leave out services without an address.
-    places: [
+    queries: [
       { gvr: resources.services },
       { gvr: resources.services, fieldSelector: 'spec.clusterIP!=None' },
     ],
     without: 'the kubelet starts no container before it knows the services',
   },
-  { places: [{ gvr: resources.csiDrivers }], without: 'the kubelet mounts no CSI volume' },
+  { queries: [{ gvr: resources.csiDrivers }], without: 'the kubelet mounts no CSI volume' },
   {
-    places: [{ gvr: resources.runtimeClasses }],
+    queries: [{ gvr: resources.runtimeClasses }],
     without: 'the kubelet starts no pod with a runtime class',
   },
 ]
 
-function isKnown(place: Place, knowledge: Knowledge): boolean {
-  using known = knowledge.collection(place)
+function isKnown(query: CollectionQuery, cache: KubeletCache): boolean {
+  using known = cache.collection(query)
   return known !== undefined
 }
 
-function problemsOfNode({ knowledge, nodeName }: Facts): Problem[] {
+function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
   const problems: Problem[] = []
-  for (const { places, without } of lists(nodeName)) {
-    if (places.some((place) => isKnown(place, knowledge))) continue
-    const [{ gvr }] = places as [Place]
+  for (const { queries, without } of nodeLists(nodeName)) {
+    if (queries.some((query) => isKnown(query, cache))) continue
+    const [{ gvr }] = queries as [CollectionQuery]
     problems.push(problem('missing', listOf(gvr), `never listed, or unfit: ${without}`))
   }
   const own = { gvr: resources.nodes, namespace: '', name: nodeName }
-  const node = knowledge.object(own.gvr, '', nodeName)
+  const node = cache.object(own.gvr, '', nodeName)
   if (node === 'absent') {
     problems.push(problem('absent', own, 'the cloud knows no such node'))
   } else if (node === undefined && problems.every(({ resource }) => resource !== 'nodes')) {
     problems.push(problem('missing', own, 'a list of it is stored, and the node is not in it'))
   }
   const csi = { gvr: resources.csiNodes, namespace: '', name: nodeName }
-  if (typeof knowledge.object(csi.gvr, '', nodeName) !== 'object') {
+  if (typeof cache.object(csi.gvr, '', nodeName) !== 'object') {
     problems.push(
       problem('missing', csi, 'a kubelet that cannot read it says that it is not ready'),
     )
@@ -198,13 +200,13 @@ function problemsOfNode({ knowledge, nodeName }: Facts): Problem[] {
 }
 
 /** `undefined` for a pod that does not start again. */
-function judgedSafely(
+function podVerdictSafely(
   object: ApiObject,
   kind: { readonly encoding: Encoding; readonly gvk: GVK },
-  facts: Facts,
+  facts: VerdictInputs,
 ): PodVerdict | undefined {
   try {
-    return judged(object, kind, facts)
+    return podVerdict(object, kind, facts)
   } catch (cause) {
     if (!(cause instanceof MalformedBody)) throw cause
     const { namespace, name } = object
@@ -217,20 +219,20 @@ function judgedSafely(
   }
 }
 
-function judged(
+function podVerdict(
   object: ApiObject,
   { encoding, gvk }: { readonly encoding: Encoding; readonly gvk: GVK },
-  facts: Facts,
+  facts: VerdictInputs,
 ): PodVerdict | undefined {
   const pod = cursorOf(encoding, gvk, object)
   if (whyNotForBoot(pod) !== undefined) return undefined
   const references = referencesOf(pod)
-  const needs = needsOf(references, object, facts.knowledge, facts.nodeName)
-  const tokens = needs.tokens.map((token) => judgedToken(token, object, facts))
+  const needs = podDependencies(references, object, facts.cache, facts.nodeName)
+  const tokens = needs.tokens.map((token) => tokenVerdict(token, object, facts))
   const problems = [
-    ...needs.objects.flatMap((needed) => problemOf(needed, facts.asked(needed)) ?? []),
+    ...needs.objects.flatMap((needed) => problemOf(needed, facts.lastRefresh(needed)) ?? []),
     ...tokens.flatMap((token) => token.problem ?? []),
-    ...references.signers.map((signer) => unissued(object, signer)),
+    ...references.signers.map((signer) => missingCertificate(object, signer)),
   ]
   return {
     namespace: object.namespace,
@@ -242,7 +244,10 @@ function judged(
   }
 }
 
-function problemOf(needed: NeededObject, asked: Asked | undefined): Problem | undefined {
+function problemOf(
+  needed: ResolvedReference,
+  asked: RefreshResult | undefined,
+): Problem | undefined {
   const { found, need, gvr } = needed
   if (needed.damaged) return problem('damaged', needed, 'what is stored of it cannot be read')
   if (need === 'if-asked') return undefined
@@ -256,7 +261,7 @@ function problemOf(needed: NeededObject, asked: Asked | undefined): Problem | un
       : problem('absent', needed, 'it does not exist in the cloud either')
   }
   if (found === undefined) return problem('missing', needed, 'it is not in the cache')
-  if (gvr === resources.claims && text(orThrow(needed), ['spec', 'volumeName']) === '') {
+  if (gvr === resources.claims && stringAt(orThrow(needed), ['spec', 'volumeName']) === '') {
     return problem('unbound', needed, 'the claim is bound to no volume')
   }
   if (gvr === resources.attachments && orThrow(needed).value(['status', 'attached']) !== true) {
@@ -265,15 +270,18 @@ function problemOf(needed: NeededObject, asked: Asked | undefined): Problem | un
   return undefined
 }
 
-function orThrow({ found }: NeededObject) {
-  const object = cursor(found)
+function orThrow({ found }: ResolvedReference) {
+  const object = cursorOfFound(found)
   if (!object) throw new Error('only what is known is looked into')
   return object
 }
 
-function oldIn(needed: NeededObject, { asked, oldBefore }: Facts): Old[] {
+function oldIn(
+  needed: ResolvedReference,
+  { lastRefresh, oldBefore }: VerdictInputs,
+): StaleObject[] {
   if (typeof needed.found !== 'object' || needed.need === 'if-asked') return []
-  const confirmedAt = Math.max(needed.confirmedAt ?? 0, asked(needed)?.confirmedAt ?? 0)
+  const confirmedAt = Math.max(needed.confirmedAt ?? 0, lastRefresh(needed)?.confirmedAt ?? 0)
   if (confirmedAt === 0 || confirmedAt >= oldBefore) return []
   const { gvr, namespace, name } = needed
   return [{ resource: qualifiedResource(gvr), namespace, name, confirmedAt: time(confirmedAt) }]
@@ -282,14 +290,14 @@ function oldIn(needed: NeededObject, { asked, oldBefore }: Facts): Old[] {
 /**
  * Until when a token lasts that the cloud has given the kubelet for a pod, or why there is none.
  */
-function judgedToken(
+function tokenVerdict(
   { namespace, serviceAccount, audiences, expirationSeconds }: TokenReference,
   pod: ApiObject,
-  { knowledge, now }: Facts,
+  { cache, now }: VerdictInputs,
 ): { readonly until?: string; readonly problem?: Problem } {
   const boundObject = { kind: 'Pod', name: pod.name, uid: pod.uid }
   const kept = tokenName({ serviceAccount, audiences, expirationSeconds, boundObject })
-  const found = knowledge.object(keptTokens, namespace, kept)
+  const found = cache.object(keptTokens, namespace, kept)
   const what = { gvr: tokenResource, namespace, name: serviceAccount }
   const whose = audiences.length === 0 ? 'the token' : `the token for ${audiences.join(', ')}`
   if (typeof found !== 'object') {
@@ -303,7 +311,7 @@ function judgedToken(
   return { until: time(expires) }
 }
 
-const unissued = ({ namespace }: ApiObject, signer: string): Problem =>
+const missingCertificate = ({ namespace }: ApiObject, signer: string): Problem =>
   problem(
     'missing',
     { gvr: certificateRequests, namespace, name: signer },
@@ -318,15 +326,19 @@ const certificateRequests: GVR = {
 
 const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 
-interface Named {
+interface NamedObject {
   readonly gvr: GVR
   readonly namespace: string
   readonly name: string
 }
 
-const listOf = (gvr: GVR): Named => ({ gvr, namespace: '', name: '' })
+const listOf = (gvr: GVR): NamedObject => ({ gvr, namespace: '', name: '' })
 
-const problem = (reason: Reason, { gvr, namespace, name }: Named, message: string): Problem => ({
+const problem = (
+  reason: Reason,
+  { gvr, namespace, name }: NamedObject,
+  message: string,
+): Problem => ({
   reason,
   resource: qualifiedResource(gvr),
   namespace,

@@ -5,12 +5,12 @@ import {
   conditionIn,
   conditionPatch,
   nextCondition,
-  said,
+  conditionState,
   type Condition,
 } from '../boot/condition.ts'
-import type { Knowledge } from '../boot/knowledge.ts'
-import { Refresher, type Outcome, type Question } from '../boot/refresh.ts'
-import { bootVerdict, reasons, unjudged, type BootVerdict } from '../boot/verdict.ts'
+import type { KubeletCache } from '../boot/kubelet-cache.ts'
+import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
+import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import type { Access } from '../cache/shared/access.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import type { LiveConfig } from '../../config/hub-config.ts'
@@ -70,9 +70,9 @@ export class Boot implements Disposable {
     this.#request = nodeRequests(dispatch, this.#closing.signal, unforeseenIn(log))
     this.#refresher = new Refresher({
       nodeName,
-      knowledge: () => this.#knowledge(),
+      cache: () => this.#knowledge(),
       podsVersion: () => podsVersion(store, nodeName),
-      ask: (question) => this.#ask(question),
+      request: (question) => this.#ask(question),
       online: () => cloud.online === true,
       everyMs: () => live().boot.refreshMs,
       onFailure: (err) => log.error({ err }, 'what the node needs to boot could not be kept fresh'),
@@ -102,15 +102,15 @@ export class Boot implements Disposable {
     try {
       this.#verdict = await bootVerdict({
         nodeName,
-        knowledge: this.#knowledge(),
+        cache: this.#knowledge(),
         now: present,
-        asked: (of) => this.#refresher.asked(of),
+        lastRefresh: (of) => this.#refresher.lastResult(of),
         oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })
     } catch (err) {
       if (!this.#closing.signal.aborted)
         log.error({ err }, 'what the node needs to boot could not be judged')
-      this.#verdict = unjudged(nodeName, present)
+      this.#verdict = unknownVerdict(nodeName, present)
     }
     showVerdict(metrics, this.#verdict)
     return this.#verdict
@@ -129,7 +129,7 @@ export class Boot implements Disposable {
 
   /** Something was written to the store. */
   stir(): void {
-    this.#refresher.stir()
+    this.#refresher.storeChanged()
   }
 
   [Symbol.dispose](): void {
@@ -139,7 +139,7 @@ export class Boot implements Disposable {
     this.#refresher[Symbol.dispose]()
   }
 
-  #knowledge(): Knowledge {
+  #knowledge(): KubeletCache {
     const { nodeName, store, access } = this.#surroundings
     return knownToNode(store, nodeName, access)
   }
@@ -153,7 +153,7 @@ export class Boot implements Disposable {
     })
   }
 
-  async #ask({ url, accept }: Question): Promise<Outcome> {
+  async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
     const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
     if (code === 200) return 'confirmed'
     if (code === 404) return 'absent'
@@ -183,7 +183,7 @@ export class Boot implements Disposable {
     const { nodeName, live, cloud, log } = this.#surroundings
     if (!live().boot.condition || this.#writing || cloud.online !== true) return
     if (elapsed() < this.#mayWriteAt) return
-    const condition = nextCondition(said(verdict), this.#before(), now())
+    const condition = nextCondition(conditionState(verdict), this.#before(), now())
     if (!condition) return
     this.#writing = true
     const code = await this.#request({

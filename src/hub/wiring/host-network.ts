@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import { after, elapsed } from '../../base/clock.ts'
 import { Slices } from '../../base/slices.ts'
-import { knowledgeIn, podsOf } from '../boot/knowledge.ts'
+import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { HubConfig, StartConfig } from '../../config/hub-config.ts'
@@ -210,7 +210,7 @@ export class HostNetwork implements Disposable {
   #pods(): Iterable<OnePod> | undefined {
     const { config, store } = this.#parts
     const { nodeName } = config
-    const known = knowledgeIn(store, nodeName, () => false).collection(podsOf(nodeName))
+    const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
     return known && each(known.encoding, known.gvk, known.objects)
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { elapsed } from '../../base/clock.ts'
-import { knowledgeIn, podsOf, type Knowledge } from '../boot/knowledge.ts'
-import { referredTo } from '../boot/referred.ts'
+import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { nodeDependencies } from '../boot/node-dependencies.ts'
 import type { Access } from '../cache/shared/access.ts'
 import { objectForm } from '../../api/request/form.ts'
 import { node } from '../../api/request/identity.ts'
@@ -15,8 +15,8 @@ import type { ObjectStore } from '../store/store.ts'
 const neededMs = 1000
 
 /** What a store holds, as the node sees it. */
-export const knownToNode = (store: ObjectStore, nodeName: string, access: Access): Knowledge =>
-  knowledgeIn(store, nodeName, (gvr) => access.last(node, gvr) === true)
+export const knownToNode = (store: ObjectStore, nodeName: string, access: Access): KubeletCache =>
+  kubeletCache(store, nodeName, (gvr) => access.last(node, gvr) === true)
 
 /** What the pods of the node refer to: of that nothing is to be given up. */
 export function neededBy(nodeName: string, access: Access, log: Logger): NeededIn {
@@ -26,7 +26,7 @@ export function neededBy(nodeName: string, access: Access, log: Logger): NeededI
     try {
       const of = podsVersion(store, nodeName)
       if (last?.of !== of || last.until < elapsed()) {
-        const all = referredTo(knownToNode(store, nodeName, access), nodeName)
+        const all = nodeDependencies(knownToNode(store, nodeName, access), nodeName)
         last = { of, until: elapsed() + neededMs, all }
       }
       return last.all

@@ -3,7 +3,7 @@ import {
   conditionIn,
   conditionPatch,
   nextCondition,
-  said,
+  conditionState,
 } from '../../../src/hub/boot/condition.ts'
 import type { BootVerdict, PodVerdict } from '../../../src/hub/boot/verdict.ts'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
@@ -34,18 +34,18 @@ const verdict = (pods: readonly PodVerdict[], nodeReady = true): BootVerdict => 
 })
 
 void t.test('what a condition says', async (t) => {
-  t.strictSame(said(verdict([pod('a', true)])), {
+  t.strictSame(conditionState(verdict([pod('a', true)])), {
     status: 'True',
     reason: 'EverythingKept',
     message: 'the node and its pods (1) would come back without a link',
   })
-  t.strictSame(said(verdict([pod('a', false)], false)), {
+  t.strictSame(conditionState(verdict([pod('a', false)], false)), {
     status: 'False',
     reason: 'NodeNotKept',
     message: 'the node would not come back without a link: services',
   })
   const many = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => pod(name, false))
-  t.strictSame(said(verdict([...many, pod('z', true)])), {
+  t.strictSame(conditionState(verdict([...many, pod('z', true)])), {
     status: 'False',
     reason: 'PodsNotKept',
     message:
@@ -54,8 +54,8 @@ void t.test('what a condition says', async (t) => {
 })
 
 void t.test('a condition is written when it changes, and every five minutes', async (t) => {
-  const good = said(verdict([]))
-  const bad = said(verdict([pod('a', false)]))
+  const good = conditionState(verdict([]))
+  const bad = conditionState(verdict([pod('a', false)]))
   const first = nextCondition(good, undefined, now)
   t.match(first, { status: 'True', lastHeartbeat: now, lastTransition: now })
   t.equal(nextCondition(good, first, now + 4 * minute), undefined)
@@ -66,7 +66,7 @@ void t.test('a condition is written when it changes, and every five minutes', as
   t.match(nextCondition(good, first, now - 60 * minute), { lastHeartbeat: now - 60 * minute })
   const second = nextCondition(bad, first, now + minute)
   t.match(second, { status: 'False', lastTransition: now + minute })
-  const worse = said(verdict([pod('a', false), pod('b', false)]))
+  const worse = conditionState(verdict([pod('a', false), pod('b', false)]))
   t.match(nextCondition(worse, second, now + 2 * minute), {
     lastHeartbeat: now + 2 * minute,
     lastTransition: now + minute,
@@ -74,7 +74,7 @@ void t.test('a condition is written when it changes, and every five minutes', as
 })
 
 void t.test('a condition is found again in the node that it was written to', async (t) => {
-  const condition = nextCondition(said(verdict([])), undefined, now)
+  const condition = nextCondition(conditionState(verdict([])), undefined, now)
   if (!condition) throw new Error('it was never written')
   const gvk = { group: '', version: 'v1', kind: 'Node' }
   for (const encoding of ['json', 'protobuf'] as const) {

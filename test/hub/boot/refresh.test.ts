@@ -1,11 +1,15 @@
 import t from 'tap'
 import { mock } from 'node:test'
 import { now, turn } from '../../../src/base/clock.ts'
-import { podsOf } from '../../../src/hub/boot/knowledge.ts'
-import { Refresher, type Outcome, type Question } from '../../../src/hub/boot/refresh.ts'
+import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
+import {
+  Refresher,
+  type RefreshOutcome,
+  type RefreshRequest,
+} from '../../../src/hub/boot/refresh.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { KnownThings } from './known.ts'
+import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
 const nodeName = 'edge-1'
 const minute = 60_000
@@ -29,7 +33,7 @@ const secretSource = { secret: { secretName: 'tls' } }
 
 /** A refresher whose time goes on only when a test says so. */
 class World implements Disposable {
-  readonly known: KnownThings
+  readonly known: FakeKubeletCache
   readonly refresher: Refresher
   readonly asked: { url: string; at: number }[] = []
   readonly forbidden: string[] = []
@@ -42,20 +46,20 @@ class World implements Disposable {
   looks = 0
   everyMs = 5 * minute
   #atOnce = 0
-  answer: (question: Question) => Outcome | Promise<Outcome> = () => 'confirmed'
+  answer: (question: RefreshRequest) => RefreshOutcome | Promise<RefreshOutcome> = () => 'confirmed'
 
   constructor(...pods: JsonObject[]) {
     mock.timers.enable({ apis: ['setTimeout'] })
     mock.method(Date, 'now', () => this.time)
-    this.known = new KnownThings('protobuf').list(podsOf(nodeName), 'Pod', pods)
+    this.known = new FakeKubeletCache('protobuf').list(podsOf(nodeName), 'Pod', pods)
     this.refresher = new Refresher({
       nodeName,
-      knowledge: () => {
+      cache: () => {
         this.looks += 1
         return this.known
       },
       podsVersion: () => this.podsVersion,
-      ask: (question) => this.#ask(question),
+      request: (question) => this.#ask(question),
       online: () => this.online,
       everyMs: () => this.everyMs,
       onFailure: (cause) => this.failures.push(cause),
@@ -63,7 +67,7 @@ class World implements Disposable {
     })
   }
 
-  async #ask(question: Question): Promise<Outcome> {
+  async #ask(question: RefreshRequest): Promise<RefreshOutcome> {
     this.asked.push({ url: question.url, at: now() })
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce)
     await turn()
@@ -128,11 +132,11 @@ void t.test('a pod that comes is looked at soon', async (t) => {
   await world.passUntilLook()
   world.asked.length = 0
   world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
-  world.refresher.stir()
+  world.refresher.storeChanged()
   await world.pass(2_000)
   t.strictSame(world.asked, [], 'a write that is not to the pods changes nothing')
   world.podsVersion = '2'
-  world.refresher.stir()
+  world.refresher.storeChanged()
   // The longer the look before took, and a machine may be busy, the longer this one is put off.
   await world.pass(10_000)
   t.strictSame(world.urls(), [secretUrl])
@@ -191,7 +195,7 @@ void t.test('a collection that somebody watches is left to its watch', async (t)
 void t.test('offline nothing is asked', async (t) => {
   using world = new World(pod(claimSource))
   world.online = false
-  world.refresher.stir()
+  world.refresher.storeChanged()
   await world.pass(60 * minute)
   t.strictSame(world.asked, [])
   world.online = true
@@ -256,7 +260,7 @@ void t.test('a round that fails is not the last one', async (t) => {
   world.refresher.cameOnline()
   await world.pass(5_000)
   t.ok(world.failures.includes(fails))
-  known.collection = (place) => KnownThings.prototype.collection.call(known, place)
+  known.collection = (query) => FakeKubeletCache.prototype.collection.call(known, query)
   await world.pass(minute)
   t.ok(world.urls().includes(claimPath))
 })
@@ -292,7 +296,7 @@ void t.test('what the kubelet has asked for just now is left to it', async (t) =
   })
   const kept = world.known.object(core('persistentvolumeclaims'), 'plant', 'data')
   world.known.object = (gvr, ...of) => {
-    const found = KnownThings.prototype.object.call(world.known, gvr, ...of)
+    const found = FakeKubeletCache.prototype.object.call(world.known, gvr, ...of)
     return found === kept && typeof found === 'object' ? { ...found, confirmedAt: now() } : found
   }
   world.refresher.cameOnline()

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { turn } from '../../../src/base/clock.ts'
-import { podsOf, type Place } from '../../../src/hub/boot/knowledge.ts'
-import { attachmentName } from '../../../src/hub/boot/needs.ts'
-import type { Asked, BootVerdict, Facts } from '../../../src/hub/boot/verdict.ts'
+import { podsOf, type CollectionQuery } from '../../../src/hub/boot/kubelet-cache.ts'
+import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
+import type { RefreshResult, BootVerdict, VerdictInputs } from '../../../src/hub/boot/verdict.ts'
 import { bootVerdict } from '../../../src/hub/boot/verdict.ts'
 import * as resources from '../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
@@ -11,7 +11,7 @@ import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { keptTokens, tokenName } from '../../../src/hub/store/token-name.ts'
 import { blocked } from '../../kit/blocked.ts'
-import { KnownThings } from './known.ts'
+import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
 const nodeName = 'edge-1'
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -20,19 +20,19 @@ const minute = 60_000
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 const storage = (resource: string): GVR => ({ group: 'storage.k8s.io', version: 'v1', resource })
 const runtimeClasses: GVR = { group: 'node.k8s.io', version: 'v1', resource: 'runtimeclasses' }
-const services: Place = { gvr: core('services'), fieldSelector: 'spec.clusterIP!=None' }
+const services: CollectionQuery = { gvr: core('services'), fieldSelector: 'spec.clusterIP!=None' }
 
 const node: JsonObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }
 const csiNode = { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name: nodeName } }
-const namedPlace = (resource: string, name: string): Place => ({
+const namedPlace = (resource: string, name: string): CollectionQuery => ({
   gvr: core(resource),
   namespace: 'plant',
   fieldSelector: `metadata.name=${name}`,
 })
 
 /** A node that would come back, with these pods. */
-function bootable(encoding: Encoding, ...pods: JsonObject[]): KnownThings {
-  return new KnownThings(encoding)
+function bootable(encoding: Encoding, ...pods: JsonObject[]): FakeKubeletCache {
+  return new FakeKubeletCache(encoding)
     .list({ gvr: core('nodes'), fieldSelector: `metadata.name=${nodeName}` }, 'Node', [node])
     .put(core('nodes'), '', nodeName, node)
     .put(storage('csinodes'), '', nodeName, csiNode)
@@ -42,12 +42,12 @@ function bootable(encoding: Encoding, ...pods: JsonObject[]): KnownThings {
     .list(podsOf(nodeName), 'Pod', pods)
 }
 
-const judge = (knowledge: KnownThings, facts: Partial<Facts> = {}): Promise<BootVerdict> =>
+const judge = (cache: FakeKubeletCache, facts: Partial<VerdictInputs> = {}): Promise<BootVerdict> =>
   bootVerdict({
     nodeName,
-    knowledge,
+    cache,
     now,
-    asked: () => undefined,
+    lastRefresh: () => undefined,
     oldBefore: 0,
     ...facts,
   })
@@ -70,7 +70,7 @@ const volumes = (...sources: JsonObject[]): JsonObject => ({
 const secret = (name: string): JsonObject => ({ metadata: { name, namespace: 'plant' }, data: {} })
 
 const ask =
-  (answers: Record<string, Asked>): Facts['asked'] =>
+  (answers: Record<string, RefreshResult>): VerdictInputs['lastRefresh'] =>
   ({ name }) =>
     answers[name]
 
@@ -88,14 +88,14 @@ const tokenAnswer = (expires: number): JsonObject => ({
   status: { token: token(expires), expirationTimestamp: '2026-11-21T12:30:00Z' },
 })
 
-function keepToken(knowledge: KnownThings, podName: string, expires: number): void {
+function keepToken(cache: FakeKubeletCache, podName: string, expires: number): void {
   const name = tokenName({
     serviceAccount: 'operator',
     audiences: [],
     expirationSeconds: 3607,
     boundObject: { kind: 'Pod', name: podName, uid: `uid-${podName}` },
   })
-  knowledge.put(keptTokens, 'plant', name, tokenAnswer(expires))
+  cache.put(keptTokens, 'plant', name, tokenAnswer(expires))
 }
 
 const access = volumes({
@@ -261,7 +261,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('what a kubelet waits for before any pod is missed by name', async (t) => {
-  const { node: verdict, ready } = await judge(new KnownThings('json'))
+  const { node: verdict, ready } = await judge(new FakeKubeletCache('json'))
   t.equal(ready, false)
   t.strictSame(
     verdict.problems.map(({ reason, resource }) => `${reason} ${resource}`),
@@ -303,11 +303,11 @@ void t.test('mirror pods and those that have ended need nothing', async (t) => {
 void t.test('what the cloud said when it was asked counts where nothing is stored', async (t) => {
   const source = { persistentVolumeClaim: { claimName: 'data' } }
   const known = bootable('json', pod('press', volumes(source)))
-  const asked = async (outcome: Asked['outcome']): Promise<string[]> =>
-    said(await judge(known, { asked: ask({ data: { outcome } }) }))
-  t.strictSame(await asked('forbidden'), ['press: forbidden persistentvolumeclaims data'])
-  t.strictSame(await asked('absent'), ['press: absent persistentvolumeclaims data'])
-  t.strictSame(await asked('failed'), ['press: missing persistentvolumeclaims data'])
+  const problemsAfter = async (outcome: RefreshResult['outcome']): Promise<string[]> =>
+    said(await judge(known, { lastRefresh: ask({ data: { outcome } }) }))
+  t.strictSame(await problemsAfter('forbidden'), ['press: forbidden persistentvolumeclaims data'])
+  t.strictSame(await problemsAfter('absent'), ['press: absent persistentvolumeclaims data'])
+  t.strictSame(await problemsAfter('failed'), ['press: missing persistentvolumeclaims data'])
 })
 
 void t.test('what the cloud has not confirmed for long is old, and comes back', async (t) => {
@@ -323,8 +323,8 @@ void t.test('what the cloud has not confirmed for long is old, and comes back', 
       confirmedAt: '2026-11-21T11:40:00.000Z',
     },
   ])
-  const asked = ask({ tls: { outcome: 'confirmed', confirmedAt: now } })
-  t.strictSame((await judge(known, { oldBefore: now - 15 * minute, asked })).pods[0]?.old, [])
+  const lastRefresh = ask({ tls: { outcome: 'confirmed', confirmedAt: now } })
+  t.strictSame((await judge(known, { oldBefore: now - 15 * minute, lastRefresh })).pods[0]?.old, [])
 })
 
 void t.test(
@@ -349,14 +349,14 @@ void t.test('all that waits has its turn while many pods are judged', async (t) 
   const names = ['a', 'b', 'c', 'd']
   const pods = names.map((name) => pod(name, volumes({ secret: { secretName: name } })))
   const order: string[] = []
-  const asked: Facts['asked'] = ({ name }) => {
+  const lastRefresh: VerdictInputs['lastRefresh'] = ({ name }) => {
     if (!names.includes(name)) return undefined
     order.push(name)
     blocked(6)
     void turn().then(() => order.push('other'))
     return undefined
   }
-  const verdict = await judge(bootable('json', ...pods), { asked })
+  const verdict = await judge(bootable('json', ...pods), { lastRefresh })
   t.strictSame(
     said(verdict),
     names.map((name) => `${name}: missing secrets ${name}`),

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { podsOf } from '../../../src/hub/boot/knowledge.ts'
-import { referredTo } from '../../../src/hub/boot/referred.ts'
+import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
+import { nodeDependencies } from '../../../src/hub/boot/node-dependencies.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
-import { KnownThings } from './known.ts'
+import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
 const nodeName = 'edge-1'
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
@@ -15,14 +15,14 @@ const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): Jso
 })
 const tls = { secret: { secretName: 'tls' } }
 
-const secretsIn = (known: KnownThings): readonly string[] | undefined =>
-  referredTo(known, nodeName)
+const secretsIn = (known: FakeKubeletCache): readonly string[] | undefined =>
+  nodeDependencies(known, nodeName)
     ?.filter(({ gvr }) => gvr.resource === 'secrets')
     .map(({ namespace, name }) => `${namespace}/${name}`)
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`pods that start again need what they refer to (${encoding})`, async (t) => {
-    const known = new KnownThings(encoding).list(podsOf(nodeName), 'Pod', [
+    const known = new FakeKubeletCache(encoding).list(podsOf(nodeName), 'Pod', [
       podWith('press', tls),
       podWith('over', { secret: { secretName: 'of-a-run' } }, { phase: 'Succeeded' }),
     ])
@@ -33,7 +33,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a volume's secret is in its namespace or the pod's (${encoding})`, async (t) => {
     const claim = { persistentVolumeClaim: { claimName: 'data' } }
-    const known = new KnownThings(encoding)
+    const known = new FakeKubeletCache(encoding)
     known
       .list(podsOf(nodeName), 'Pod', [podWith('press', claim)])
       .put(core('persistentvolumeclaims'), 'plant', 'data', {
@@ -62,8 +62,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('where not all pods are known, nobody knows what is not referred to', async (t) => {
-  const known = new KnownThings('json')
-  t.equal(referredTo(known, nodeName), undefined)
+  const known = new FakeKubeletCache('json')
+  t.equal(nodeDependencies(known, nodeName), undefined)
   known.list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
-  t.equal(referredTo(known, nodeName), undefined)
+  t.equal(nodeDependencies(known, nodeName), undefined)
 })

@@ -2,26 +2,26 @@ import { createHash } from 'node:crypto'
 import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
-import type { Known, Knowledge, Place } from './knowledge.ts'
+import type { CachedObject, KubeletCache, CollectionQuery } from './kubelet-cache.ts'
 import {
-  text,
+  stringAt,
   type ObjectReference,
   type PodReferences,
   type TokenReference,
 } from './references.ts'
 
 /** What a pod needs of the API server before its containers start, and what is known of it. */
-export interface Needs {
-  readonly objects: readonly NeededObject[]
+export interface PodDependencies {
+  readonly objects: readonly ResolvedReference[]
   readonly tokens: readonly TokenReference[]
 }
 
-export interface NeededObject extends ObjectReference {
+export interface ResolvedReference extends ObjectReference {
   /**
    * 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody
    * knows.
    */
-  readonly found: Known | 'absent' | undefined
+  readonly found: CachedObject | 'absent' | undefined
   /** When the cloud last confirmed it, where that is known from the store. */
   readonly confirmedAt?: number
   /** What is stored cannot be read. */
@@ -32,19 +32,19 @@ export interface NeededObject extends ObjectReference {
  * The references of a pod, and what they lead to as far as that is known: the volume to which a
  * claim is bound, its attachment to the node, its secrets, the tokens that its driver wants.
  */
-export function needsOf(
+export function podDependencies(
   { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,
   pod: { readonly namespace: string },
-  knowledge: Knowledge,
+  cache: KubeletCache,
   nodeName: string,
-): Needs {
-  const found = objects.map((reference) => look(reference, knowledge))
+): PodDependencies {
+  const found = objects.map((reference) => resolveReference(reference, cache))
   const volumes = found.flatMap((claim) =>
-    claim.gvr === resources.claims ? volumeOf(claim, knowledge) : [],
+    claim.gvr === resources.claims ? volumeOf(claim, cache) : [],
   )
-  const bound = volumes.map((volume) => leadsTo(volume, pod, knowledge, nodeName))
+  const bound = volumes.map((volume) => leadsTo(volume, pod, cache, nodeName))
   const drivers = new Set([...inlineDrivers, ...bound.flatMap(({ driver }) => driver ?? [])])
-  const wanted = [...drivers].flatMap((driver) => tokensFor(driver, knowledge))
+  const wanted = [...drivers].flatMap((driver) => tokensFor(driver, cache))
   return {
     objects: [...found, ...volumes, ...bound.flatMap(({ needed }) => needed)],
     tokens: [
@@ -55,34 +55,37 @@ export function needsOf(
 }
 
 /** Where a kubelet keeps a list and watch for one object. */
-const placeOf = ({ gvr, namespace, name }: ObjectReference): Place => ({
+const queryFor = ({ gvr, namespace, name }: ObjectReference): CollectionQuery => ({
   gvr,
   ...(namespace !== '' && { namespace }),
   fieldSelector: `metadata.name=${name}`,
 })
 
 /** What is known of a referenced object, asked for as the kubelet asks. */
-export function look(reference: ObjectReference, knowledge: Knowledge): NeededObject {
+export function resolveReference(
+  reference: ObjectReference,
+  cache: KubeletCache,
+): ResolvedReference {
   try {
-    return lookUp(reference, knowledge)
+    return resolve(reference, cache)
   } catch (cause) {
     if (!(cause instanceof StoreFailure)) throw cause
     return { ...reference, found: undefined, damaged: true }
   }
 }
 
-function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject {
+function resolve(reference: ObjectReference, cache: KubeletCache): ResolvedReference {
   const { gvr, namespace, name, by } = reference
   if (name === '') {
-    using all = knowledge.collection({ gvr })
+    using all = cache.collection({ gvr })
     if (!all) return { ...reference, found: undefined }
     return { ...reference, found: 'absent', confirmedAt: all.confirmedAt }
   }
   if (by !== 'list') {
-    const found = knowledge.object(gvr, namespace, name)
-    return (found === undefined && olderClaim(reference, knowledge)) || withFound(reference, found)
+    const found = cache.object(gvr, namespace, name)
+    return (found === undefined && olderClaim(reference, cache)) || withFound(reference, found)
   }
-  using list = knowledge.collection(placeOf(reference))
+  using list = cache.collection(queryFor(reference))
   if (!list) return { ...reference, found: undefined }
   const { encoding, gvk, confirmedAt } = list
   const object = [...list.objects].find((each) => each.name === name)
@@ -90,7 +93,10 @@ function lookUp(reference: ObjectReference, knowledge: Knowledge): NeededObject 
   return { ...reference, found, confirmedAt }
 }
 
-const withFound = (reference: ObjectReference, found: NeededObject['found']): NeededObject => ({
+const withFound = (
+  reference: ObjectReference,
+  found: ResolvedReference['found'],
+): ResolvedReference => ({
   ...reference,
   found,
   ...(typeof found === 'object' && { confirmedAt: found.confirmedAt }),
@@ -100,21 +106,27 @@ const withFound = (reference: ObjectReference, found: NeededObject['found']): Ne
  * Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is
  * what it will ask for again.
  */
-function olderClaim(reference: ObjectReference, knowledge: Knowledge): NeededObject | undefined {
+function olderClaim(
+  reference: ObjectReference,
+  cache: KubeletCache,
+): ResolvedReference | undefined {
   if (reference.gvr !== resources.resourceClaims) return undefined
   for (const version of resources.olderClaimVersions) {
     const gvr = { ...reference.gvr, version }
-    const found = knowledge.object(gvr, reference.namespace, reference.name)
+    const found = cache.object(gvr, reference.namespace, reference.name)
     if (found !== undefined) return withFound({ ...reference, gvr }, found)
   }
   return undefined
 }
 
-function volumeOf({ found }: NeededObject, knowledge: Knowledge): NeededObject[] {
-  const name = read(found, (claim) => text(claim, ['spec', 'volumeName']))
+function volumeOf({ found }: ResolvedReference, cache: KubeletCache): ResolvedReference[] {
+  const name = read(found, (claim) => stringAt(claim, ['spec', 'volumeName']))
   if (!name) return []
   return [
-    look({ gvr: resources.volumes, namespace: '', name, by: 'get', need: 'required' }, knowledge),
+    resolveReference(
+      { gvr: resources.volumes, namespace: '', name, by: 'get', need: 'required' },
+      cache,
+    ),
   ]
 }
 
@@ -131,26 +143,29 @@ const secretsOfVolumes: readonly { readonly name: Path; readonly namespace: Path
 ]
 
 function leadsTo(
-  { found }: NeededObject,
+  { found }: ResolvedReference,
   pod: { readonly namespace: string },
-  knowledge: Knowledge,
+  cache: KubeletCache,
   nodeName: string,
-): { readonly needed: NeededObject[]; readonly driver?: string } {
-  const volume = cursor(found)
+): { readonly needed: ResolvedReference[]; readonly driver?: string } {
+  const volume = cursorOfFound(found)
   if (!volume) return { needed: [] }
   const secrets = secretsOfVolumes.flatMap((path) => {
-    const name = text(volume, ['spec', ...path.name])
+    const name = stringAt(volume, ['spec', ...path.name])
     if (name === '') return []
     // Where the volume does not say, it is the pod's own.
-    const namespace = text(volume, ['spec', ...path.namespace]) || pod.namespace
+    const namespace = stringAt(volume, ['spec', ...path.namespace]) || pod.namespace
     return [
-      look({ gvr: resources.secrets, namespace, name, by: 'get', need: 'required' }, knowledge),
+      resolveReference(
+        { gvr: resources.secrets, namespace, name, by: 'get', need: 'required' },
+        cache,
+      ),
     ]
   })
-  const driver = text(volume, ['spec', 'csi', 'driver'])
+  const driver = stringAt(volume, ['spec', 'csi', 'driver'])
   if (driver === '') return { needed: secrets }
-  if (!isAttached(driver, knowledge)) return { needed: secrets, driver }
-  const name = attachmentName(text(volume, ['spec', 'csi', 'volumeHandle']), driver, nodeName)
+  if (!isAttached(driver, cache)) return { needed: secrets, driver }
+  const name = attachmentName(stringAt(volume, ['spec', 'csi', 'volumeHandle']), driver, nodeName)
   const attachment: ObjectReference = {
     gvr: resources.attachments,
     namespace: '',
@@ -158,15 +173,15 @@ function leadsTo(
     by: 'get',
     need: 'required',
   }
-  return { needed: [...secrets, look(attachment, knowledge)], driver }
+  return { needed: [...secrets, resolveReference(attachment, cache)], driver }
 }
 
 /**
  * Whether volumes of a driver are attached before they are mounted: always, unless the driver has
  * said that its are not.
  */
-const isAttached = (driver: string, knowledge: Knowledge): boolean =>
-  read(knowledge.object(resources.csiDrivers, '', driver), (found) =>
+const isAttached = (driver: string, cache: KubeletCache): boolean =>
+  read(cache.object(resources.csiDrivers, '', driver), (found) =>
     found.value(['spec', 'attachRequired']),
   ) !== false
 
@@ -183,13 +198,13 @@ export const attachmentName = (volumeHandle: string, driver: string, nodeName: s
  */
 function tokensFor(
   driver: string,
-  knowledge: Knowledge,
+  cache: KubeletCache,
 ): Pick<TokenReference, 'audiences' | 'expirationSeconds'>[] {
-  const found = cursor(knowledge.object(resources.csiDrivers, '', driver))
+  const found = cursorOfFound(cache.object(resources.csiDrivers, '', driver))
   if (!found) return []
   const list = ['spec', 'tokenRequests']
   return Array.from({ length: found.count(list) }, (_, at) => {
-    const audience = text(found, [...list, at, 'audience'])
+    const audience = stringAt(found, [...list, at, 'audience'])
     const seconds = found.value([...list, at, 'expirationSeconds'])
     return {
       audiences: audience === '' ? [] : [audience],
@@ -198,18 +213,21 @@ function tokensFor(
   })
 }
 
-export const cursor = (found: Known | 'absent' | undefined): Cursor | undefined =>
+export const cursorOfFound = (found: CachedObject | 'absent' | undefined): Cursor | undefined =>
   typeof found === 'object' ? cursorOf(found.encoding, found.gvk, found.object) : undefined
 
-function read<T>(found: Known | 'absent' | undefined, of: (object: Cursor) => T): T | undefined {
-  const object = cursor(found)
+function read<T>(
+  found: CachedObject | 'absent' | undefined,
+  of: (object: Cursor) => T,
+): T | undefined {
+  const object = cursorOfFound(found)
   return object && of(object)
 }
 
 /** Whether nothing is about to happen to it: a claim is bound, a volume attached. */
-export function isSettled({ gvr, found }: NeededObject): boolean {
-  const object = cursor(found)
-  if (gvr === resources.claims) return !object || text(object, ['spec', 'volumeName']) !== ''
+export function isSettled({ gvr, found }: ResolvedReference): boolean {
+  const object = cursorOfFound(found)
+  if (gvr === resources.claims) return !object || stringAt(object, ['spec', 'volumeName']) !== ''
   if (gvr === resources.attachments) {
     return object?.value(['status', 'attached']) === true
   }

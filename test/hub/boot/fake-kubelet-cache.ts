@@ -1,23 +1,28 @@
-import type { AskedDocument, Known, Knowledge, Place } from '../../../src/hub/boot/knowledge.ts'
+import type {
+  CachedDocument,
+  CachedObject,
+  KubeletCache,
+  CollectionQuery,
+} from '../../../src/hub/boot/kubelet-cache.ts'
 import { parseApiVersion, type GVK, type GVR } from '../../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { inForm } from './rich-pod.ts'
 
-const nameIn = ({ gvr, namespace = '', fieldSelector = '' }: Place): string =>
+const nameIn = ({ gvr, namespace = '', fieldSelector = '' }: CollectionQuery): string =>
   JSON.stringify([gvr, namespace, fieldSelector])
 
 /** What a store holds, said in a few words. */
-export class KnownThings implements Knowledge {
+export class FakeKubeletCache implements KubeletCache {
   readonly encodings: readonly Encoding[]
   readonly #collections = new Map<
     string,
     { gvk: GVK; confirmedAt: number; objects: ApiObject[] | Error }
   >()
-  readonly #objects = new Map<string, Known | 'absent'>()
+  readonly #objects = new Map<string, CachedObject | 'absent'>()
 
-  readonly asked: AskedDocument[] = []
+  readonly asked: CachedDocument[] = []
 
   constructor(encoding: Encoding) {
     this.encodings = [encoding]
@@ -27,14 +32,19 @@ export class KnownThings implements Knowledge {
     return this.encodings[0] ?? 'json'
   }
 
-  list(place: Place, kind: string, objects: readonly JsonObject[] | Error, confirmedAt = 0): this {
-    const { group, version } = place.gvr
+  list(
+    query: CollectionQuery,
+    kind: string,
+    objects: readonly JsonObject[] | Error,
+    confirmedAt = 0,
+  ): this {
+    const { group, version } = query.gvr
     const gvk = { group, version, kind }
     const held =
       objects instanceof Error
         ? objects
         : objects.map((each) => inForm(this.#encoding, gvk, each).object)
-    this.#collections.set(nameIn(place), { gvk, confirmedAt, objects: held })
+    this.#collections.set(nameIn(query), { gvk, confirmedAt, objects: held })
     return this
   }
 
@@ -44,13 +54,13 @@ export class KnownThings implements Knowledge {
     return this
   }
 
-  #read(object: JsonObject): Known {
+  #read(object: JsonObject): CachedObject {
     const { apiVersion, kind } = object as { apiVersion: string; kind: string }
     const gvk = { ...parseApiVersion(apiVersion), kind }
     return { ...inForm(this.#encoding, gvk, object), confirmedAt: 0 }
   }
 
-  documents(): readonly AskedDocument[] {
+  documents(): readonly CachedDocument[] {
     return this.asked
   }
 
@@ -58,12 +68,12 @@ export class KnownThings implements Knowledge {
     this.#objects.delete(JSON.stringify([gvr, namespace, name]))
   }
 
-  forgetList(place: Place): void {
-    this.#collections.delete(nameIn(place))
+  forgetList(query: CollectionQuery): void {
+    this.#collections.delete(nameIn(query))
   }
 
-  collection(place: Place) {
-    const found = this.#collections.get(nameIn(place))
+  collection(query: CollectionQuery) {
+    const found = this.#collections.get(nameIn(query))
     if (!found) return undefined
     const { objects } = found
     const read = function* (): Generator<ApiObject> {
@@ -74,7 +84,7 @@ export class KnownThings implements Knowledge {
     return { ...whole, [Symbol.dispose]: () => undefined }
   }
 
-  object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined {
+  object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined {
     return this.#objects.get(JSON.stringify([gvr, namespace, name]))
   }
 }

@@ -11,7 +11,7 @@ import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /** An object in the form in which the kubelet was given it. */
-export interface Known {
+export interface CachedObject {
   readonly encoding: Encoding
   readonly gvk: GVK
   readonly object: ApiObject
@@ -23,7 +23,7 @@ export interface Known {
 }
 
 /** To be read to its end, or disposed of. */
-export interface KnownCollection extends Disposable {
+export interface CachedCollection extends Disposable {
   readonly encoding: Encoding
   /** Of its objects. */
   readonly gvk: GVK
@@ -33,7 +33,7 @@ export interface KnownCollection extends Disposable {
   readonly objects: Iterable<ApiObject>
 }
 
-export interface Place {
+export interface CollectionQuery {
   readonly gvr: GVR
   /** Absent: all namespaces, or cluster-scoped. */
   readonly namespace?: string
@@ -42,19 +42,19 @@ export interface Place {
 }
 
 /** What the kubelet of this node would be told now without a link. */
-export interface Knowledge {
+export interface KubeletCache {
   /** How the kubelet wants its answers, most wanted first. */
   readonly encodings: readonly Encoding[]
   /** `undefined`: never listed, or unfit to be served. */
-  collection(place: Place): KnownCollection | undefined
+  collection(query: CollectionQuery): CachedCollection | undefined
   /** 'absent': the cloud has said that there is none; `undefined`: nobody knows. */
-  object(gvr: GVR, namespace: string, name: string): Known | 'absent' | undefined
+  object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined
   /** Documents that the node was given: discovery and the like. */
-  documents(): readonly AskedDocument[]
+  documents(): readonly CachedDocument[]
 }
 
 /** A document as it was asked for. */
-export interface AskedDocument {
+export interface CachedDocument {
   readonly url: string
   readonly accept: string
   /** When the cloud last gave it, to some minutes, in milliseconds since the epoch. */
@@ -62,7 +62,7 @@ export interface AskedDocument {
 }
 
 /** The pods of a node, as its kubelet asks for them. */
-export const podsOf = (nodeName: string): Place => ({
+export const podsOf = (nodeName: string): CollectionQuery => ({
   gvr: pods,
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
@@ -82,11 +82,11 @@ const changedOverMs = 10 * 60_000
  * whoever else looks at them as the node for a moment changes nothing about that. `mayShare` says
  * of which resources it may be answered from what all callers share.
  */
-export function knowledgeIn(
+export function kubeletCache(
   store: ObjectStore,
   nodeName: string,
   mayShare: (gvr: GVR) => boolean,
-): Knowledge {
+): KubeletCache {
   const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map((encoding) =>
     store.confirmedAt(keyOf(podsOf(nodeName), encoding)),
   )
@@ -94,10 +94,10 @@ export function knowledgeIn(
   const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']
   return {
     encodings,
-    collection(place) {
-      for (const find of [itself, wider]) {
+    collection(query) {
+      for (const find of [listedItself, wider]) {
         for (const encoding of encodings) {
-          const found = find({ place, encoding, store, shares: mayShare(place.gvr) })
+          const found = find({ query, encoding, store, shares: mayShare(query.gvr) })
           if (found) return found
         }
       }
@@ -118,14 +118,14 @@ export function knowledgeIn(
 }
 
 interface Search {
-  readonly place: Place
+  readonly query: CollectionQuery
   readonly encoding: Encoding
   readonly store: ObjectStore
   readonly shares: boolean
 }
 
-function itself({ place, encoding, store }: Search): KnownCollection | undefined {
-  const found = wholeOrNothing(place.gvr, store.list(keyOf(place, encoding)))
+function listedItself({ query, encoding, store }: Search): CachedCollection | undefined {
+  const found = wholeOrNothing(query.gvr, store.list(keyOf(query, encoding)))
   if (!found) return undefined
   const { gvk, confirmedAt, batches } = found
   return {
@@ -138,8 +138,8 @@ function itself({ place, encoding, store }: Search): KnownCollection | undefined
 }
 
 /** What was never listed itself is answered from what surely holds all of it. */
-function wider({ place, encoding, store, shares }: Search): KnownCollection | undefined {
-  const asked = keyOf(place, encoding)
+function wider({ query, encoding, store, shares }: Search): CachedCollection | undefined {
+  const asked = keyOf(query, encoding)
   const { audience, gvr, namespace } = asked
   const selection = selectionOf(gvr, asked, objectForm(encoding))
   if (!selection) return undefined
@@ -164,7 +164,7 @@ function wider({ place, encoding, store, shares }: Search): KnownCollection | un
 }
 
 const keyOf = (
-  { gvr, namespace, fieldSelector = '' }: Place,
+  { gvr, namespace, fieldSelector = '' }: CollectionQuery,
   encoding: Encoding,
 ): CollectionKey => ({
   audience: { identity: node, form: objectForm(encoding).key },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { knowledgeIn, podsOf } from '../../../src/hub/boot/knowledge.ts'
+import { kubeletCache, podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { objectForm } from '../../../src/api/request/form.ts'
 import { node, shared, type Identity } from '../../../src/api/request/identity.ts'
@@ -46,16 +46,16 @@ async function list(
   })
 }
 
-const namesIn = (found: ReturnType<ReturnType<typeof knowledgeIn>['collection']>) =>
+const namesIn = (found: ReturnType<ReturnType<typeof kubeletCache>['collection']>) =>
   found && [...found.objects].map(({ name }) => name)
 
 void t.test('the kubelet takes what it was given its pods in', async (t) => {
   await using store = await open(t.testdir())
-  t.strictSame(knowledgeIn(store, nodeName, never).encodings, ['protobuf', 'json'])
+  t.strictSame(kubeletCache(store, nodeName, never).encodings, ['protobuf', 'json'])
   await list(store, key('json'), 'Pod', 'a')
-  t.strictSame(knowledgeIn(store, nodeName, never).encodings, ['json'])
+  t.strictSame(kubeletCache(store, nodeName, never).encodings, ['json'])
   await list(store, key('protobuf'), 'Pod', 'b')
-  const both = knowledgeIn(store, nodeName, never)
+  const both = kubeletCache(store, nodeName, never)
   t.strictSame(both.encodings, ['protobuf', 'json'])
   t.strictSame(namesIn(both.collection(podsOf(nodeName))), ['b'])
 })
@@ -70,11 +70,11 @@ void t.test('a list that was never asked for is in a wider one', async (t) => {
     'tls',
     'other',
   )
-  const knowledge = knowledgeIn(store, nodeName, never)
-  const place = { gvr: secrets, namespace: 'plant', fieldSelector: 'metadata.name=tls' }
-  t.strictSame(namesIn(knowledge.collection(place)), ['tls'])
-  t.strictSame(namesIn(knowledge.collection({ ...place, fieldSelector: 'metadata.name=none' })), [])
-  t.equal(knowledge.collection({ ...place, namespace: 'elsewhere' }), undefined)
+  const cache = kubeletCache(store, nodeName, never)
+  const query = { gvr: secrets, namespace: 'plant', fieldSelector: 'metadata.name=tls' }
+  t.strictSame(namesIn(cache.collection(query)), ['tls'])
+  t.strictSame(namesIn(cache.collection({ ...query, fieldSelector: 'metadata.name=none' })), [])
+  t.equal(cache.collection({ ...query, namespace: 'elsewhere' }), undefined)
 })
 
 void t.test('what all callers share counts for a node that may read it', async (t) => {
@@ -82,10 +82,10 @@ void t.test('what all callers share counts for a node that may read it', async (
   await list(store, key('protobuf'), 'Pod')
   const at = key('protobuf', { identity: shared, gvr: services, fieldSelector: '' })
   await list(store, { ...at, audience: { ...at.audience, identity: shared } }, 'Service', 'web')
-  const place = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
-  t.equal(knowledgeIn(store, nodeName, never).collection(place), undefined)
+  const query = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
+  t.equal(kubeletCache(store, nodeName, never).collection(query), undefined)
   const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'
-  t.strictSame(namesIn(knowledgeIn(store, nodeName, mayShare).collection(place)), ['web'])
+  t.strictSame(namesIn(kubeletCache(store, nodeName, mayShare).collection(query)), ['web'])
 })
 
 /** The store, and how many of its lists are neither read nor disposed of. */
@@ -112,7 +112,7 @@ void t.test('what is only looked at keeps nothing for a reader', async (t) => {
   await list(store, key('protobuf'), 'Pod', 'a')
   await list(store, key('protobuf', { fieldSelector: '' }), 'Pod', 'a')
   const { counted, open: kept } = counting(store)
-  const known = knowledgeIn(counted, nodeName, never)
+  const known = kubeletCache(counted, nodeName, never)
   t.equal(kept(), 0, 'how the kubelet asks')
   {
     using _one = known.collection(podsOf(nodeName))

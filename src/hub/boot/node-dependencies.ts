@@ -1,8 +1,8 @@
 import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type Knowledge } from './knowledge.ts'
-import { needsOf, type NeededObject } from './needs.ts'
+import { podsOf, type KubeletCache } from './kubelet-cache.ts'
+import { podDependencies, type ResolvedReference } from './pod-dependencies.ts'
 import { referencesOf, whyNotForBoot } from './references.ts'
 
 /**
@@ -10,18 +10,18 @@ import { referencesOf, whyNotForBoot } from './references.ts'
  * the pods were never listed, or one of them cannot be understood: then nobody knows what is not
  * referred to.
  */
-export function referredTo(
-  knowledge: Knowledge,
+export function nodeDependencies(
+  cache: KubeletCache,
   nodeName: string,
-): readonly NeededObject[] | undefined {
-  const listed = knowledge.collection(podsOf(nodeName))
+): readonly ResolvedReference[] | undefined {
+  const listed = cache.collection(podsOf(nodeName))
   if (!listed) return undefined
   try {
-    const found: NeededObject[] = []
+    const found: ResolvedReference[] = []
     for (const object of listed.objects) {
       const pod = cursorOf(listed.encoding, listed.gvk, object)
       if (whyNotForBoot(pod) !== undefined) continue
-      found.push(...needsOf(referencesOf(pod), object, knowledge, nodeName).objects)
+      found.push(...podDependencies(referencesOf(pod), object, cache, nodeName).objects)
     }
     return found
   } catch (cause) {
