@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { after, every } from '../base/clock.ts'
 import type { BodyReply, Incoming } from '../http/exchange/exchange.ts'
 import { HeaderList } from '../http/exchange/headers.ts'
-import { isValid } from '../hub/identity/certificate.ts'
+import { isValidNow } from '../hub/identity/certificate.ts'
 import type { Json, JsonObject } from '../api/kube/json.ts'
 import {
   badRequest,
@@ -153,7 +153,7 @@ async function answer(incoming: Incoming, options: Answering): Promise<BodyReply
  */
 function isAuthenticated({ peer, onProven }: Incoming): boolean {
   const certificate = peer.tls?.certificate
-  if (!certificate || !isValid(certificate)) return false
+  if (!certificate || !isValidNow(certificate)) return false
   onProven?.(certificateHolder(certificate.commonName))
   return true
 }

@@ -35,7 +35,7 @@ import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/unforeseen.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { mayInspect } from './identity/inspectors.ts'
-import { Proofs } from './identity/proofs.ts'
+import { TokenVerdicts } from './identity/token-verdicts.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
@@ -178,7 +178,7 @@ export async function startHub(
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
-    new Proofs(join(config.rootDir, 'proofs.json'), (err) =>
+    new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
       log.error({ err }, 'which tokens were accepted could not be written'),
     ),
   )

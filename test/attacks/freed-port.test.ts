@@ -8,12 +8,12 @@ import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
-import { identify, type CallerRules } from '../../src/hub/identity/caller.ts'
+import { authenticate, type AuthenticationRules } from '../../src/hub/identity/caller.ts'
 import { Claims } from '../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
-import { Proofs } from '../../src/hub/identity/proofs.ts'
+import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
-import { TableThread } from '../../src/hub/identity/table-thread.ts'
+import { SocketTableThread } from '../../src/hub/identity/socket-table-thread.ts'
 import { said, startListener } from '../kit/listener.ts'
 import { startAs, type StartedAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
@@ -51,7 +51,7 @@ createInterface({ input: process.stdin }).once('line', () => {
 function heldTables(t: Test) {
   const asked = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()
-  const thread = new TableThread()
+  const thread = new SocketTableThread()
   t.teardown(() => thread[Symbol.asyncDispose]())
   const owners = new SocketOwners(async (family, ends) => {
     asked.resolve()
@@ -63,8 +63,8 @@ function heldTables(t: Test) {
 
 async function startHub(t: Test) {
   const { owners, asked, letGo } = heldTables(t)
-  const proofs = new Proofs('/nowhere/proofs.json', () => undefined)
-  const rules: CallerRules = {
+  const proofs = new TokenVerdicts('/nowhere/proofs.json', () => undefined)
+  const rules: AuthenticationRules = {
     nodeName: 'edge-1',
     plainServed: true,
     anonymousLoopback: 'root',
@@ -73,7 +73,7 @@ async function startHub(t: Test) {
   }
   const verdict = Promise.withResolvers<string>()
   const { listener, seen } = await startListener(t, async (incoming) => {
-    await identify(incoming, rules).then(
+    await authenticate(incoming, rules).then(
       ({ identity }) => verdict.resolve(identity),
       () => verdict.resolve('refused'),
     )

@@ -30,9 +30,9 @@ import { lookMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared.ts'
-import { retryMs } from '../../src/hub/identity/claims.ts'
-import { mostTokens as mostProofs } from '../../src/hub/identity/proofs.ts'
-import { longMs } from '../../src/hub/identity/socket-owner.ts'
+import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
+import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
+import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { bodyBytes } from '../../src/hub/answers/sent.ts'
 import * as shadows from '../../src/hub/answers/shadows.ts'
@@ -134,7 +134,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Short requests': [],
     'Bodies on their way, of short requests': [time(bodyMs)],
     // The others are measured, and no limits.
-    "Looking up whose socket a caller's is": [time(longMs), '20,000', '30 ms', '2 to 9 ms'],
+    "Looking up whose socket a caller's is": [time(longReadingMs), '20,000', '30 ms', '2 to 9 ms'],
     'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(bodyBytes)],
@@ -142,7 +142,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
     "The wait until a token's account is known": [
       time(accountMs),
-      time(retryMs),
+      time(reviewRetryMs),
       counted(mostReviews),
     ],
     'Status that is written offline': [

@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import { endToEnd, HeaderList } from '../../src/http/exchange/headers.ts'
-import { shownBy } from '../../src/hub/identity/bearer-token.ts'
-import { readWebToken } from '../../src/hub/identity/web-token.ts'
+import { presentedCredential } from '../../src/hub/identity/bearer-token.ts'
+import { parseWebToken } from '../../src/hub/identity/web-token.ts'
 import { encodingOf } from '../../src/api/kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../src/api/kube/selectors.ts'
 import { componentOf } from '../../src/api/request/component.ts'
@@ -22,14 +22,14 @@ const field = (name: string, value: string) => ({
 })
 
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
-  Authorization: (text) => shownBy(field('Authorization', text)),
-  'Sec-WebSocket-Protocol': (text) => shownBy(field('Sec-WebSocket-Protocol', text)),
+  Authorization: (text) => presentedCredential(field('Authorization', text)),
+  'Sec-WebSocket-Protocol': (text) => presentedCredential(field('Sec-WebSocket-Protocol', text)),
   Connection: (text) => endToEnd(new HeaderList(['Connection', text])),
   Accept: (text) => formsOf(text, new URLSearchParams()),
   'Content-Type': encodingOf,
   'User-Agent': componentOf,
   Host: (host) => strangeTo(new Set(), { localAddress: '127.0.0.1', host, origin: undefined }),
-  'a token': readWebToken,
+  'a token': parseWebToken,
   'a path': (text) => parseRequestInfo('GET', `/api/v1/${text}`),
   'a query': (text) => {
     const info = parseRequestInfo('GET', `/api/v1/pods?fieldSelector=${text}`)

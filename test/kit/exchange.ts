@@ -25,9 +25,9 @@ export const emptyReply: BodyReply = {
 /** The claim of a token that nothing has proved, but for what `known` says of it. */
 export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   holds: () => false,
-  holder: () => nobody,
-  alone: nobody,
-  answered: () => undefined,
+  identity: () => nobody,
+  tokenIdentity: nobody,
+  onUpstreamAnswer: () => undefined,
   keyId: undefined,
   ...known,
 })

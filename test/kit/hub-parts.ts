@@ -15,7 +15,7 @@ import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
 import { Claims } from '../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
-import { Proofs } from '../../src/hub/identity/proofs.ts'
+import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/hub/pipeline/filter-parts.ts'
@@ -188,7 +188,7 @@ export async function startHubParts(
       anonymousLoopback: 'node',
       claims: new Claims(
         keptKey(join(rootDir, 'token.key')),
-        parts.use(new Proofs(join(rootDir, 'proofs.json'), () => undefined)),
+        parts.use(new TokenVerdicts(join(rootDir, 'proofs.json'), () => undefined)),
         keys,
       ),
       owners: parts.use(new SocketOwners()),

@@ -67,7 +67,7 @@ export interface Incoming {
 export type Credential = 'node' | 'caller'
 
 /** The part of an answer that tells whether the caller was authenticated. */
-export interface Answered {
+export interface UpstreamAnswer {
   readonly method: string
   readonly status: number
   readonly headers: HeaderList
@@ -90,14 +90,14 @@ export interface Claim {
    * The caller's identity as far as it is known now: it can become known while a request is under
    * way.
    */
-  holder(): Identity
+  identity(): Identity
   /**
    * The identity of the token alone, under which its holder's answers are kept while its account is
    * not known.
    */
-  readonly alone: Identity
+  readonly tokenIdentity: Identity
   /** To be called when an upstream has answered a request that made the claim. */
-  answered(answer: Answered): void
+  onUpstreamAnswer(answer: UpstreamAnswer): void
   /**
    * The id of the key with which the cluster has signed the token, as the token says; `undefined`
    * where it names no service account.

@@ -169,8 +169,8 @@ function ofToken(
   { claim, identity }: Exchange,
   store: ObjectStore,
 ): Source | undefined {
-  if (!claim || claim.alone === identity) return undefined
-  const before = { ...key, audience: { ...key.audience, identity: claim.alone } }
+  if (!claim || claim.tokenIdentity === identity) return undefined
+  const before = { ...key, audience: { ...key.audience, identity: claim.tokenIdentity } }
   const version = store.version(before)
   return version === undefined ? undefined : { form, key: before, resourceVersion: version }
 }

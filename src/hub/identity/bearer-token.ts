@@ -1,28 +1,31 @@
 import type { Incoming } from '../../http/exchange/exchange.ts'
 
 /**
- * How browsers, which cannot set Authorization on a WebSocket, send a token (apiserver
- * pkg/authentication/request/websocket).
+ * Browsers cannot set Authorization on a WebSocket: they send the token as a subprotocol with this
+ * prefix (apiserver pkg/authentication/request/websocket).
  */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
 
-/** The credential other than a certificate that a request carries. */
-export interface Shown {
-  /** The whole Authorization, as it was sent or as a WebSocket's protocol stands for it. */
+/** The Authorization credential of a request. */
+export interface PresentedCredential {
+  /** The whole Authorization value, as sent or as derived from the WebSocket subprotocol. */
   readonly text: string
   /**
-   * The token that an API server finds in it; absent where it finds none, and takes the caller for
-   * anybody.
+   * The token that an API server reads from it. Absent where an API server reads none and treats
+   * the caller as anonymous.
    */
   readonly token?: string
 }
 
 /**
- * The credential of a request, `undefined` where it carries none. Reads a token exactly where an
- * API server does (apiserver pkg/authentication/request/bearertoken, websocket): of anything else
- * its answers prove nothing.
+ * The credential of a request; `undefined` where it carries none. Reads a token only where an API
+ * server does (apiserver pkg/authentication/request/bearertoken, websocket): an answer to any other
+ * request does not show that a token is valid.
  */
-export function shownBy({ headers, upgrade }: Incoming): Shown | undefined {
+export function presentedCredential({
+  headers,
+  upgrade,
+}: Incoming): PresentedCredential | undefined {
   const [authorization, ...more] = headers.all('authorization')
   if (authorization !== undefined) {
     const token = more.length === 0 ? bearerToken(authorization) : undefined
@@ -41,8 +44,8 @@ function bearerToken(authorization: string): string | undefined {
 }
 
 /**
- * By index: an expression for the blanks at the end tries again from each blank before it, which
- * takes the square of their number.
+ * By index: a regular expression for trailing blanks backtracks from each blank, which takes
+ * quadratic time.
  */
 function withoutOuterBlanks(text: string): string {
   let [start, end] = [0, text.length]
@@ -53,6 +56,6 @@ function withoutOuterBlanks(text: string): string {
 
 const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
-/** RFC 6750's characters, in a length that a head can hold. */
+/** The characters of RFC 6750, at most as long as a request head can be. */
 const isToken = (text: string): boolean =>
   text.length <= 16_384 && /^[A-Za-z0-9\-._~+/]+=*$/.test(text)

@@ -3,14 +3,14 @@ import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { node, type Identity } from '../../api/request/identity.ts'
 import { isLoopback } from '../../api/request/own-host.ts'
-import { shownBy } from './bearer-token.ts'
+import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
-import { isNodes, isValid } from './certificate.ts'
+import { namesNode, isValidNow } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
 /**
- * Who a caller without credentials on the plain listener is: `root`: the node if uid 0 owns its
- * socket; `node`: always the node; `none`: nobody.
+ * The identity of a caller without credentials on the plain listener. `root`: the node, if uid 0
+ * owns the client's socket. `node`: always the node. `none`: unauthenticated.
  */
 export type AnonymousLoopback = 'root' | 'node' | 'none'
 
@@ -21,9 +21,9 @@ export interface Caller {
   readonly claim?: Claim
 }
 
-export interface CallerRules {
+export interface AuthenticationRules {
   readonly nodeName: string
-  /** Whether connections without TLS are served at all. */
+  /** Whether the hub serves connections without TLS. */
   readonly plainServed: boolean
   readonly anonymousLoopback: AnonymousLoopback
   readonly claims: Claims
@@ -31,29 +31,32 @@ export interface CallerRules {
 }
 
 /**
- * Finds out who is asking; throws a 401 where that cannot be told, a 403 where the caller cannot be
- * who it says. As at an API server, a certificate wins over a token, and one that is not valid
- * counts for nothing.
+ * Authenticates a request. Throws 401 where the caller cannot be identified, 403 where the caller
+ * cannot be the identity it presents. As in the API server, a certificate takes precedence over a
+ * token, and an invalid certificate is ignored.
  */
-export async function identify(incoming: Incoming, rules: CallerRules): Promise<Caller> {
+export async function authenticate(
+  incoming: Incoming,
+  rules: AuthenticationRules,
+): Promise<Caller> {
   const { tls } = incoming.peer
-  if (tls?.certificate && isValid(tls.certificate)) {
-    if (isNodes(tls.certificate, rules.nodeName)) return asNode(incoming)
+  if (tls?.certificate && isValidNow(tls.certificate)) {
+    if (namesNode(tls.certificate, rules.nodeName)) return nodeCaller(incoming)
     throw new StatusError(forbidden(cannotBePassedOn))
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized())
-  const shown = shownBy(incoming)
-  if (shown) return { ...rules.claims.of(shown), credential: 'caller' }
+  const presented = presentedCredential(incoming)
+  if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
   if (tls || !(await isNode(incoming, rules))) throw new StatusError(unauthorized())
-  return asNode(incoming)
+  return nodeCaller(incoming)
 }
 
 /**
- * The node. It speaks for itself alone: with its credentials an API server would check the hub's
- * right to impersonate, not the caller's, and without the fields it would answer as the node what
- * was asked as another.
+ * The node as the caller, which may not impersonate. With the node's credentials, an API server
+ * would check the hub's right to impersonate, not the caller's; without the impersonation headers,
+ * it would answer as the node a request that was made for another user.
  */
-function asNode({ headers }: Incoming): Caller {
+function nodeCaller({ headers }: Incoming): Caller {
   if (impersonates(headers)) throw new StatusError(forbidden(cannotImpersonate))
   return { identity: node, credential: 'node' }
 }
@@ -65,12 +68,12 @@ const cannotBePassedOn =
   "a client certificate cannot be passed on to the API server, and this one is not this node's: use a token, without a certificate"
 
 /**
- * The rule holds on loopback only: at another address a Host of any name passes, so that DNS
- * rebinding in a browser of root's, or a probe of a pod with that address, would be the node. Both
- * ends have to be there: with net.ipv4.conf.*.route_localnet, as kube-proxy sets it, a machine
- * beside this one can send to 127.0.0.1.
+ * Applies on loopback only. At another address a Host header of any name passes, so a browser of
+ * root under DNS rebinding, or a probe of a pod with that address, would be the node. Both ends
+ * must be loopback: with net.ipv4.conf.*.route_localnet, which kube-proxy sets, another machine on
+ * the link can send to 127.0.0.1.
  */
-async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> {
+async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<boolean> {
   if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
   switch (rules.anonymousLoopback) {
     case 'node':
@@ -83,8 +86,8 @@ async function isNode({ peer }: Incoming, rules: CallerRules): Promise<boolean> 
 }
 
 /**
- * Whether the other end is a socket of root's on this host. Where that cannot be found out it is
- * not, and may ask again.
+ * Whether root owns the client's socket on this host. False where the owner cannot be determined; a
+ * later call tries again.
  */
 export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean> =>
   (await owners.uid(peer).catch(() => undefined)) === 0

@@ -1,72 +1,71 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../../base/clock.ts'
-import type { Answered, Claim, User } from '../../http/exchange/exchange.ts'
+import type { UpstreamAnswer, Claim, User } from '../../http/exchange/exchange.ts'
 import { areApiServers } from '../../http/exchange/headers.ts'
 import { nobody, tokenHolder, type Identity } from '../../api/request/identity.ts'
-import type { Shown } from './bearer-token.ts'
+import type { PresentedCredential } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
-import type { Proofs } from './proofs.ts'
-import { readWebToken, type NamedAccount, type WebToken } from './web-token.ts'
+import type { TokenVerdicts } from './token-verdicts.ts'
+import { parseWebToken, type NamedAccount, type WebToken } from './web-token.ts'
 
 /**
- * How many tokens, of how many characters together, are remembered with their content and the
- * verdict on their signature: of those whose claim holds, and of others apart from them, so that no
- * number of made-up tokens has genuine ones read and verified again.
+ * How many tokens are cached with their content and the verdict on their signature, and how many
+ * characters per token on average. Tokens whose claim holds have a cache of their own: no number of
+ * forged tokens evicts a genuine one, which would then have to be parsed and verified again.
  */
-const mostKnown = 1_024
+const mostProven = 1_024
 const mostUnproven = 128
 const charactersOfOne = 2_048
 
-/**
- * After how long API servers are asked again who the holder of a token is, where none has said it.
- */
-export const retryMs = 30_000
+/** How long after a failed TokenReview the hub waits before it sends another for the same token. */
+export const reviewRetryMs = 30_000
 
-interface Known {
+interface KnownToken {
   readonly token: WebToken | undefined
   signature: Signature
-  /** The generation of the keys that `signature` was found with. */
+  /** The generation of the keys that `signature` was verified with. */
   generation: number
-  /** While API servers are asked who the token's holder is. */
+  /** Pending while a TokenReview is in flight. */
   review?: Promise<Identity>
-  /** When they may be asked, by the clock that never goes back. */
+  /** When the next TokenReview may be sent, on the monotonic clock. */
   reviewableAt: number
 }
 
-export interface Claimed {
+export interface ClaimedIdentity {
   readonly identity: Identity
   readonly claim: Claim
 }
 
 /**
- * Whom callers claim to be by their tokens, and whether that holds. A claim holds until its token
- * expires if the cluster signed the token or, where that cannot be told, if an API server has
- * accepted it; never again once an API server has refused it.
+ * The identities that callers claim with their tokens, and whether a claim holds. A claim holds
+ * until its token expires if the cluster signed the token or, where the signature cannot be
+ * verified, if an API server has accepted the token. It never holds after an API server has refused
+ * the token.
  *
- * A caller is the service account that its token names only where the cluster signed the token, or
- * an API server has confirmed that account by name and uid. That a token is accepted says nothing
- * of what stands in it: its holder is the holder of this token then, and of nothing that another
- * was given.
+ * A caller is the service account that its token names only if the cluster signed the token, or an
+ * API server has confirmed that account by name and uid. That an API server accepts a token does
+ * not prove its content: the caller is then identified by the token alone, and shares no cached
+ * answer with any other token.
  */
 export class Claims {
   readonly #hashKey: Uint8Array
-  readonly #proofs: Proofs
+  readonly #verdicts: TokenVerdicts
   readonly #keys: ClusterKeys
-  readonly #proven = knownTokens(mostKnown)
+  readonly #proven = knownTokens(mostProven)
   readonly #unproven = knownTokens(mostUnproven)
 
   /**
-   * `hashKey` keys the hash that stands for a token, so that what is written to disk says nothing
-   * of it.
+   * `hashKey` keys the hash that identifies a token, so that the files on disk reveal nothing of
+   * the token.
    */
-  constructor(hashKey: Uint8Array, proofs: Proofs, keys: ClusterKeys) {
+  constructor(hashKey: Uint8Array, verdicts: TokenVerdicts, keys: ClusterKeys) {
     this.#hashKey = hashKey
-    this.#proofs = proofs
+    this.#verdicts = verdicts
     this.#keys = keys
   }
 
-  of({ token }: Shown): Claimed {
+  of({ token }: PresentedCredential): ClaimedIdentity {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
     const known = this.#known(hash, token)
@@ -76,19 +75,19 @@ export class Claims {
       identity: this.#identity(hash, known),
       claim: {
         holds: () => this.#holds(hash, known),
-        holder: () => this.#identity(hash, known),
-        alone: tokenHolder(hash),
-        answered: (answer) => this.#heed(hash, known, answer),
+        identity: () => this.#identity(hash, known),
+        tokenIdentity: tokenHolder(hash),
+        onUpstreamAnswer: (answer) => this.#onUpstreamAnswer(hash, known, answer),
         keyId: account && known.token.keyId,
-        ...(isOpen && { confirm: (ask) => this.#confirm(hash, known, account, ask) }),
+        ...(isOpen && { confirm: (review) => this.#confirm(hash, known, account, review) }),
       },
     }
   }
 
-  #known(hash: string, token: string): Known {
+  #known(hash: string, token: string): KnownToken {
     const proven = this.#proven.get(hash)
     if (proven) return proven
-    const known = this.#unproven.get(hash) ?? { token: readWebToken(token), ...unread }
+    const known = this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
     const holds = this.#holds(hash, known)
     if (holds) this.#unproven.delete(hash)
     const kept = holds ? this.#proven : this.#unproven
@@ -96,59 +95,60 @@ export class Claims {
     return known
   }
 
-  #identity(hash: string, known: Known): Identity {
+  #identity(hash: string, known: KnownToken): Identity {
     const account = known.token?.account
     const isAccounts = this.#signature(known) === 'genuine' || this.#isConfirmed(hash)
     return account && isAccounts ? account.identity : tokenHolder(hash)
   }
 
   #isConfirmed(hash: string): boolean {
-    return this.#proofs.of(hash) === 'confirmed'
+    return this.#verdicts.of(hash) === 'confirmed'
   }
 
   async #confirm(
     hash: string,
-    known: Known,
+    known: KnownToken,
     account: NamedAccount,
-    ask: () => Promise<User | undefined>,
+    review: () => Promise<User | undefined>,
   ): Promise<Identity> {
     if (known.review) return known.review
     if (elapsed() < known.reviewableAt) return this.#identity(hash, known)
-    known.review = this.#review(hash, known, account, ask).finally(() => delete known.review)
+    known.review = this.#review(hash, known, account, review).finally(() => delete known.review)
     return known.review
   }
 
   async #review(
     hash: string,
-    known: Known,
+    known: KnownToken,
     account: NamedAccount,
-    ask: () => Promise<User | undefined>,
+    review: () => Promise<User | undefined>,
   ): Promise<Identity> {
-    const user = await ask()
-    if (user?.username === account.username && user.uid === account.uid) this.#proofs.confirm(hash)
-    else known.reviewableAt = user ? Infinity : elapsed() + retryMs
+    const user = await review()
+    if (user?.username === account.username && user.uid === account.uid)
+      this.#verdicts.confirm(hash)
+    else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
     return this.#identity(hash, known)
   }
 
-  #holds(hash: string, known: Known): boolean {
+  #holds(hash: string, known: KnownToken): boolean {
     const { expiresAt = Infinity, notBefore = 0 } = known.token ?? {}
-    const verdict = this.#proofs.of(hash)
+    const verdict = this.#verdicts.of(hash)
     if (verdict === 'refused' || expiresAt <= now()) return false
     const signature = this.#signature(known)
     if (signature === 'forged') return false
-    // With the node's clock behind, a genuine token may seem not valid yet: then an acceptance
-    // counts.
+    // If the node's clock is behind, a genuine token may seem not valid yet. An API server's
+    // acceptance counts then.
     if (signature === 'genuine' && notBefore <= now()) return true
     return verdict !== undefined
   }
 
-  #heed(hash: string, known: Known, answer: Answered): void {
+  #onUpstreamAnswer(hash: string, known: KnownToken, answer: UpstreamAnswer): void {
     if (!areApiServers(answer.headers)) return
-    if (answer.status === 401) this.#proofs.refuse(hash, this.#signature(known) === 'genuine')
-    else if (provesAuthentication(answer)) this.#proofs.accept(hash)
+    if (answer.status === 401) this.#verdicts.refuse(hash, this.#signature(known) === 'genuine')
+    else if (provesAuthentication(answer)) this.#verdicts.accept(hash)
   }
 
-  #signature(known: Known): Signature {
+  #signature(known: KnownToken): Signature {
     if (known.token?.account === undefined) return 'unknown'
     if (known.generation !== this.#keys.generation) {
       known.signature = this.#keys.signature(known.token)
@@ -158,7 +158,7 @@ export class Claims {
   }
 }
 
-const knownTokens = (max: number): LRUCache<string, Known> =>
+const knownTokens = (max: number): LRUCache<string, KnownToken> =>
   new LRUCache({
     max,
     maxSize: max * charactersOfOne,
@@ -168,24 +168,24 @@ const knownTokens = (max: number): LRUCache<string, Known> =>
 const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const
 
 /**
- * For a credential that an API server does not read as a token: it answers as to anybody, which
- * proves nothing.
+ * For a credential that an API server does not read as a token. It answers as to an anonymous
+ * caller, which proves nothing.
  */
-const unprovable: Claimed = {
+const unprovable: ClaimedIdentity = {
   identity: nobody,
   claim: {
     holds: () => false,
-    holder: () => nobody,
-    alone: nobody,
-    answered: () => undefined,
+    identity: () => nobody,
+    tokenIdentity: nobody,
+    onUpstreamAnswer: () => undefined,
     keyId: undefined,
   },
 }
 
 /**
- * Whether the answer shows that the token was accepted. When an API server is overloaded or
- * stopping, a request malformed or a browser's preflight, it answers before it looks at the token
- * (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
+ * Whether the answer shows that the API server accepted the token. An overloaded or stopping API
+ * server, and any API server for a malformed request or a CORS preflight, answers before it
+ * authenticates (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
  */
-const provesAuthentication = ({ status, method }: Answered): boolean =>
+const provesAuthentication = ({ status, method }: UpstreamAnswer): boolean =>
   method !== 'OPTIONS' && ((status >= 200 && status < 300) || [403, 404, 409].includes(status))

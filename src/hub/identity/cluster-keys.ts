@@ -3,16 +3,13 @@ import { KeptFile } from '../../base/kept-file.ts'
 import { ownFile } from '../../base/own-file.ts'
 import type { WebToken } from './web-token.ts'
 
-/** The verdict on a token's signature: `unknown` where the keys at hand do not tell. */
+/** The verdict on a token's signature; `unknown` where the known keys cannot verify it. */
 export type Signature = 'genuine' | 'forged' | 'unknown'
 
-/** A JSON web key (RFC 7517); tokens name it by `kid`. */
+/** A JSON web key (RFC 7517), which tokens name by `kid`. */
 export type PublishedKey = webcrypto.JsonWebKey & { readonly kid?: string }
 
-/**
- * What the API servers publish for those who verify their tokens (OpenID Connect discovery, RFC
- * 7517).
- */
+/** What API servers publish for verifiers of their tokens (OpenID Connect discovery, RFC 7517). */
 export interface PublishedKeys {
   readonly issuer: string
   readonly keys: readonly PublishedKey[]
@@ -24,8 +21,8 @@ interface Algorithm {
 }
 
 /**
- * What API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with the one kind of key
- * it is for.
+ * The algorithms that API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with its
+ * key type.
  */
 const algorithms = new Map<string, Algorithm>([
   ['RS256', { hash: 'sha256', type: 'rsa' }],
@@ -34,13 +31,13 @@ const algorithms = new Map<string, Algorithm>([
   ['ES512', { hash: 'sha512', type: 'ec' }],
 ])
 
-/** More keys than any cluster has; further ones are ignored. */
+/** More keys than any cluster has; the rest is ignored. */
 const mostKeys = 64
 
 /**
- * The keys with which the cluster signs the tokens of its service accounts, kept in `file` for when
- * no API server can be asked. Unknown until they are learned; a file that cannot be read is as good
- * as none. Disposing waits until they are written.
+ * The keys that the cluster signs service account tokens with, kept in `file` for use while no API
+ * server is reachable. Empty until `learn`, or if the file cannot be read. Disposing waits for
+ * pending writes.
  */
 export class ClusterKeys implements AsyncDisposable {
   readonly #file: KeptFile
@@ -58,7 +55,7 @@ export class ClusterKeys implements AsyncDisposable {
     }
   }
 
-  /** Changes with the keys: a verdict holds for one generation. */
+  /** Changes with the keys: a verdict on a signature is valid for one generation. */
   get generation(): number {
     return this.#generation
   }
@@ -68,8 +65,8 @@ export class ClusterKeys implements AsyncDisposable {
   }
 
   /**
-   * They count at once; resolves when they are on the disk. Rejects where they cannot be written,
-   * or none of them can be used.
+   * Uses the keys from now on. Resolves when they are on the disk; rejects where they cannot be
+   * written, or none of them is usable.
    */
   async learn(published: PublishedKeys): Promise<void> {
     this.#take(published)
@@ -96,14 +93,14 @@ export class ClusterKeys implements AsyncDisposable {
   }
 
   /**
-   * Whether the cluster signed the token for its own API servers. The token's times are not
-   * checked.
+   * Whether the cluster signed the token for its own API servers. Does not check the token's
+   * validity period.
    */
   signature(token: WebToken): Signature {
     const key = this.#keys.get(token.keyId)
     const algorithm = algorithms.get(token.algorithm)
     if (key === undefined || token.issuer !== this.#issuer) return 'unknown'
-    // API servers may accept further audiences, but do not publish which.
+    // API servers may accept further audiences, but do not publish them.
     if (!token.audiences.includes(this.#issuer)) return 'unknown'
     if (algorithm === undefined || key.asymmetricKeyType !== algorithm.type) return 'forged'
     const genuine = verify(
@@ -116,7 +113,7 @@ export class ClusterKeys implements AsyncDisposable {
   }
 }
 
-/** `undefined` for a key of a kind that is not known here. */
+/** `undefined` for an unsupported kind of key. */
 function keyIn(jwk: PublishedKey): KeyObject | undefined {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' })

@@ -2,79 +2,79 @@ import { isIPv4 } from 'node:net'
 import { FreshRead } from '../../base/fresh-read.ts'
 import { established, socketsIn, type SocketLine } from '../../base/socket-table.ts'
 import type { Peer } from '../../http/exchange/exchange.ts'
-import { TableThread } from './table-thread.ts'
+import { SocketTableThread } from './socket-table-thread.ts'
 
 type Family = 'tcp' | 'tcp6'
 
-/** Sockets by both their ends, as the kernel prints them. */
+/** Sockets by local and remote address, as the kernel prints them. */
 type Sockets = ReadonlyMap<string, SocketLine>
 
 /**
  * The uid that owns the client's end of a connection within this host, from the kernel's socket
- * table (proc(5), /proc/net/tcp); `undefined` where the table has no such socket: it has closed, or
- * is another network namespace's. It is root only if the connection was still established after
- * that. Rejects where the table cannot be read. A uid that was found is remembered for the
- * connection, all of whose bytes come from that one socket. Requests that ask at the same time
- * share one reading of the table, which costs the kernel time for each of its sockets.
+ * table (proc(5), /proc/net/tcp). `undefined` where the table has no such socket: it has closed, or
+ * belongs to another network namespace. The result is root only if the connection was still
+ * established afterwards. Rejects where the table cannot be read. The hub caches the uid for the
+ * connection, all of whose bytes come from that one socket. Concurrent requests share one read of
+ * the table, which costs the kernel time for each of its sockets.
  *
- * The ends of a connection name its client only while it lasts. A client may reset it while Node
- * reads nothing of it, so that Node does not hear of that, and a program of root may take the port.
- * For this reason root's line in one table counts only if a second table, begun when the first one
- * was complete, shows the same line again, and the hub's own end of this very connection, by its
- * inode, as established:
+ * The addresses of a connection identify its client only while it lasts. A client may reset it
+ * while Node reads nothing from it, so that Node does not notice, and a program of root may reuse
+ * the port. For this reason a line of root in one table counts only if a second table, read after
+ * the first one was complete, shows the same line again, and shows the hub's own end of this very
+ * connection, by its inode, as established:
  *
- * - It was established before the first table was begun, as a request had come through it. No
- *   socket becomes established a second time. So it was established all the time in which the first
- *   table was read, whose lines are not all of one moment.
- * - During that time the kernel gives every segment between these ends to it. It answers no SYN
- *   with a SYN-ACK. So another socket with the client's ends stays in SYN_SENT, also where the
- *   kernel allows one (the first of them is bound to a device), or where a reset was lost and the
- *   client is gone without the hub's end. An established one is older, or is the client.
- * - Of two established ones the kernel has the newer first, in the table, too. An older one of
- *   root's would have to be bound to a device.
+ * - The connection was established before the first read began, as a request had come through it.
+ *   No socket becomes established twice. So it was established during the whole first read, whose
+ *   lines are not all of one moment.
+ * - During that time the kernel delivers every segment between these addresses to it. It answers no
+ *   SYN with a SYN-ACK. So another socket with the client's addresses stays in SYN_SENT, also where
+ *   the kernel allows one (the first of them is bound to a device), or where a reset was lost and
+ *   the client is gone without the hub's end. An established one is older, or is the client.
+ * - Of two established sockets the kernel lists the newer first. An older one of root would have to
+ *   be bound to a device.
  *
- * What is half-closed is not established, and what its process has closed has no inode. Programs
- * that may forge segments (CAP_NET_RAW, CAP_NET_ADMIN) are as good as root in this. A socket is its
- * maker's, into whatever process it is passed. SO_PEERCRED is only for Unix sockets, and SOCK_DIAG
- * is out of Node's reach.
+ * A half-closed socket is not established, and one that its process has closed has no inode.
+ * Programs that may forge segments (CAP_NET_RAW, CAP_NET_ADMIN) are equivalent to root here. A
+ * socket belongs to the process that created it, whichever process it is passed to. SO_PEERCRED
+ * works for Unix sockets only, and Node offers no access to SOCK_DIAG.
  */
 export class SocketOwners implements AsyncDisposable {
-  readonly #known = new WeakMap<Peer, Promise<number | undefined>>()
-  readonly #thread = new TableThread()
-  readonly #tables: Readonly<Record<Family, Table>>
+  readonly #uids = new WeakMap<Peer, Promise<number | undefined>>()
+  readonly #thread = new SocketTableThread()
+  readonly #tables: Readonly<Record<Family, SocketTable>>
 
   /**
-   * `lines`: of the table of a family those that `establishedWith` finds, and perhaps others;
-   * absent: of the kernel's.
+   * `lines` reads from the table of a family the lines that `establishedWith` finds, and perhaps
+   * others. By default it reads the kernel's table.
    */
   constructor(
     lines = (family: Family, ends: readonly string[]) =>
       this.#thread.lines(`/proc/net/${family}`, ends),
   ) {
-    const table = (family: Family): Table => new Table((ends) => lines(family, ends))
+    const table = (family: Family): SocketTable => new SocketTable((ends) => lines(family, ends))
     this.#tables = { tcp: table('tcp'), tcp6: table('tcp6') }
   }
 
   uid(peer: Peer): Promise<number | undefined> {
-    const known = this.#known.get(peer)
+    const known = this.#uids.get(peer)
     if (known) return known
-    const looking = this.#look(peer)
-    this.#known.set(peer, looking)
-    const forget = (): void => void this.#known.delete(peer)
-    looking.then((uid) => uid ?? forget(), forget)
-    return looking
+    const pending = this.#confirmedUid(peer)
+    this.#uids.set(peer, pending)
+    const forget = (): void => void this.#uids.delete(peer)
+    pending.then((uid) => uid ?? forget(), forget)
+    return pending
   }
 
-  async #look(peer: Peer): Promise<number | undefined> {
+  async #confirmedUid(peer: Peer): Promise<number | undefined> {
     const client = await this.#client(peer)
-    // Who is not root is refused in any case.
+    // A caller that is not root is refused in any case.
     if (client?.uid !== 0) return client?.uid
     return (await this.#isStill(client, peer)) ? client.uid : undefined
   }
 
   /**
-   * An IPv4 client may have an IPv6 socket. That table is read only while the hub's own end is
-   * established: a client that has closed its end costs one reading.
+   * An IPv4 client may have an IPv6 socket. The hub reads that table only while its own end is
+   * established: a client that has closed its end costs one read.
    */
   async #client(peer: Peer): Promise<SocketLine | undefined> {
     if (!isIPv4(unmapped(peer.address))) return this.#find(peer, 'tcp6').then(([found]) => found)
@@ -96,8 +96,7 @@ export class SocketOwners implements AsyncDisposable {
   }
 
   /**
-   * Both ends of a connection, the client's first, as one reading of the table of a family shows
-   * them.
+   * Both ends of a connection, the client's first, as one read of the table of a family shows them.
    */
   #find(
     { address, port, localAddress, localPort }: Peer,
@@ -115,34 +114,31 @@ export class SocketOwners implements AsyncDisposable {
 }
 
 /**
- * Beyond this a reading is one of thousands of sockets, which a local user may have opened. Then
- * the table is read for a third of the time at most.
+ * A longer read covers thousands of sockets, which any local user may have opened. The hub then
+ * spends at most a third of the time reading the table.
  */
-export const longMs = 5
+export const longReadingMs = 5
 
-/**
- * The kernel's table of one family. Who looks for a socket while it is being read shares the
- * reading after that.
- */
-class Table {
-  /** The ends that the next reading looks for. */
-  readonly #wanted = new Set<string>()
+/** The kernel's table of one family. A lookup during a read shares the read after it. */
+class SocketTable {
+  /** The addresses that the next read looks for. */
+  readonly #nextEnds = new Set<string>()
   readonly #reading: FreshRead<Sockets>
 
   constructor(lines: (ends: readonly string[]) => Promise<string>) {
     this.#reading = new FreshRead(() => {
-      const ends = [...this.#wanted]
-      this.#wanted.clear()
+      const ends = [...this.#nextEnds]
+      this.#nextEnds.clear()
       return lines(ends).then(establishedIn, noneIfAbsent)
-    }, longMs)
+    }, longReadingMs)
   }
 
-  /** For each of these ends the established socket with them that a process holds. */
+  /** For each pair of addresses the established socket that a process holds. */
   async sockets(
     ends: readonly string[],
     isUrgent: boolean,
   ): Promise<readonly (SocketLine | undefined)[]> {
-    for (const each of ends) this.#wanted.add(each)
+    for (const each of ends) this.#nextEnds.add(each)
     const found = await this.#reading.get(isUrgent)
     return ends.map((each) => found.get(each))
   }
@@ -152,7 +148,7 @@ function establishedIn(table: string): Sockets {
   const sockets = new Map<string, SocketLine>()
   for (const socket of socketsIn(table)) {
     const ends = `${socket.local} ${socket.remote}`
-    // What its owner has closed, or has not yet accepted, stands there with uid 0 and without an
+    // A socket that its owner has closed, or not accepted yet, is listed with uid 0 and without an
     // inode.
     const counts = socket.state === established && socket.inode !== '0' && !sockets.has(ends)
     if (counts) sockets.set(ends, socket)
@@ -160,23 +156,23 @@ function establishedIn(table: string): Sockets {
   return sockets
 }
 
-/** In which table the hub's own end of a connection is. */
+/** The table that lists the hub's own end of a connection. */
 const familyOf = ({ localAddress }: Peer): Family => (isIPv4(localAddress) ? 'tcp' : 'tcp6')
 
-/** A kernel without a family has no table of it. */
+/** A kernel without this family has no table for it. */
 function noneIfAbsent(cause: unknown): Sockets {
   if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
   throw cause
 }
 
-/** An IPv4 address as such, also where a listener for both families wrote it as IPv6. */
+/** An IPv4 address, also where a dual-stack listener reports it as IPv6. */
 const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
 /**
- * An address and port as the kernel prints them: 32-bit words in the host's byte order, upper-case
+ * An address and port as the kernel prints them: 32-bit words in host byte order, upper-case
  * hexadecimal.
  */
-function endpoint(address: string, port: number, family: 'tcp' | 'tcp6'): string {
+function endpoint(address: string, port: number, family: Family): string {
   const plain = unmapped(address)
   const bytes = family === 'tcp' ? ipv4Bytes(plain) : ipv6Bytes(plain)
   const words: string[] = []

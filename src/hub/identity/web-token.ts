@@ -4,11 +4,11 @@ import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
 import { serviceAccount, type Identity } from '../../api/request/identity.ts'
 
 /**
- * The content of a JSON web token (RFC 7519), nothing of it verified. Times are in milliseconds
- * since the epoch.
+ * The content of a JSON web token (RFC 7519), none of it verified. Times are in milliseconds since
+ * the epoch.
  */
 export interface WebToken {
-  /** The text that the signature signs. */
+  /** The text that the signature covers. */
   readonly signed: string
   readonly signature: Buffer
   readonly algorithm: string
@@ -17,20 +17,20 @@ export interface WebToken {
   readonly audiences: readonly string[]
   readonly expiresAt: number | undefined
   readonly notBefore: number | undefined
-  /** The service account that it says it speaks for. */
+  /** The service account that the token names. */
   readonly account: NamedAccount | undefined
 }
 
 /**
- * A service account that a token names: as an identity here, and as the user that an API server
- * takes its holder for.
+ * A service account that a token names: as an identity, and as the user that an API server maps it
+ * to.
  */
 export interface NamedAccount extends User {
   readonly identity: Identity
 }
 
-/** `undefined` for a token of another kind. */
-export function readWebToken(token: string): WebToken | undefined {
+/** `undefined` for a token of another format. */
+export function parseWebToken(token: string): WebToken | undefined {
   const read = claimsOf(token)
   if (!read) return undefined
   const { header, claims } = read
@@ -50,8 +50,8 @@ export function readWebToken(token: string): WebToken | undefined {
 }
 
 /**
- * The service account as TokenRequest writes it (kubernetes pkg/serviceaccount/claims.go), only
- * where the subject names the same one.
+ * The service account in the claims of a TokenRequest (kubernetes pkg/serviceaccount/claims.go),
+ * only where the subject names the same account.
  */
 function accountIn(claims: JsonObject): NamedAccount | undefined {
   const own = objectOf(claims['kubernetes.io'])

@@ -55,7 +55,7 @@ export function heedingAuthentication(
     const reply = await forward(exchange, options)
     const { claim, method, info } = exchange
     if (reply.status !== 401 || !isRelayed(info))
-      claim?.answered({ method, status: reply.status, headers: reply.headers })
+      claim?.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
     if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds())
       learning = learn(exchange)
     return reply

@@ -1,5 +1,5 @@
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
-import { identify, type CallerRules } from '../identity/caller.ts'
+import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { formsOf } from '../../api/request/form.ts'
 import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
@@ -21,10 +21,10 @@ export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incomi
  * Finds out who asks, through which component, and in which forms an answer is wanted: the request
  * becomes an exchange.
  */
-export function withIdentity(rules: CallerRules) {
+export function withIdentity(rules: AuthenticationRules) {
   return (next: Handler<Exchange, WireReply>): Handler<Asked, WireReply> =>
     async (asked) => {
-      const caller = await identify(asked, rules)
+      const caller = await authenticate(asked, rules)
       return next({
         ...asked,
         ...caller,

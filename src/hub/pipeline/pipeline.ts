@@ -1,6 +1,6 @@
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { stack } from '../../http/exchange/stack.ts'
-import type { CallerRules } from '../identity/caller.ts'
+import type { AuthenticationRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { ClientForward } from './client-forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
@@ -23,7 +23,7 @@ import { withTakenOver, type Noticing } from './taken-over.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
 export interface PipelineParts {
-  readonly callers: CallerRules
+  readonly callers: AuthenticationRules
   readonly metrics: HubMetrics
   readonly learn: Learn
   readonly filtering: FilterParts

@@ -22,6 +22,6 @@ export function withProof(next: Handler<Exchange, WireReply>): Handler<Exchange,
 
 function says(exchange: Exchange): boolean {
   if (!isProven(exchange)) return false
-  exchange.onProven?.(exchange.claim?.holder() ?? exchange.identity)
+  exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
   return true
 }

@@ -9,7 +9,7 @@ import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { Shown } from '../filter/shown.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
-import type { Proofs } from '../identity/proofs.ts'
+import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import { Shadows } from '../answers/shadows.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -130,7 +130,7 @@ export interface ClientPathParts {
   readonly live: () => LiveConfig
   readonly path: Pick<CloudPath, 'dispatch' | 'clients'>
   readonly store: ObjectStore
-  readonly proofs: Proofs
+  readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
   readonly owners: SocketOwners

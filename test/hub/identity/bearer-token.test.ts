@@ -1,11 +1,11 @@
 import t from 'tap'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { shownBy } from '../../../src/hub/identity/bearer-token.ts'
+import { presentedCredential } from '../../../src/hub/identity/bearer-token.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
 /** The token in these fields, as an API server would find it. */
 const tokenIn = (fields: readonly string[], upgrade = false): string | undefined =>
-  shownBy({ ...exchangeOf('/api'), headers: new HeaderList(fields), upgrade })?.token
+  presentedCredential({ ...exchangeOf('/api'), headers: new HeaderList(fields), upgrade })?.token
 
 void t.test('a bearer token is read as an API server reads it', async (t) => {
   for (const [value, token] of [
@@ -36,10 +36,16 @@ void t.test('a token in the protocols of a WebSocket counts only there', async (
   const fields = ['Sec-WebSocket-Protocol', `v5, base64url.bearer.authorization.k8s.io.${encoded}`]
   t.equal(tokenIn(fields, true), 'abc')
   t.equal(tokenIn(fields), undefined, 'an API server does not look there')
-  t.ok(shownBy({ ...exchangeOf('/api'), headers: new HeaderList(fields) }), 'yet it is shown')
+  t.ok(
+    presentedCredential({ ...exchangeOf('/api'), headers: new HeaderList(fields) }),
+    'yet it is shown',
+  )
   t.equal(tokenIn([...fields, 'Authorization', 'Basic eDp5'], true), undefined)
 })
 
 void t.test('who shows nothing shows nothing', async (t) => {
-  t.equal(shownBy({ ...exchangeOf('/api'), headers: new HeaderList(['Accept', '*/*']) }), undefined)
+  t.equal(
+    presentedCredential({ ...exchangeOf('/api'), headers: new HeaderList(['Accept', '*/*']) }),
+    undefined,
+  )
 })

@@ -2,13 +2,13 @@ import t from 'tap'
 import type { Incoming } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import {
-  identify,
+  authenticate,
   type AnonymousLoopback,
-  type CallerRules,
+  type AuthenticationRules,
 } from '../../../src/hub/identity/caller.ts'
 import { Claims } from '../../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
-import { Proofs } from '../../../src/hub/identity/proofs.ts'
+import { TokenVerdicts } from '../../../src/hub/identity/token-verdicts.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
 
@@ -39,11 +39,11 @@ const ownedBy = (uid: number | undefined): SocketOwners =>
   new SocketOwners(async () => (uid === undefined ? '' : tableOf(uid)))
 
 const claims = (key = 'key of this hub'): Claims => {
-  const proofs = new Proofs('/nowhere/proofs.json', () => undefined)
+  const proofs = new TokenVerdicts('/nowhere/proofs.json', () => undefined)
   return new Claims(Buffer.from(key), proofs, new ClusterKeys('/nowhere/keys.json'))
 }
 
-const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): CallerRules => ({
+const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): AuthenticationRules => ({
   nodeName: 'edge-1',
   plainServed: true,
   anonymousLoopback,
@@ -52,8 +52,8 @@ const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): CallerRules 
 })
 
 /** The code of the Status that refuses a caller; 0 where it is let in. */
-const refusal = (incoming: Incoming, rules: CallerRules): Promise<number> =>
-  identify(incoming, rules).then(
+const refusal = (incoming: Incoming, rules: AuthenticationRules): Promise<number> =>
+  authenticate(incoming, rules).then(
     () => 0,
     (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
   )
@@ -75,7 +75,7 @@ void t.test(
   'with the node’s credentials nobody is impersonated, in any case of the name',
   async (t) => {
     for (const field of ['Impersonate-User', 'impersonate-uid', 'IMPERSONATE-EXTRA-SCOPES']) {
-      const asked = identify(request(field, 'jane'), rules('root', 0))
+      const asked = authenticate(request(field, 'jane'), rules('root', 0))
       const { status } = (await asked.then(
         () => t.fail('it is let in'),
         (error: unknown) => error,
@@ -89,12 +89,12 @@ void t.test(
   'with a token of its own a caller may impersonate: the API server decides',
   async (t) => {
     const headers = ['Authorization', 'Bearer a', 'Impersonate-User', 'jane']
-    t.match(await identify(request(...headers), rules('root', 0)), { credential: 'caller' })
+    t.match(await authenticate(request(...headers), rules('root', 0)), { credential: 'caller' })
   },
 )
 
 void t.test('without credentials, root is the node, and nobody else is', async (t) => {
-  t.strictSame(await identify(request(), rules('root', 0)), {
+  t.strictSame(await authenticate(request(), rules('root', 0)), {
     identity: 'node',
     credential: 'node',
   })
@@ -115,7 +115,7 @@ void t.test('whom the kernel could not be asked about is refused, until it can b
 })
 
 void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
-  t.strictSame(await identify(request(), rules('node', 1000)), {
+  t.strictSame(await authenticate(request(), rules('node', 1000)), {
     identity: 'node',
     credential: 'node',
   })
@@ -129,7 +129,7 @@ void t.test(
   'who brings a token is its holder, never the node, and speaks with it alone',
   async (t) => {
     for (const mode of ['root', 'node', 'none'] as const) {
-      const caller = await identify(request('Authorization', 'Bearer abc'), rules(mode, 0))
+      const caller = await authenticate(request('Authorization', 'Bearer abc'), rules(mode, 0))
       t.match(caller.identity, /^token:[\w-]{43}$/)
       t.equal(caller.credential, 'caller')
     }
@@ -146,7 +146,7 @@ void t.test('an empty or a strange Authorization does not make its sender the no
     'Bearer x\ty',
     'x'.repeat(60_000),
   ]) {
-    const caller = await identify(request('authorization', value), rules('node', 0))
+    const caller = await authenticate(request('authorization', value), rules('node', 0))
     t.equal(caller.credential, 'caller', value.slice(0, 20))
     t.equal(caller.identity, 'nobody')
     t.equal(caller.claim?.holds(), false)
@@ -159,7 +159,7 @@ void t.test(
     const token = 'Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl'
     const identity = async (value: string, key = 'key of this hub'): Promise<string> =>
       (
-        await identify(request('Authorization', value), {
+        await authenticate(request('Authorization', value), {
           ...rules('none'),
           claims: claims(key),
         })
@@ -175,11 +175,14 @@ void t.test(
 void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
   const encoded = Buffer.from('browser.token').toString('base64url')
   const offered = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
-  const byProtocol = await identify(
+  const byProtocol = await authenticate(
     { ...request('Sec-WebSocket-Protocol', offered), upgrade: true },
     rules('root', 0),
   )
   t.equal(byProtocol.credential, 'caller')
-  const byField = await identify(request('Authorization', 'Bearer browser.token'), rules('root', 0))
+  const byField = await authenticate(
+    request('Authorization', 'Bearer browser.token'),
+    rules('root', 0),
+  )
   t.equal(byProtocol.identity, byField.identity)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ClientCertificate } from '../../../src/http/exchange/exchange.ts'
-import { isNodes, isValid } from '../../../src/hub/identity/certificate.ts'
+import { namesNode, isValidNow } from '../../../src/hub/identity/certificate.ts'
 
 const certificate: ClientCertificate = {
   commonName: 'system:node:edge-1',
@@ -12,11 +12,11 @@ const certificate: ClientCertificate = {
 void t.test(
   "a certificate is this node's by its name and its group, not by one of them",
   async (t) => {
-    t.ok(isNodes(certificate, 'edge-1'))
-    t.notOk(isNodes(certificate, 'edge-2'))
-    t.notOk(isNodes({ ...certificate, commonName: 'edge-1' }, 'edge-1'))
-    t.notOk(isNodes({ ...certificate, organizations: [] }, 'edge-1'))
-    t.ok(isNodes({ ...certificate, organizations: ['a', 'system:nodes'] }, 'edge-1'))
+    t.ok(namesNode(certificate, 'edge-1'))
+    t.notOk(namesNode(certificate, 'edge-2'))
+    t.notOk(namesNode({ ...certificate, commonName: 'edge-1' }, 'edge-1'))
+    t.notOk(namesNode({ ...certificate, organizations: [] }, 'edge-1'))
+    t.ok(namesNode({ ...certificate, organizations: ['a', 'system:nodes'] }, 'edge-1'))
   },
 )
 
@@ -30,6 +30,6 @@ void t.test('a certificate holds from its first moment to its last', async (t) =
     [2001, false],
   ] as const) {
     now = at
-    t.equal(isValid(certificate), holds, `${at}`)
+    t.equal(isValidNow(certificate), holds, `${at}`)
   }
 })

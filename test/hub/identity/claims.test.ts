@@ -6,7 +6,7 @@ import type { User } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { Claims } from '../../../src/hub/identity/claims.ts'
 import { ClusterKeys, type PublishedKeys } from '../../../src/hub/identity/cluster-keys.ts'
-import { Proofs } from '../../../src/hub/identity/proofs.ts'
+import { TokenVerdicts } from '../../../src/hub/identity/token-verdicts.ts'
 import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
@@ -36,7 +36,7 @@ const published = (tokens: Tokens): PublishedKeys => ({
 
 function hub(t: Teardown, folder: string) {
   const keys = new ClusterKeys(join(folder, 'keys.json'))
-  const proofs = new Proofs(join(folder, 'proofs.json'), () => undefined)
+  const proofs = new TokenVerdicts(join(folder, 'proofs.json'), () => undefined)
   t.teardown(() => proofs[Symbol.asyncDispose]())
   const claims = new Claims(Buffer.from('key'), proofs, keys)
   const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
@@ -45,7 +45,7 @@ function hub(t: Teardown, folder: string) {
     of,
     holds: (token: string) => of(token).claim.holds(),
     answered: (token: string, status: number, method = 'GET', audited = true) =>
-      of(token).claim.answered({
+      of(token).claim.onUpstreamAnswer({
         method,
         status,
         headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
@@ -84,9 +84,9 @@ void t.test('an API server that knows the account makes its tokens one identity'
   for (const token of [one, other]) {
     before.answered(token, 201)
     const { claim } = before.of(token)
-    t.match(claim.holder(), /^token:/)
+    t.match(claim.identity(), /^token:/)
     t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
-    t.match(claim.holder(), /^account:/, 'for requests under way, too')
+    t.match(claim.identity(), /^account:/, 'for requests under way, too')
     before.answered(token, 200)
     t.match(before.of(token).identity, /^account:/)
   }

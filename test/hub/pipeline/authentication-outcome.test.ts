@@ -50,7 +50,7 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
   const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
     const claim = claimOf({
       holds: () => holds,
-      answered: ({ status }) => heard.push(status),
+      onUpstreamAnswer: ({ status }) => heard.push(status),
       keyId,
     })
     const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }

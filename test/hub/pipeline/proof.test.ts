@@ -31,7 +31,7 @@ void t.test(
       const heard: Identity[] = []
       let holds = false
       const identity = tokenHolder('hash')
-      const claim = claimOf({ holds: () => holds, holder: () => identity })
+      const claim = claimOf({ holds: () => holds, identity: () => identity })
       const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
       await withProof(async () => {
         t.strictSame(heard, [])
@@ -71,7 +71,7 @@ void t.test(
     const identity = tokenHolder('hash')
     const claim = claimOf({
       holds: () => isConfirmed,
-      holder: () => (isConfirmed ? account : identity),
+      identity: () => (isConfirmed ? account : identity),
     })
     await withProof(async () => {
       isConfirmed = true

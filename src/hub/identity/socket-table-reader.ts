@@ -1,15 +1,15 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { establishedWith } from '../../base/socket-table.ts'
-import type { Asked, Found } from './table-thread.ts'
+import type { SocketQuery, SocketQueryResult } from './socket-table-thread.ts'
 
 /**
- * The thread that reads the kernel's socket tables. The kernel gives no more than a page at a time:
- * for 20,000 sockets 750 readings, each of which would be a way through Node's thread pool and a
- * turn of its loop.
+ * The thread that reads the kernel's socket tables. The kernel returns at most a page per read:
+ * 20,000 sockets take 750 reads, each of which would otherwise be a trip through Node's thread pool
+ * and a turn of the event loop.
  */
 
-function find({ path, ends }: Asked): Found {
+function answer({ path, ends }: SocketQuery): SocketQueryResult {
   try {
     const file = openSync(path, 'r')
     try {
@@ -25,4 +25,4 @@ function find({ path, ends }: Asked): Found {
   }
 }
 
-parentPort?.on('message', (asked: Asked) => parentPort?.postMessage(find(asked)))
+parentPort?.on('message', (query: SocketQuery) => parentPort?.postMessage(answer(query)))

@@ -3,29 +3,29 @@ import { after } from '../../base/clock.ts'
 import { KeptFile, keptEntries } from '../../base/kept-file.ts'
 
 /**
- * Whether API servers have accepted or refused a token; `confirmed`: accepted as that of the
- * service account that it names. An API server may accept a token for somebody else than the token
- * says: it can have several authenticators, and some take whatever they know.
+ * The verdict of API servers on a token. `confirmed`: accepted as a token of the service account
+ * that it names. `accepted` alone does not show that: an API server can have several
+ * authenticators, and one of them may map the token to another user.
  */
-export type Verdict = (typeof verdicts)[number]
+export type TokenVerdict = (typeof verdicts)[number]
 
 const verdicts = ['refused', 'confirmed', 'accepted'] as const
 
 /**
- * More tokens than a node's pods have in an hour. Of refused ones as many again, so that no refusal
- * makes an acceptance forgotten.
+ * More tokens than a node's pods have in an hour. Refused tokens have a list of the same length of
+ * their own, so that no refusal evicts an acceptance.
  */
 export const mostTokens = 4_096
 
-/** Verdicts that come within this time are written together. */
+/** Verdicts within this time are written together. */
 const writeMs = 50
 
 /**
- * The verdicts of API servers on the tokens used last, by a keyed hash of each token, kept in
- * `file` for when no API server can be asked. The file reveals nothing of a token. `onFailure` is
- * called when it could not be written. Disposing waits until all is.
+ * The verdicts of API servers on the most recently used tokens, by a keyed hash of each token, kept
+ * in `file` for use while no API server is reachable. The file reveals nothing of a token. Calls
+ * `onFailure` where the file cannot be written. Disposing waits for pending writes.
  */
-export class Proofs implements AsyncDisposable {
+export class TokenVerdicts implements AsyncDisposable {
   readonly #file: KeptFile
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = {
@@ -36,15 +36,15 @@ export class Proofs implements AsyncDisposable {
   #writing: Disposable | undefined
 
   constructor(file: string, onFailure: (cause: unknown) => void) {
-    // Least used first, which is the order in which they are to be set again.
+    // Least recently used first, the order in which the entries have to be set again.
     this.#file = new KeptFile(file, () => JSON.stringify(this.#entries()))
     this.#onFailure = onFailure
-    // Without it every token is proved again as it is used.
+    // If the file is lost, each token is proved again at its next use.
     for (const [hash, verdict] of keptEntries(file, isEntry))
       this.#verdicts[verdict].set(hash, true)
   }
 
-  of(hash: string): Verdict | undefined {
+  of(hash: string): TokenVerdict | undefined {
     return verdicts.find((verdict) => this.#verdicts[verdict].get(hash))
   }
 
@@ -57,14 +57,14 @@ export class Proofs implements AsyncDisposable {
   }
 
   /**
-   * A refusal is worth storing only where it overrules something: an earlier verdict or, with
-   * `remember`, a genuine signature.
+   * Stores a refusal only where it overrules something: an earlier verdict or, with `remember`, a
+   * genuine signature.
    */
   refuse(hash: string, remember: boolean): void {
     if (remember || this.of(hash) !== undefined) this.#set(hash, 'refused')
   }
 
-  #set(hash: string, verdict: Verdict): void {
+  #set(hash: string, verdict: TokenVerdict): void {
     const before = this.of(hash)
     if (before === verdict) return
     if (before) this.#verdicts[before].delete(hash)
@@ -72,7 +72,7 @@ export class Proofs implements AsyncDisposable {
     this.#writing ??= after(writeMs, () => this.#write())
   }
 
-  #entries(): readonly (readonly [hash: string, verdict: Verdict])[] {
+  #entries(): readonly (readonly [hash: string, verdict: TokenVerdict])[] {
     return verdicts.flatMap((verdict) =>
       [...this.#verdicts[verdict].rkeys()].map((hash) => [hash, verdict] as const),
     )
@@ -90,5 +90,7 @@ export class Proofs implements AsyncDisposable {
   }
 }
 
-const isEntry = (entry: unknown): entry is [string, Verdict] =>
-  Array.isArray(entry) && typeof entry[0] === 'string' && verdicts.includes(entry[1] as Verdict)
+const isEntry = (entry: unknown): entry is [string, TokenVerdict] =>
+  Array.isArray(entry) &&
+  typeof entry[0] === 'string' &&
+  verdicts.includes(entry[1] as TokenVerdict)

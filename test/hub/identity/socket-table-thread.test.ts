@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { staying } from '../../../src/base/clock.ts'
-import { TableThread } from '../../../src/hub/identity/table-thread.ts'
+import { SocketTableThread } from '../../../src/hub/identity/socket-table-thread.ts'
 
 const ends = '0100007F:9C40 0100007F:2815'
 const line = `   1: ${ends} 01 00000000:00000000 00:00000000 00000000 7 0 4711 1\n`
 
-function start(t: Test): { thread: TableThread; path: string } {
-  const thread = new TableThread()
+function start(t: Test): { thread: SocketTableThread; path: string } {
+  const thread = new SocketTableThread()
   t.teardown(() => thread[Symbol.asyncDispose]())
   const path = join(t.testdir(), 'tcp')
   writeFileSync(path, `  sl  local_address rem_address\n   0: ${ends}0 01\n${line}`)
