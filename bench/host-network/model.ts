@@ -1,6 +1,6 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { type Arm, pool } from './arms.ts'
 import { counted, networkOf, type Outcome, type Result, type Said } from './outcome.ts'
 import { meantFor, podOf, type Program, type Workload } from './workloads.ts'
@@ -104,7 +104,7 @@ function run(arm: Arm, pod: ModelPod, pods: readonly ModelPod[]): Outcome {
   return pod.program.waits ? 'NotServing' : 'CrashLoop'
 }
 
-const saysHostNetwork = ({ pod }: ModelPod): boolean => at(pod, 'spec', 'hostNetwork') === true
+const saysHostNetwork = ({ pod }: ModelPod): boolean => valueAt(pod, 'spec', 'hostNetwork') === true
 
 const shownHostNetwork = (arm: Arm, pod: ModelPod): boolean =>
   arm.propagates || saysHostNetwork(pod)
@@ -123,7 +123,7 @@ function isMisrepresented(arm: Arm, pod: ModelPod): boolean {
 const hostPortsOf = (pod: JsonObject): readonly Json[] =>
   listAt(pod, 'spec', 'containers')
     .flatMap((container) => listAt(container, 'ports'))
-    .map((port) => at(port, 'hostPort') ?? 0)
+    .map((port) => valueAt(port, 'hostPort') ?? 0)
     .filter((port) => port !== 0)
 
 const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>

@@ -1,6 +1,6 @@
 import { hostNetworkLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
 import { nodeReady } from '../../test/control-plane/seen.ts'
 import { until } from '../../test/kit/until.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
@@ -141,10 +141,10 @@ export class Reality {
     const program = daemonSet ? programs[0] : programs.find((each) => each.name === name)
     if (program === undefined) return undefined
     const [container] = listAt(pod, 'status', 'containerStatuses')
-    const restarts = Number(at(container, 'restartCount') ?? 0)
+    const restarts = Number(valueAt(container, 'restartCount') ?? 0)
     const outcome = await this.#outcomeOf(pod, node, program.listens)
     if (outcome === undefined) return undefined
-    const says = at(pod, 'spec', 'hostNetwork') === true
+    const says = valueAt(pod, 'spec', 'hostNetwork') === true
     const runs = node && (await sharesNetwork(node, name))
     const misrepresented = runs !== undefined && outcome !== 'Stuck' && runs !== says
     const said = `${textAt(pod, 'status', 'phase')} on ${networkOf(says)}` as Said
@@ -170,7 +170,7 @@ export class Reality {
     if (waiting === 'CrashLoopBackOff') return 'CrashLoop'
     // Between two tries: nothing is settled by one that has just begun.
     if (Object.keys(objectAt(container, 'state', 'terminated')).length > 0) {
-      return Number(at(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : undefined
+      return Number(valueAt(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : undefined
     }
     if (waiting === 'ContainerCreating') {
       const failed = (await this.#list(events)).some(
@@ -186,7 +186,7 @@ export class Reality {
     const answer = await node.network.fetch(`http://${address}:${port}/index.html`)
     if (answer?.trim() === name) return 'Serving'
     // It has just been started again, to end again.
-    return Number(at(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : 'NotServing'
+    return Number(valueAt(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : 'NotServing'
   }
 
   async #list(path: string): Promise<readonly Json[]> {
@@ -239,8 +239,8 @@ function timesTold(list: readonly Json[]): Record<string, number> {
     if (!['Pod', 'DaemonSet'].includes(textAt(event, 'involvedObject', 'kind'))) continue
     const times = Math.max(
       1,
-      Number(at(event, 'count') ?? 0),
-      Number(at(event, 'series', 'count') ?? 0),
+      Number(valueAt(event, 'count') ?? 0),
+      Number(valueAt(event, 'series', 'count') ?? 0),
     )
     const reason = textAt(event, 'reason')
     told[reason] = (told[reason] ?? 0) + times

@@ -1,4 +1,4 @@
-import { at, listAt, textAt } from '../api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
 import { storageVersion } from './crd/schema.ts'
@@ -27,7 +27,7 @@ export async function migrateStorage(
   const stored = listAt(definition, 'status', 'storedVersions')
   if (stored.length === 1 && stored[0] === storageVersion) return { left: 'up to date' }
   const current = listAt(definition, 'spec', 'versions').find(
-    (version) => at(version, 'storage') === true,
+    (version) => valueAt(version, 'storage') === true,
   )
   if (textAt(current, 'name') !== storageVersion) return { left: 'another version is stored' }
   let rewritten = 0

@@ -1,5 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict } from './api/failure.ts'
 import { nodesFinalizer } from './controller/reconcile.ts'
@@ -75,11 +75,11 @@ async function controllersIn(api: ApiServer): Promise<YurtManagerConflict[]> {
   const query = new URLSearchParams({ fieldSelector: `metadata.name=${yurtManager}` })
   const list = await api.get(`/apis/apps/v1/deployments?${query}`)
   return listAt(list, 'items').flatMap((deployment): YurtManagerConflict[] => {
-    if (at(deployment, 'spec', 'replicas') === 0) return []
+    if (valueAt(deployment, 'spec', 'replicas') === 0) return []
     const containers = listAt(deployment, 'spec', 'template', 'spec', 'containers')
     const container = containers.findIndex((each) => textAt(each, 'name') === yurtManager)
     if (container < 0) return []
-    const given = at(containers[container], 'args')
+    const given = valueAt(containers[container], 'args')
     const args = isList(given) ? given.map(String) : undefined
     if (!runsNodePools(args ?? [])) return []
     const namespace = textAt(deployment, 'metadata', 'namespace')
@@ -364,7 +364,7 @@ async function returned(api: ApiServer, original: Original): Promise<string[]> {
     return [`conversion of NodePools by Service ${webhookService}`]
   }
   const pointer = `/spec/template/spec/containers/${original.container ?? 0}/args`
-  const now = at(
+  const now = valueAt(
     listAt(object, 'spec', 'template', 'spec', 'containers')[original.container ?? 0],
     'args',
   )

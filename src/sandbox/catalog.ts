@@ -1,5 +1,5 @@
 import type { GVR } from '../api/kube/gvk.ts'
-import { at, givenText, listAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt } from '../api/kube/json-at.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
@@ -40,27 +40,27 @@ export class Catalog {
 
 function kindsOf(definition: KubeObject): Kind[] {
   const names = {
-    kind: givenText(definition, 'spec', 'names', 'kind') ?? '',
-    plural: givenText(definition, 'spec', 'names', 'plural') ?? '',
+    kind: optionalTextAt(definition, 'spec', 'names', 'kind') ?? '',
+    plural: optionalTextAt(definition, 'spec', 'names', 'plural') ?? '',
     singular:
-      givenText(definition, 'spec', 'names', 'singular') ??
-      (givenText(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
+      optionalTextAt(definition, 'spec', 'names', 'singular') ??
+      (optionalTextAt(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
     shortNames: listAt(definition, 'spec', 'names', 'shortNames').map(String),
     categories: listAt(definition, 'spec', 'names', 'categories').map(String),
   }
-  const group = givenText(definition, 'spec', 'group') ?? ''
-  const namespaced = givenText(definition, 'spec', 'scope') === 'Namespaced'
+  const group = optionalTextAt(definition, 'spec', 'group') ?? ''
+  const namespaced = optionalTextAt(definition, 'spec', 'scope') === 'Namespaced'
   return listAt(definition, 'spec', 'versions')
-    .filter((version) => at(version, 'served') === true)
+    .filter((version) => valueAt(version, 'served') === true)
     .map((version) =>
       customKind(
         group,
-        givenText(version, 'name') ?? '',
+        optionalTextAt(version, 'name') ?? '',
         namespaced,
         names,
-        at(version, 'subresources', 'status') !== undefined,
+        valueAt(version, 'subresources', 'status') !== undefined,
         listAt(version, 'selectableFields').map((field) =>
-          (givenText(field, 'jsonPath') ?? '').replace(/^\./, ''),
+          (optionalTextAt(field, 'jsonPath') ?? '').replace(/^\./, ''),
         ),
       ),
     )

@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
 import type { Json } from '../api/kube/json.ts'
-import { givenText } from '../api/kube/json-at.ts'
+import { optionalTextAt } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 
 /** One column of a Table, and how a row gets its cell. */
@@ -27,14 +27,14 @@ export const column = (
 export const nameColumn = column(
   'Name',
   // A bookmark has none.
-  (object) => givenText(object, 'metadata', 'name') ?? '',
+  (object) => optionalTextAt(object, 'metadata', 'name') ?? '',
   0,
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
 )
 
 export const ageColumn = column(
   'Age',
-  (object) => ageOf(givenText(object, 'metadata', 'creationTimestamp')),
+  (object) => ageOf(optionalTextAt(object, 'metadata', 'creationTimestamp')),
   0,
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
 )

@@ -1,5 +1,5 @@
 import type { Json } from '../api/kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
 import type { Kind } from './kinds.ts'
 import { printed, type KubeObject } from './object.ts'
@@ -13,14 +13,14 @@ const size =
 const text =
   (...path: string[]) =>
   (object: KubeObject): Json =>
-    givenText(object, ...path) || none
+    optionalTextAt(object, ...path) || none
 
 const dataSize = (object: KubeObject): Json => size('data')(object) + size('binaryData')(object)
 
 function nodeStatus(node: KubeObject): Json {
-  const ready = listAt(node, 'status', 'conditions').find((c) => givenText(c, 'type') === 'Ready')
-  const word = !ready ? 'Unknown' : givenText(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
-  return at(node, 'spec', 'unschedulable') === true ? `${word},SchedulingDisabled` : word
+  const ready = listAt(node, 'status', 'conditions').find((c) => optionalTextAt(c, 'type') === 'Ready')
+  const word = !ready ? 'Unknown' : optionalTextAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  return valueAt(node, 'spec', 'unschedulable') === true ? `${word},SchedulingDisabled` : word
 }
 
 function nodeRoles(node: KubeObject): Json {
@@ -34,22 +34,22 @@ function nodeRoles(node: KubeObject): Json {
 const nodeAddress =
   (type: string) =>
   (node: KubeObject): Json =>
-    givenText(
-      listAt(node, 'status', 'addresses').find((entry) => givenText(entry, 'type') === type),
+    optionalTextAt(
+      listAt(node, 'status', 'addresses').find((entry) => optionalTextAt(entry, 'type') === type),
       'address',
     ) ?? none
 
 const nodeInfo =
   (name: string) =>
   (node: KubeObject): Json =>
-    givenText(node, 'status', 'nodeInfo', name) || '<unknown>'
+    optionalTextAt(node, 'status', 'nodeInfo', name) || '<unknown>'
 
 const nodeColumns = [
   nameColumn,
   column('Status', nodeStatus),
   column('Roles', nodeRoles),
   ageColumn,
-  column('Version', (node) => givenText(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
+  column('Version', (node) => optionalTextAt(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
   column('Internal-IP', nodeAddress('InternalIP'), 1),
   column('External-IP', nodeAddress('ExternalIP'), 1),
   column('OS-Image', nodeInfo('osImage'), 1),
@@ -59,23 +59,23 @@ const nodeColumns = [
 
 function servicePorts(service: KubeObject): Json {
   const ports = listAt(service, 'spec', 'ports').map((port) => {
-    const nodePort = at(port, 'nodePort')
+    const nodePort = valueAt(port, 'nodePort')
     const middle = typeof nodePort === 'number' && nodePort > 0 ? `:${nodePort}` : ''
-    return `${printed(at(port, 'port'))}${middle}/${givenText(port, 'protocol') ?? 'TCP'}`
+    return `${printed(valueAt(port, 'port'))}${middle}/${optionalTextAt(port, 'protocol') ?? 'TCP'}`
   })
   return ports.join(',') || none
 }
 
 function externalIp(service: KubeObject): Json {
-  if (givenText(service, 'spec', 'type') === 'ExternalName') {
-    return givenText(service, 'spec', 'externalName') ?? none
+  if (optionalTextAt(service, 'spec', 'type') === 'ExternalName') {
+    return optionalTextAt(service, 'spec', 'externalName') ?? none
   }
   const given = listAt(service, 'spec', 'externalIPs')
   const balanced = listAt(service, 'status', 'loadBalancer', 'ingress').map(
-    (entry) => givenText(entry, 'ip') || givenText(entry, 'hostname') || '',
+    (entry) => optionalTextAt(entry, 'ip') || optionalTextAt(entry, 'hostname') || '',
   )
   const all = [...balanced, ...given.map(printed)].join(',')
-  return all || (givenText(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
+  return all || (optionalTextAt(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
 }
 
 function pairs(...path: string[]): (object: KubeObject) => Json {
@@ -98,9 +98,9 @@ const serviceColumns = [
 
 function endpointAddresses(endpoints: KubeObject): Json {
   const all = listAt(endpoints, 'subsets').flatMap((subset) => {
-    const ports = listAt(subset, 'ports').map((port) => `:${printed(at(port, 'port'))}`)
+    const ports = listAt(subset, 'ports').map((port) => `:${printed(valueAt(port, 'port'))}`)
     return (ports.length > 0 ? ports : ['']).flatMap((port) =>
-      listAt(subset, 'addresses').map((address) => `${givenText(address, 'ip') ?? ''}${port}`),
+      listAt(subset, 'addresses').map((address) => `${optionalTextAt(address, 'ip') ?? ''}${port}`),
     )
   })
   const more = all.length > 3 ? ` + ${all.length - 3} more...` : ''
@@ -114,7 +114,7 @@ const shorten = (all: readonly string[], empty: string): string =>
 
 const slicePorts = (slice: KubeObject): Json =>
   shorten(
-    listAt(slice, 'ports').map((port) => printed(at(port, 'port') ?? '*')),
+    listAt(slice, 'ports').map((port) => printed(valueAt(port, 'port') ?? '*')),
     '<unset>',
   )
 
@@ -125,22 +125,22 @@ const sliceAddresses = (slice: KubeObject): Json =>
   )
 
 function involved(event: KubeObject): Json {
-  const kind = (givenText(event, 'involvedObject', 'kind') ?? '').toLowerCase()
-  return `${kind}/${givenText(event, 'involvedObject', 'name') ?? ''}`
+  const kind = (optionalTextAt(event, 'involvedObject', 'kind') ?? '').toLowerCase()
+  return `${kind}/${optionalTextAt(event, 'involvedObject', 'name') ?? ''}`
 }
 
 const lastSeen = (event: KubeObject): Json =>
-  ageOf(givenText(event, 'lastTimestamp') ?? givenText(event, 'eventTime'))
+  ageOf(optionalTextAt(event, 'lastTimestamp') ?? optionalTextAt(event, 'eventTime'))
 
 const replicas =
   (...path: string[]) =>
   (object: KubeObject): Json =>
-    at(object, ...path) ?? 0
+    valueAt(object, ...path) ?? 0
 
 const deploymentColumns = [
   nameColumn,
   column('Ready', (object) => {
-    const [ready, wanted] = [at(object, 'status', 'readyReplicas'), at(object, 'spec', 'replicas')]
+    const [ready, wanted] = [valueAt(object, 'status', 'readyReplicas'), valueAt(object, 'spec', 'replicas')]
     return `${printed(ready ?? 0)}/${printed(wanted ?? 1)}`
   }),
   column('Up-to-date', replicas('status', 'updatedReplicas')),
@@ -170,12 +170,12 @@ const columnsByResource: Record<string, readonly Column[]> = {
     column('Type', text('type')),
     column('Reason', text('reason')),
     column('Object', involved),
-    column('Message', (event) => (givenText(event, 'message') ?? '').trim()),
+    column('Message', (event) => (optionalTextAt(event, 'message') ?? '').trim()),
     column('Name', (event) => event.metadata.name, 1),
   ],
   'leases.coordination.k8s.io': [
     nameColumn,
-    column('Holder', (lease) => givenText(lease, 'spec', 'holderIdentity') ?? ''),
+    column('Holder', (lease) => optionalTextAt(lease, 'spec', 'holderIdentity') ?? ''),
     ageColumn,
   ],
   serviceaccounts: [

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import type { Kind } from './kinds.ts'
 import { printed, withAt } from './object.ts'
 
@@ -29,7 +29,7 @@ const under = (defaults: JsonObject, given: JsonObject): JsonObject => ({ ...def
 function pod(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
   const account =
-    givenText(spec, 'serviceAccountName') || givenText(spec, 'serviceAccount') || 'default'
+    optionalTextAt(spec, 'serviceAccountName') || optionalTextAt(spec, 'serviceAccount') || 'default'
   const filled = under(
     {
       ...podTemplateDefaults,
@@ -42,7 +42,7 @@ function pod(given: JsonObject): JsonObject {
     },
     spec,
   )
-  const host = at(spec, 'hostNetwork') === true
+  const host = valueAt(spec, 'hostNetwork') === true
   return {
     ...given,
     spec: {
@@ -72,7 +72,7 @@ function containersOf(spec: JsonObject, host: boolean): JsonObject {
 }
 
 function container(given: Json, host: boolean): Json {
-  const image = givenText(given, 'image') ?? ''
+  const image = optionalTextAt(given, 'image') ?? ''
   const [, tag] = image.slice(image.lastIndexOf('/') + 1).split(':', 2)
   const filled = under(
     {
@@ -88,7 +88,7 @@ function container(given: Json, host: boolean): Json {
   return {
     ...filled,
     ports: ports.map((port) => {
-      const number = at(port, 'containerPort') ?? 0
+      const number = valueAt(port, 'containerPort') ?? 0
       return under({ ...(host && { hostPort: number }), protocol: 'TCP' }, objectAt(port))
     }),
   }
@@ -106,7 +106,7 @@ function withRequests(container: JsonObject): JsonObject {
 function evictionTolerations(spec: JsonObject): Json[] {
   const tolerated = listAt(spec, 'tolerations')
   return ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
-    .filter((key) => !tolerated.some((one) => [key, undefined].includes(givenText(one, 'key'))))
+    .filter((key) => !tolerated.some((one) => [key, undefined].includes(optionalTextAt(one, 'key'))))
     .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }))
 }
 
@@ -119,8 +119,8 @@ function quality(spec: JsonObject): string {
   if (!any) return 'BestEffort'
   const guaranteed = containers.every((one) =>
     ['cpu', 'memory'].every((name) => {
-      const limit = at(amounts(one, 'limits'), name)
-      return limit !== undefined && [limit, undefined].includes(at(amounts(one, 'requests'), name))
+      const limit = valueAt(amounts(one, 'limits'), name)
+      return limit !== undefined && [limit, undefined].includes(valueAt(amounts(one, 'requests'), name))
     }),
   )
   return guaranteed ? 'Guaranteed' : 'Burstable'
@@ -128,15 +128,15 @@ function quality(spec: JsonObject): string {
 
 function service(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
-  const ip = givenText(spec, 'clusterIP')
+  const ip = optionalTextAt(spec, 'clusterIP')
   const address =
-    ip === undefined && givenText(spec, 'type') !== 'ExternalName' ? nextClusterIp() : ip
+    ip === undefined && optionalTextAt(spec, 'type') !== 'ExternalName' ? nextClusterIp() : ip
   const addresses: JsonObject =
     address === undefined || address === ''
       ? {}
       : { clusterIP: address, clusterIPs: [address], ...familiesOf(spec, address) }
   const ports = listAt(spec, 'ports').map((port) =>
-    under({ protocol: 'TCP', targetPort: at(port, 'port') ?? 0 }, objectAt(port)),
+    under({ protocol: 'TCP', targetPort: valueAt(port, 'port') ?? 0 }, objectAt(port)),
   )
   return {
     ...given,
@@ -178,19 +178,19 @@ function secretData(secret: JsonObject): JsonObject {
 }
 
 function node(given: JsonObject): JsonObject {
-  const cidr = givenText(given, 'spec', 'podCIDR')
+  const cidr = optionalTextAt(given, 'spec', 'podCIDR')
   const withCidrs =
     cidr === undefined ? given : under(given, withAt(given, ['spec', 'podCIDRs'], [cidr]))
   const taints = listAt(given, 'spec', 'taints')
   const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
   // As the admission plug-in TaintNodesByCondition adds it.
-  return taints.some((taint) => givenText(taint, 'key') === notReady.key)
+  return taints.some((taint) => optionalTextAt(taint, 'key') === notReady.key)
     ? withCidrs
     : withAt(withCidrs, ['spec', 'taints'], [...taints, notReady])
 }
 
 function namespace(given: JsonObject): JsonObject {
-  const name = givenText(given, 'metadata', 'name') ?? ''
+  const name = optionalTextAt(given, 'metadata', 'name') ?? ''
   const labels = { ...objectAt(given, 'metadata', 'labels'), 'kubernetes.io/metadata.name': name }
   return {
     ...withAt(given, ['metadata', 'labels'], labels),
@@ -204,16 +204,16 @@ function workload(given: JsonObject): JsonObject {
   const spec = objectAt(template, 'spec')
   const filled = withAt(given, ['spec', 'template', 'spec'], {
     ...under(podTemplateDefaults, spec),
-    ...containersOf(spec, at(spec, 'hostNetwork') === true),
+    ...containersOf(spec, valueAt(spec, 'hostNetwork') === true),
   })
-  return at(given, 'spec', 'replicas') === undefined && givenText(given, 'kind') !== 'DaemonSet'
+  return valueAt(given, 'spec', 'replicas') === undefined && optionalTextAt(given, 'kind') !== 'DaemonSet'
     ? withAt(filled, ['spec', 'replicas'], 1)
     : filled
 }
 
 function definition(given: JsonObject): JsonObject {
   const names = objectAt(given, 'spec', 'names')
-  const kind = givenText(names, 'kind') ?? ''
+  const kind = optionalTextAt(names, 'kind') ?? ''
   const accepted = under({ singular: kind.toLowerCase(), listKind: `${kind}List` }, names)
   const condition = (type: string, reason: string): JsonObject => ({
     type,
@@ -231,8 +231,8 @@ function definition(given: JsonObject): JsonObject {
       ],
       acceptedNames: accepted,
       storedVersions: listAt(given, 'spec', 'versions')
-        .filter((version) => at(version, 'storage') === true)
-        .map((version) => givenText(version, 'name') ?? ''),
+        .filter((version) => valueAt(version, 'storage') === true)
+        .map((version) => optionalTextAt(version, 'name') ?? ''),
     },
   }
 }

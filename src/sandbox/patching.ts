@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
-import { givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import {
   jsonPatch,
   mergePatch,
@@ -97,7 +97,7 @@ function withManager(
   const fieldsV1 = fieldsOf(ownedBy(patch))
   const entries = listAt(object, 'metadata', 'managedFields')
   const isOwn = (entry: Json): boolean =>
-    givenText(entry, 'manager') === manager && givenText(entry, 'operation') === 'Apply'
+    optionalTextAt(entry, 'manager') === manager && optionalTextAt(entry, 'operation') === 'Apply'
   const own = entries.find(isOwn)
   if (own && isDeepStrictEqual(objectAt(own, 'fieldsV1'), fieldsV1)) return object
   const entry = {

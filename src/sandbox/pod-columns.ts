@@ -1,5 +1,5 @@
 import type { Json } from '../api/kube/json.ts'
-import { at, givenText, listAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt } from '../api/kube/json-at.ts'
 import { ageColumn, column, nameColumn, none } from './column.ts'
 import { printed, type KubeObject } from './object.ts'
 
@@ -8,22 +8,22 @@ import { printed, type KubeObject } from './object.ts'
 const statuses = (pod: KubeObject): readonly Json[] => listAt(pod, 'status', 'containerStatuses')
 
 const isReady = (status: Json): boolean =>
-  at(status, 'ready') === true && at(status, 'state', 'running') !== undefined
+  valueAt(status, 'ready') === true && valueAt(status, 'state', 'running') !== undefined
 
 const readyCount = (pod: KubeObject): Json =>
   `${statuses(pod).filter(isReady).length}/${listAt(pod, 'spec', 'containers').length}`
 
 const restarts = (pod: KubeObject): Json =>
   String(
-    statuses(pod).reduce<number>((sum, status) => sum + Number(at(status, 'restartCount') ?? 0), 0),
+    statuses(pod).reduce<number>((sum, status) => sum + Number(valueAt(status, 'restartCount') ?? 0), 0),
   )
 
 function phase(pod: KubeObject): Json {
-  const own = givenText(pod, 'status', 'reason') || givenText(pod, 'status', 'phase') || ''
+  const own = optionalTextAt(pod, 'status', 'reason') || optionalTextAt(pod, 'status', 'phase') || ''
   const reason = waitingReason(statuses(pod)) ?? own
-  return givenText(pod, 'metadata', 'deletionTimestamp') === undefined
+  return optionalTextAt(pod, 'metadata', 'deletionTimestamp') === undefined
     ? reason
-    : givenText(pod, 'status', 'reason') === 'NodeLost'
+    : optionalTextAt(pod, 'status', 'reason') === 'NodeLost'
       ? 'Unknown'
       : 'Terminating'
 }
@@ -31,12 +31,12 @@ function phase(pod: KubeObject): Json {
 /** What keeps a container from running; where several have a reason, the first counts. */
 function waitingReason(all: readonly Json[]): string | undefined {
   for (const status of all) {
-    const waiting = givenText(status, 'state', 'waiting', 'reason')
+    const waiting = optionalTextAt(status, 'state', 'waiting', 'reason')
     if (waiting) return waiting
-    const terminated = at(status, 'state', 'terminated')
+    const terminated = valueAt(status, 'state', 'terminated')
     if (terminated !== undefined) {
-      const code = at(terminated, 'exitCode')
-      return givenText(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
+      const code = valueAt(terminated, 'exitCode')
+      return optionalTextAt(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
     }
   }
   return undefined
@@ -48,8 +48,8 @@ function gates(pod: KubeObject): Json {
   const met = all.filter((gate) =>
     listAt(pod, 'status', 'conditions').some(
       (condition) =>
-        givenText(condition, 'type') === givenText(gate, 'conditionType') &&
-        givenText(condition, 'status') === 'True',
+        optionalTextAt(condition, 'type') === optionalTextAt(gate, 'conditionType') &&
+        optionalTextAt(condition, 'status') === 'True',
     ),
   )
   return `${met.length}/${all.length}`
@@ -73,19 +73,19 @@ export const podColumns = [
   ageColumn,
   column(
     'IP',
-    (pod) => givenText(pod, 'status', 'podIP') || none,
+    (pod) => optionalTextAt(pod, 'status', 'podIP') || none,
     1,
     'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
   ),
   column(
     'Node',
-    (pod) => givenText(pod, 'spec', 'nodeName') || none,
+    (pod) => optionalTextAt(pod, 'spec', 'nodeName') || none,
     1,
     'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
   ),
   column(
     'Nominated Node',
-    (pod) => givenText(pod, 'status', 'nominatedNodeName') || none,
+    (pod) => optionalTextAt(pod, 'status', 'nominatedNodeName') || none,
     1,
     'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
   ),

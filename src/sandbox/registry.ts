@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../api/kube/status.ts'
 import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
@@ -88,13 +88,13 @@ export class Registry {
     { dryRun }: WriteOptions,
   ): KubeObject {
     this.#checkNamespace(kind, namespace, given)
-    const prefix = givenText(given, 'metadata', 'generateName') ?? ''
-    const name = givenText(given, 'metadata', 'name') || (prefix && generatedName(prefix))
+    const prefix = optionalTextAt(given, 'metadata', 'generateName') ?? ''
+    const name = optionalTextAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
     const metadata: JsonObject = {
       ...objectAt(given, 'metadata'),
       name,
       ...(namespace !== undefined && { namespace }),
-      uid: givenText(given, 'metadata', 'uid') || randomUUID(),
+      uid: optionalTextAt(given, 'metadata', 'uid') || randomUUID(),
       creationTimestamp: timestamp(now() - this.#createdAgoMs),
       generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
       deletionTimestamp: null,
@@ -132,7 +132,7 @@ export class Registry {
     const merged = mergedUpdate(kind, old, given, subresource)
     const same = this.#finished(kind, merged)
     if (isDeepStrictEqual(same, old)) return { object: old, created: false }
-    const generation = at(old, 'metadata', 'generation')
+    const generation = valueAt(old, 'metadata', 'generation')
     const metadata: JsonObject = {
       ...same.metadata,
       resourceVersion: options.dryRun ? old.metadata.resourceVersion : this.#storage.nextVersion,
@@ -173,7 +173,7 @@ export class Registry {
         gone: true,
       }
     }
-    const before = at(old, 'metadata', 'deletionGracePeriodSeconds')
+    const before = valueAt(old, 'metadata', 'deletionGracePeriodSeconds')
     if (isDeleting(old) && typeof before === 'number' && grace >= before) {
       return { object: old, gone: false }
     }
@@ -183,7 +183,7 @@ export class Registry {
   }
 
   #ending(kind: Kind, old: KubeObject, grace: number): KubeObject {
-    const generation = at(old, 'metadata', 'generation')
+    const generation = valueAt(old, 'metadata', 'generation')
     const metadata: JsonObject = {
       ...old.metadata,
       resourceVersion: this.#storage.nextVersion,
@@ -245,7 +245,7 @@ export class Registry {
   }
 
   #checkNamespace(kind: Kind, namespace: string | undefined, given: JsonObject): void {
-    const own = givenText(given, 'metadata', 'namespace')
+    const own = optionalTextAt(given, 'metadata', 'namespace')
     if (own && own !== namespace) {
       throw new StatusError(
         badRequest(
@@ -261,13 +261,13 @@ export class Registry {
   }
 
   #checkNames(namespace: string | undefined, name: string, given: JsonObject): void {
-    const own = givenText(given, 'metadata', 'name')
+    const own = optionalTextAt(given, 'metadata', 'name')
     if (own && own !== name) {
       throw new StatusError(
         badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`),
       )
     }
-    const ownNamespace = givenText(given, 'metadata', 'namespace')
+    const ownNamespace = optionalTextAt(given, 'metadata', 'namespace')
     if (ownNamespace && ownNamespace !== namespace) {
       throw new StatusError(
         badRequest(
@@ -279,12 +279,12 @@ export class Registry {
 
   #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
     const { name } = old.metadata
-    const asked = givenText(given, 'metadata', 'resourceVersion') ?? ''
+    const asked = optionalTextAt(given, 'metadata', 'resourceVersion') ?? ''
     if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
       const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
       throw new StatusError(invalidResource(kind, name, [flaw]))
     }
-    const uid = givenText(given, 'metadata', 'uid')
+    const uid = optionalTextAt(given, 'metadata', 'uid')
     if (uid && uid !== old.metadata.uid) {
       const key = `/registry/${kind.gvr.resource}/${keyOf(old.metadata.namespace, name)}`
       const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`

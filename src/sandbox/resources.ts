@@ -1,5 +1,5 @@
 import type { JsonObject } from '../api/kube/json.ts'
-import { givenText } from '../api/kube/json-at.ts'
+import { optionalTextAt } from '../api/kube/json-at.ts'
 import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { listOptionsOf, versionNumber } from '../api/request/list-options.ts'
 import type { ResourceRequest } from '../api/request/request-info.ts'
@@ -243,8 +243,8 @@ async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteO
           apiVersion: deleteOptionsVersion(body),
         })
   const grace = given['gracePeriodSeconds'] ?? info.query.get('gracePeriodSeconds')
-  const uid = givenText(given, 'preconditions', 'uid')
-  const resourceVersion = givenText(given, 'preconditions', 'resourceVersion')
+  const uid = optionalTextAt(given, 'preconditions', 'uid')
+  const resourceVersion = optionalTextAt(given, 'preconditions', 'resourceVersion')
   const dryRun = given['dryRun']
   return {
     dryRun:

@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import { methodNotAllowed, StatusError } from '../api/kube/status.ts'
 import { sendBody } from './answer.ts'
 import type { Api } from './call.ts'
@@ -42,7 +42,7 @@ const answers: Record<string, Answerer> = {
     status: { userInfo: userInfo(user) },
   }),
   TokenReview: (api, _call, asked) => {
-    const token = givenText(asked, 'spec', 'token') ?? ''
+    const token = optionalTextAt(asked, 'spec', 'token') ?? ''
     const wanted = listAt(asked, 'spec', 'audiences').map(String)
     const audience = (wanted.length > 0 ? wanted : [issuer]).find((one) =>
       api.tokens.userOf(token, one),
@@ -61,7 +61,7 @@ const answers: Record<string, Answerer> = {
     review(
       api,
       {
-        name: givenText(asked, 'spec', 'user') ?? '',
+        name: optionalTextAt(asked, 'spec', 'user') ?? '',
         groups: listAt(asked, 'spec', 'groups').map(String),
       },
       asked,
@@ -74,7 +74,7 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   const about = asked['spec'] !== undefined && Object.keys(resource).length > 0
   const attributes = Object.fromEntries(
     ['group', 'version', 'resource', 'subresource', 'namespace', 'name'].flatMap((name) => {
-      const value = givenText(resource, name)
+      const value = optionalTextAt(resource, name)
       // The core group has no name, and is a group.
       const isThere = value !== undefined && (value !== '' || name === 'group')
       return isThere ? [[name, value] as const] : []
@@ -82,8 +82,8 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   )
   const verdict = api.authorizer()({
     user,
-    verb: givenText(about ? resource : path, 'verb') ?? '',
-    path: givenText(path, 'path') ?? '',
+    verb: optionalTextAt(about ? resource : path, 'verb') ?? '',
+    path: optionalTextAt(path, 'path') ?? '',
     ...attributes,
   })
   return {

@@ -1,4 +1,4 @@
-import { at } from '../api/kube/json-at.ts'
+import { valueAt } from '../api/kube/json-at.ts'
 import { selectableKind, selectableValue } from '../api/kube/selectable-fields.ts'
 import {
   MalformedSelector,
@@ -86,7 +86,7 @@ function fieldReader(kind: Kind, field: string): (object: KubeObject) => string 
   const path = field.split('.')
   return (object) => {
     const read = (steps: readonly string[]): string | number | boolean | undefined => {
-      const value = at(object, ...steps)
+      const value = valueAt(object, ...steps)
       return value === null || typeof value === 'object' ? undefined : value
     }
     if (known) return selectableValue(known, read)

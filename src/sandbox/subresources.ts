@@ -2,7 +2,7 @@ import { now } from '../base/clock.ts'
 import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import { sendBody, sendStreamHead } from './answer.ts'
@@ -56,7 +56,7 @@ async function requestToken(api: Api, call: ResourceCall): Promise<void> {
   const given = await bodyAs(call, tokenRequest)
   const account = api.registry.get(kind, info.namespace, nameOf(call))
   const audiences = listAt(given, 'spec', 'audiences').map(String)
-  const expirationSeconds = Number(at(given, 'spec', 'expirationSeconds') ?? 3600)
+  const expirationSeconds = Number(valueAt(given, 'spec', 'expirationSeconds') ?? 3600)
   const bound = objectAt(given, 'spec', 'boundObjectRef')
   const { token, expires } = api.tokens.bind({
     account,
@@ -92,18 +92,18 @@ function boundTo(
   { info }: ResourceCall,
   bound: JsonObject,
 ): { pod?: { name: string; uid: string }; node?: { name: string; uid: string } } {
-  if (givenText(bound, 'kind') !== 'Pod') return {}
+  if (optionalTextAt(bound, 'kind') !== 'Pod') return {}
   const pods = api.registry.catalog.find({ group: '', version: 'v1', resource: 'pods' })
   if (!pods) return {}
-  const pod = api.registry.get(pods, info.namespace, givenText(bound, 'name') ?? '')
+  const pod = api.registry.get(pods, info.namespace, optionalTextAt(bound, 'name') ?? '')
   const { name, uid } = pod.metadata
-  const asked = givenText(bound, 'uid')
+  const asked = optionalTextAt(bound, 'uid')
   if (asked && asked !== uid) {
     const cause = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`
     throw new StatusError(conflict({ ...pods.gvr, name }, cause))
   }
   const nodes = api.registry.catalog.find({ group: '', version: 'v1', resource: 'nodes' })
-  const nodeName = givenText(pod, 'spec', 'nodeName')
+  const nodeName = optionalTextAt(pod, 'spec', 'nodeName')
   const node = nodes && nodeName ? api.registry.find(nodes, undefined, nodeName) : undefined
   return {
     pod: { name, uid },
@@ -153,12 +153,12 @@ async function bind(api: Api, call: ResourceCall): Promise<void> {
   const given = await bodyAs(call, { group: '', version: 'v1', kind: 'Binding' })
   const name = nameOf(call)
   const pod = api.registry.get(kind, info.namespace, name)
-  const node = givenText(pod, 'spec', 'nodeName')
+  const node = optionalTextAt(pod, 'spec', 'nodeName')
   if (node) {
     const cause = `pod ${name} is already assigned to node ${JSON.stringify(node)}`
     throw new StatusError(conflict({ group: '', resource: 'pods/binding', name }, cause))
   }
-  const bound = withAt(pod, ['spec', 'nodeName'], givenText(given, 'target', 'name') ?? '')
+  const bound = withAt(pod, ['spec', 'nodeName'], optionalTextAt(given, 'target', 'name') ?? '')
   api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
   sendSuccess(call, representation)
 }

@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { at, givenText, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 import type { User } from './users.ts'
 
@@ -131,18 +131,18 @@ const encode = (value: JsonObject): string =>
 
 function accountUser(claims: JsonObject): User {
   const own = objectAt(claims, 'kubernetes.io')
-  const namespace = givenText(own, 'namespace') ?? ''
+  const namespace = optionalTextAt(own, 'namespace') ?? ''
   const extra: Record<string, string[]> = {
-    'authentication.kubernetes.io/credential-id': [`JTI=${givenText(claims, 'jti') ?? ''}`],
+    'authentication.kubernetes.io/credential-id': [`JTI=${optionalTextAt(claims, 'jti') ?? ''}`],
   }
   for (const kind of ['pod', 'node']) {
-    if (at(own, kind) === undefined) continue
-    extra[`authentication.kubernetes.io/${kind}-name`] = [givenText(own, kind, 'name') ?? '']
-    extra[`authentication.kubernetes.io/${kind}-uid`] = [givenText(own, kind, 'uid') ?? '']
+    if (valueAt(own, kind) === undefined) continue
+    extra[`authentication.kubernetes.io/${kind}-name`] = [optionalTextAt(own, kind, 'name') ?? '']
+    extra[`authentication.kubernetes.io/${kind}-uid`] = [optionalTextAt(own, kind, 'uid') ?? '']
   }
   return {
-    name: givenText(claims, 'sub') ?? '',
-    uid: givenText(own, 'serviceaccount', 'uid') ?? '',
+    name: optionalTextAt(claims, 'sub') ?? '',
+    uid: optionalTextAt(own, 'serviceaccount', 'uid') ?? '',
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
     extra,
   }

@@ -1,6 +1,6 @@
 import { qualifiedResource } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { givenText, listAt } from '../api/kube/json-at.ts'
+import { optionalTextAt, listAt } from '../api/kube/json-at.ts'
 import { invalid, StatusError, type Status, type StatusCause } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 
@@ -49,7 +49,7 @@ const subdomain =
  * without containers.
  */
 export function validate(kind: Kind, object: JsonObject): void {
-  const name = givenText(object, 'metadata', 'name') ?? ''
+  const name = optionalTextAt(object, 'metadata', 'name') ?? ''
   const flaws = [...nameFlaws(name), ...(kindFlaws[kind.kind]?.(object) ?? [])]
   if (flaws.length > 0) throw new StatusError(invalidObject(kind, name, flaws))
 }
@@ -70,14 +70,14 @@ const kindFlaws: Record<string, (object: JsonObject) => StatusCause[]> = {
     const containers = listAt(pod, 'spec', 'containers')
     if (containers.length === 0) return [required('spec.containers')]
     return containers.flatMap((container, at) => [
-      ...(givenText(container, 'name') ? [] : [required(`spec.containers[${at}].name`)]),
-      ...(givenText(container, 'image') ? [] : [required(`spec.containers[${at}].image`)]),
+      ...(optionalTextAt(container, 'name') ? [] : [required(`spec.containers[${at}].name`)]),
+      ...(optionalTextAt(container, 'image') ? [] : [required(`spec.containers[${at}].image`)]),
     ])
   },
   Service: (service) =>
     listAt(service, 'spec', 'ports').length > 0 ||
-    givenText(service, 'spec', 'type') === 'ExternalName' ||
-    givenText(service, 'spec', 'clusterIP') === 'None'
+    optionalTextAt(service, 'spec', 'type') === 'ExternalName' ||
+    optionalTextAt(service, 'spec', 'clusterIP') === 'None'
       ? []
       : [required('spec.ports')],
 }

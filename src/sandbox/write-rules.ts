@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { at, givenText, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, objectAt } from '../api/kube/json-at.ts'
 import { conflict, StatusError } from '../api/kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
 import { withAt, type KubeObject } from './object.ts'
@@ -18,11 +18,11 @@ export const modified =
 
 /** Whether it was told to end. */
 export const isDeleting = (object: KubeObject): boolean =>
-  givenText(object, 'metadata', 'deletionTimestamp') !== undefined
+  optionalTextAt(object, 'metadata', 'deletionTimestamp') !== undefined
 
 /** Whether it goes on for a while after it was told to end. */
 export const graceful = (object: KubeObject): boolean =>
-  Number(at(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
+  Number(valueAt(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
 
 /**
  * What the new object is made of: metadata as given but for what the server owns, and either all
@@ -86,9 +86,9 @@ export function checkPreconditions(
 
 /** A pod on a node goes on until its kubelet says that it has ended. */
 export function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
-  const wanted = gracePeriodSeconds ?? at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
-  const ended = ['Failed', 'Succeeded'].includes(givenText(pod, 'status', 'phase') ?? '')
-  return ended || !givenText(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
+  const wanted = gracePeriodSeconds ?? valueAt(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
+  const ended = ['Failed', 'Succeeded'].includes(optionalTextAt(pod, 'status', 'phase') ?? '')
+  return ended || !optionalTextAt(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
 }
 
 const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'

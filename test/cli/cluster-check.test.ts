@@ -3,7 +3,7 @@ import { checkCluster } from '../../src/cli/cluster-check.ts'
 import type { CheckConfig } from '../../src/config/cluster-config.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at } from '../../src/api/kube/json-at.ts'
+import { valueAt } from '../../src/api/kube/json-at.ts'
 import {
   excludeAnnotation,
   hostNetworkLabel,
@@ -63,7 +63,7 @@ async function check(
 }
 
 const affinityOf = ({ sandbox }: TestCluster, name: string) =>
-  at(sandbox.get(daemonSets, name, 'kube-system'), 'spec', 'template', 'spec', 'affinity')
+  valueAt(sandbox.get(daemonSets, name, 'kube-system'), 'spec', 'template', 'spec', 'affinity')
 
 void t.test(
   'components are reported, changed one after another, and given back what they had',

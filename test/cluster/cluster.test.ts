@@ -11,7 +11,7 @@ import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
 import { giveBack } from '../../src/cluster/take-over.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { nodePoolLabel, nodePools } from '../../src/api/kube/node-pool.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -182,7 +182,7 @@ void t.test('when the leader goes, the other one goes on with its work', async (
   sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
   await until(() => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a')
   t.ok(other!.leads())
-  t.equal(at(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'), 1)
+  t.equal(valueAt(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'), 1)
 })
 
 void t.test('health and metrics are told', async (t) => {
@@ -349,7 +349,7 @@ function withYurtManager({ sandbox }: TestCluster): { before: () => unknown } {
     )
       .map((each) => textAt(each, 'name'))
       .toSorted(),
-    args: at(
+    args: valueAt(
       listAt(
         sandbox.get(deployments, 'yurt-manager', 'kube-system'),
         'spec',
@@ -406,7 +406,7 @@ void t.test(
     })
     t.equal((await giveBack(cluster.api, 'kube-system')).length, 5)
     t.strictSame(look(), before)
-    t.strictSame(at(sandbox.get(nodePools, 'p'), 'metadata', 'finalizers') ?? [], [])
+    t.strictSame(valueAt(sandbox.get(nodePools, 'p'), 'metadata', 'finalizers') ?? [], [])
     t.notOk(sandbox.get(configMaps, 'nodehub-cluster-taken-over', 'kube-system'))
     t.strictSame(await giveBack(cluster.api, 'kube-system'), [])
   },

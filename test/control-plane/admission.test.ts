@@ -3,7 +3,7 @@ import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policie
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
 import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
-import { at, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, textAt } from '../../src/api/kube/json-at.ts'
 import { warningsOf } from '../../src/node/lint/warnings.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
@@ -106,7 +106,7 @@ async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
   // Configurations and policies are obeyed a moment after they were written.
   await until('webhooks to be asked', async () => {
     const answer = await admin.send('POST', `${pools}?dryRun=All`, JSON.stringify(world.pools[0]))
-    return at(bodyOf(answer), 'spec', 'leaderReplicas') === 1
+    return valueAt(bodyOf(answer), 'spec', 'leaderReplicas') === 1
   })
   for (const pool of world.pools) t.equal((await admin.post(pools, pool)).status, 201)
   for (const node of world.nodes) t.equal((await admin.post('/api/v1/nodes', node)).status, 201)
@@ -283,7 +283,7 @@ function differences(
 /** Numbers lead into lists. */
 const reached = (value: Json | undefined, path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>(
-    (here, step) => (isList(here) ? here[Number(step)] : at(here, step)),
+    (here, step) => (isList(here) ? here[Number(step)] : valueAt(here, step)),
     value,
   )
 

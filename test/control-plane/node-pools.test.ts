@@ -9,7 +9,7 @@ import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/schema.ts'
 import { isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, objectAt, textAt, withAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt, withAt } from '../../src/api/kube/json-at.ts'
 import { Random } from '../fuzz/random.ts'
 import { until } from '../kit/until.ts'
 import {
@@ -192,7 +192,7 @@ void t.test(
         )
         const kept = bodyOf(await admin.post('/api/v1/namespaces/default/pods', excluded))
         t.notMatch(kept, { spec: { hostNetwork: true } })
-        t.ok(at(kept, 'spec', 'affinity', 'nodeAffinity'))
+        t.ok(valueAt(kept, 'spec', 'affinity', 'nodeAffinity'))
         const gone = withAt(withAt(pod, ['metadata', 'name'], 'c'), ['metadata', 'labels'], {
           'apps.openyurt.io/pool-name': 'gone',
         })
@@ -437,7 +437,7 @@ async function rights(t: Test, plane: ControlPlane): Promise<void> {
         },
       }),
     )
-    return at(review, 'status', 'allowed') === true
+    return valueAt(review, 'status', 'allowed') === true
   }
   const home = { namespace: own.namespace }
   const kept = { ...home, name: 'nodehub-cluster-certificates' }

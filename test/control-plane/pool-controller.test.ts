@@ -9,7 +9,7 @@ import { roles } from '../../src/cluster/install/roles.ts'
 import { giveBack, takeOver } from '../../src/cluster/take-over.ts'
 import type { CheckConfig } from '../../src/config/cluster-config.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/until.ts'
@@ -215,7 +215,7 @@ class Replica {
 }
 
 const labelled = async (admin: ApiClient, name: string): Promise<boolean> =>
-  at(await read(admin, `${nodes}/${name}`), 'metadata', 'labels', hostNetworkLabel) === 'true'
+  valueAt(await read(admin, `${nodes}/${name}`), 'metadata', 'labels', hostNetworkLabel) === 'true'
 
 void t.test(
   'two replicas with least rights look after pools and nodes at a real API server',
@@ -281,7 +281,7 @@ void t.test(
       await until('the label of a new node', () => labelled(admin, 'h-2'))
       t.ok(other.leads)
       t.equal(await other.end('SIGTERM'), 0)
-      t.equal(at(await read(admin, lease), 'spec', 'holderIdentity') ?? '', '', 'the lease is free')
+      t.equal(valueAt(await read(admin, lease), 'spec', 'holderIdentity') ?? '', '', 'the lease is free')
     })
 
     await t.test(
@@ -303,7 +303,7 @@ void t.test(
           listAt(await read(admin, '/api/v1/namespaces/kube-system/pods'), 'items').find(
             (pod) =>
               textAt(pod, 'spec', 'nodeName') === name &&
-              at(pod, 'metadata', 'deletionTimestamp') === undefined,
+              valueAt(pod, 'metadata', 'deletionTimestamp') === undefined,
           )
         await until('the CNI on a standard node', () => cniOn('free-1'))
         t.notOk(await cniOn('h-1'))
@@ -338,7 +338,7 @@ void t.test(
       t.match(out, 'changed, and its pods have settled')
       t.match(out, 'pod default/slipped on h-1: evicted')
       const affinity = async () =>
-        at(await read(admin, `${daemonSets}/kube-proxy`), 'spec', 'template', 'spec', 'affinity')
+        valueAt(await read(admin, `${daemonSets}/kube-proxy`), 'spec', 'template', 'spec', 'affinity')
       t.strictSame(await affinity(), keptOff.affinity)
       t.match((await check({ action: 'revert' })).out, 'has the affinity that it had before')
       t.equal(await affinity(), undefined)
@@ -349,7 +349,7 @@ void t.test(
       const config = `${mutating}/yurt-manager-mutating-webhook-configuration`
       const look = async () => [
         listAt(await read(admin, config), 'webhooks'),
-        at(await read(admin, `${deployments}/yurt-manager`), 'spec', 'template', 'spec'),
+        valueAt(await read(admin, `${deployments}/yurt-manager`), 'spec', 'template', 'spec'),
       ]
       const before = await look()
       await using connected = await connect(askingOf(plane))

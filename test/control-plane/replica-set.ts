@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at, textAt, withAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, textAt, withAt } from '../../src/api/kube/json-at.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { Daemon } from '../kit/cluster/daemon.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
@@ -154,7 +154,7 @@ const serviceAt = (service: JsonObject): JsonObject => ({
 /** Where it names the Service's port, with that of the balancer. */
 function led(object: JsonObject, port: number): JsonObject {
   const conversion = ['spec', 'conversion', 'webhook', 'clientConfig', 'service', 'port']
-  if (at(object, ...conversion) !== undefined) return withAt(object, conversion, port)
+  if (valueAt(object, ...conversion) !== undefined) return withAt(object, conversion, port)
   const webhooks = object['webhooks'] as readonly JsonObject[] | undefined
   if (webhooks === undefined) return object
   return {

@@ -9,7 +9,7 @@ import {
   type ServingState,
 } from '../../src/cluster/serving/rotation.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/until.ts'
 import {
@@ -62,7 +62,7 @@ const tryPool = async (admin: ApiClient): Promise<string> => {
   const path = `${pools.replace('v1beta2', 'v1beta1')}?dryRun=All`
   const answer = await admin.send('POST', path, JSON.stringify(pool))
   const body = bodyOf(answer)
-  const isWhole = answer.status === 201 && at(body, 'spec', 'hostNetwork') === true
+  const isWhole = answer.status === 201 && valueAt(body, 'spec', 'hostNetwork') === true
   return isWhole ? 'admitted' : `${answer.status}: ${textAt(body, 'message')}`
 }
 
@@ -299,5 +299,5 @@ async function givenUp(t: Test, plane: ControlPlane, { replicas }: ReplicaSet): 
     return said.code === 0 && said
   })
   t.match(given.out, 'given back: finalizer of NodePool kiosks')
-  t.equal(at(bodyOf(await admin.get(`${pools}/kiosks`)), 'metadata', 'finalizers'), undefined)
+  t.equal(valueAt(bodyOf(await admin.get(`${pools}/kiosks`)), 'metadata', 'finalizers'), undefined)
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { at, listAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt } from '../../src/api/kube/json-at.ts'
 import { Client, nameOf, objectOf, type Watching } from '../kit/client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
@@ -110,7 +110,7 @@ async function readsTheSame(t: Test, release: Release, watchList: boolean): Prom
     apiserverFlags: [`--feature-gates=WatchList=${watchList}`],
   })
   t.equal(
-    at((await plane.admin.get('/version')).json() as unknown as JsonObject, 'gitVersion'),
+    valueAt((await plane.admin.get('/version')).json() as unknown as JsonObject, 'gitVersion'),
     release.version,
   )
   const hub = await startHub(plane)
@@ -229,7 +229,7 @@ async function podComesBack(t: Test, servers: Release, nodes: Release): Promise<
   })
   await nodeReady(plane.admin, nodeName)
   const node = (await plane.admin.get(`/api/v1/nodes/${nodeName}`)).json()
-  t.equal(at(node as unknown as JsonObject, 'status', 'nodeInfo', 'kubeletVersion'), nodes.version)
+  t.equal(valueAt(node as unknown as JsonObject, 'status', 'nodeInfo', 'kubeletVersion'), nodes.version)
   await plane.admin.post(`${namespace}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',

@@ -1,7 +1,7 @@
 import { isList, isObject, type Json, type JsonObject } from './json.ts'
 
 /** What is at `path`; `undefined` where the way there ends. */
-export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+export function valueAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   let here = value
   for (const step of path) {
     if (!isObject(here) || !Object.hasOwn(here, step)) return undefined
@@ -11,31 +11,31 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
 }
 
 /** The text at `path`; `undefined` where there is none. */
-export function givenText(value: Json | undefined, ...path: readonly string[]): string | undefined {
-  const found = at(value, ...path)
+export function optionalTextAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+  const found = valueAt(value, ...path)
   return typeof found === 'string' ? found : undefined
 }
 
 /** The text at `path`; empty where there is none. */
 export const textAt = (value: Json | undefined, ...path: readonly string[]): string =>
-  givenText(value, ...path) ?? ''
+  optionalTextAt(value, ...path) ?? ''
 
 /** The object at `path`; `undefined` where there is none. */
-export function givenObject(
+export function optionalObjectAt(
   value: Json | undefined,
   ...path: readonly string[]
 ): JsonObject | undefined {
-  const found = at(value, ...path)
+  const found = valueAt(value, ...path)
   return isObject(found) ? found : undefined
 }
 
 /** The object at `path`; an empty one where there is none. */
 export const objectAt = (value: Json | undefined, ...path: readonly string[]): JsonObject =>
-  givenObject(value, ...path) ?? {}
+  optionalObjectAt(value, ...path) ?? {}
 
 /** The list at `path`; an empty one where there is none. */
 export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
-  const found = at(value, ...path)
+  const found = valueAt(value, ...path)
   return isList(found) ? found : []
 }
 
@@ -49,7 +49,7 @@ export function withAt(
 ): JsonObject {
   if (rest.length === 0) return withMember(object, first, member)
   // Nothing is made for what is only to be taken out.
-  if (member === undefined && !isObject(at(object, first))) return object
+  if (member === undefined && !isObject(valueAt(object, first))) return object
   return withMember(object, first, withAt(objectAt(object, first), rest, member))
 }
 

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import {
   alwaysShared,
   hostNetworkLabel,
@@ -16,7 +16,7 @@ import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
  */
 export function defaultedPool(pool: JsonObject): JsonObject {
   const type = textAt(pool, 'spec', 'type') || 'Edge'
-  const replicas = at(pool, 'spec', 'leaderReplicas')
+  const replicas = valueAt(pool, 'spec', 'leaderReplicas')
   const shared = listAt(pool, 'spec', 'poolScopeMetadata')
   const missing = alwaysShared.filter((each) => !shared.some((other) => isShared(other, each)))
   const defaults: readonly (readonly [readonly string[], Json])[] = [
@@ -105,7 +105,7 @@ function changedForGood(old: JsonObject, pool: JsonObject): StatusCause[] {
     }))
 }
 
-const isSet = (pool: JsonObject, field: string): boolean => at(pool, 'spec', field) === true
+const isSet = (pool: JsonObject, field: string): boolean => valueAt(pool, 'spec', field) === true
 
 function poolProblems(pool: JsonObject): StatusCause[] {
   const type = textAt(pool, 'spec', 'type') || 'Edge'

@@ -1,5 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
 import { excludeAnnotation, hostNetworkLabel } from '../../api/kube/node-pool.ts'
 
@@ -8,11 +8,11 @@ import { excludeAnnotation, hostNetworkLabel } from '../../api/kube/node-pool.ts
  * itself.
  */
 export const isMirror = (pod: JsonObject): boolean =>
-  at(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
+  valueAt(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
 
 /** Exactly `true`: other spellings have never had an effect. */
 export const isExcluded = (pod: JsonObject): boolean =>
-  at(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
+  valueAt(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
 
 const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
 
@@ -23,7 +23,7 @@ const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['tru
  * terms, which the API server refuses. Applied again, nothing changes.
  */
 export function keptOffHostNetwork(pod: JsonObject): JsonObject {
-  const selector = at(pod, ...requiredNodeAffinity)
+  const selector = valueAt(pod, ...requiredNodeAffinity)
   if (!isObject(selector)) {
     return withAt(pod, requiredNodeAffinity, {
       nodeSelectorTerms: [{ matchExpressions: [offHostNetwork] }],

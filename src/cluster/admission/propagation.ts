@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { alternativesOf } from '../../api/kube/node-affinity.ts'
 import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { notFoundWarning, type PoolLookup, type ClusterLookup } from './lookup.ts'
@@ -22,7 +22,7 @@ export async function onHostNetworkOfPool(
   lookup: ClusterLookup,
 ): Promise<MutationResult> {
   const as = (...warnings: string[]): MutationResult => ({ object: pod, warnings })
-  if (at(pod, 'spec', 'hostNetwork') === true) return as()
+  if (valueAt(pod, 'spec', 'hostNetwork') === true) return as()
   const named = namedPools(pod)
   if (named.length > 1) return as(`it names several NodePools: ${named.join(', ')}`)
   const name = named[0] ?? (await poolOfItsNode(pod, lookup))
@@ -91,8 +91,8 @@ function onlyValue(requirement: Json, key: string): string {
  * kubelet sysctl/allowlist.go).
  */
 function obstacleTo(pod: JsonObject): string | undefined {
-  if (at(pod, 'spec', 'hostUsers') === false) return 'it has user namespaces of its own'
-  if (at(pod, 'spec', 'hostnameOverride') !== undefined) return 'it has a hostnameOverride'
+  if (valueAt(pod, 'spec', 'hostUsers') === false) return 'it has user namespaces of its own'
+  if (valueAt(pod, 'spec', 'hostnameOverride') !== undefined) return 'it has a hostnameOverride'
   if (textAt(pod, 'spec', 'os', 'name') === 'windows') return 'it is for Windows'
   const sysctls = listAt(pod, 'spec', 'securityContext', 'sysctls').map((each) =>
     textAt(each, 'name'),

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { valueAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { checkDepth } from '../../api/kube/patch/limits.ts'
 import { badRequest, StatusError, type Status } from '../../api/kube/status.ts'
 import { podsOf } from '../../node/lint/pod.ts'
@@ -105,7 +105,7 @@ function requestIn(review: Json): Json | undefined {
     textAt(review, 'kind') === 'AdmissionReview'
   if (!isReview)
     throw new StatusError(badRequest('this is no AdmissionReview of admission.k8s.io/v1'))
-  return at(review, 'request')
+  return valueAt(review, 'request')
 }
 
 const senseless = (path: string): Status =>
@@ -123,8 +123,8 @@ function askedIn(
   const kind = textAt(request, 'kind', 'kind')
   const operation = textAt(request, 'operation')
   const isUpdate = operation === 'UPDATE'
-  const object = at(request, 'object')
-  const old = at(request, 'oldObject')
+  const object = valueAt(request, 'object')
+  const old = valueAt(request, 'oldObject')
   const needsObject = operation === 'CREATE' || isUpdate
   const needsOld = operation === 'DELETE' || isUpdate
   const isRight =
@@ -184,10 +184,10 @@ function keptOfOtherVersions({ writtenIn, object, old }: AdmissionRequest): Json
     (name) => !Object.hasOwn(fieldsOf[version].spec, name),
   )
   const kept = foreign.reduce(
-    (sum, name) => withAt(sum, ['spec', name], at(old, 'spec', name)),
+    (sum, name) => withAt(sum, ['spec', name], valueAt(old, 'spec', name)),
     object,
   )
-  return withAt(kept, ['status'], at(old, 'status'))
+  return withAt(kept, ['status'], valueAt(old, 'status'))
 }
 
 async function poolRules(

@@ -1,6 +1,6 @@
 import { elapsed, sleep } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import { at, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
@@ -26,7 +26,7 @@ export const apply = (api: ApiServer, component: Component): Promise<ChangeOutco
     const template = objectAt(workload, 'spec', 'template')
     const affinity = affinityKeptOff(template)
     if (affinity === undefined) return 'nothing to change'
-    const before = JSON.stringify(at(template, 'spec', 'affinity') ?? null)
+    const before = JSON.stringify(valueAt(template, 'spec', 'affinity') ?? null)
     return [
       { op: 'add', path: '/spec/template/spec/affinity', value: affinity },
       ...annotated(workload, before),
@@ -36,7 +36,7 @@ export const apply = (api: ApiServer, component: Component): Promise<ChangeOutco
 /** Gives a component back the affinity that it had; not where somebody has changed it since. */
 export const revert = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
   written(api, component, (workload) => {
-    const kept = at(workload, 'metadata', 'annotations', originalAnnotation)
+    const kept = valueAt(workload, 'metadata', 'annotations', originalAnnotation)
     if (typeof kept !== 'string') return 'nothing to take back'
     const before = JSON.parse(kept) as Json
     const template = objectAt(workload, 'spec', 'template')
@@ -67,10 +67,10 @@ function sorted(value: Json | undefined): Json | undefined {
 
 /** What was there before the first change is what is given back. */
 function annotated(workload: JsonObject, before: string): JsonObject[] {
-  const annotations = at(workload, 'metadata', 'annotations')
+  const annotations = valueAt(workload, 'metadata', 'annotations')
   if (annotations === undefined)
     return [{ op: 'add', path: '/metadata/annotations', value: { [originalAnnotation]: before } }]
-  if (at(annotations, originalAnnotation) !== undefined) return []
+  if (valueAt(annotations, originalAnnotation) !== undefined) return []
   const path = `/metadata/annotations/${originalAnnotation.replace('/', '~1')}`
   return [{ op: 'add', path, value: before }]
 }
@@ -119,7 +119,7 @@ export async function rolledOut(
 
 function isSettled({ kind, onDelete }: Component, workload: JsonObject): boolean {
   const number = (...path: string[]): number => {
-    const found = at(workload, ...path)
+    const found = valueAt(workload, ...path)
     return typeof found === 'number' ? found : 0
   }
   if (number('status', 'observedGeneration') < number('metadata', 'generation')) return false

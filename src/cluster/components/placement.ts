@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { alternativesOf } from '../../api/kube/node-affinity.ts'
 import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
@@ -66,7 +66,7 @@ function keepsOff(condition: Json): boolean {
  * there is nothing to change it to.
  */
 export function affinityKeptOff(template: JsonObject): Json | undefined {
-  const before = at(template, 'spec', 'affinity')
-  const after = at(keptOffHostNetwork(template), 'spec', 'affinity')
+  const before = valueAt(template, 'spec', 'affinity')
+  const after = valueAt(keptOffHostNetwork(template), 'spec', 'affinity')
   return JSON.stringify(before) === JSON.stringify(after) ? undefined : after
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel, type NodePool } from '../../api/kube/node-pool.ts'
 import { isExcluded, isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -61,7 +61,7 @@ export async function survey(api: ApiServer): Promise<Survey> {
   const nodes: NodeFinding[] = []
   for await (const node of each(api, '/api/v1/nodes')) {
     const name = textAt(node, 'metadata', 'name')
-    if (at(node, 'metadata', 'labels', hostNetworkLabel) === 'true') onHostNetwork.add(name)
+    if (valueAt(node, 'metadata', 'labels', hostNetworkLabel) === 'true') onHostNetwork.add(name)
     const remarks = await remarksOn(api, node, pools)
     nodes.push(...remarks.map((remark) => ({ node: name, remark })))
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { workloadPlacement, type WorkloadPlacement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'
@@ -55,7 +55,7 @@ export function componentOf(kind: WorkloadKind, workload: JsonObject): Component
     names.some((each) => typeof each === 'string' && pattern.test(each)),
   )
   if (found === undefined) return undefined
-  const count = at(
+  const count = valueAt(
     workload,
     ...(kind === 'DaemonSet' ? ['status', 'desiredNumberScheduled'] : ['spec', 'replicas']),
   )
@@ -96,7 +96,7 @@ function ownerOf(workload: JsonObject, what: string): Owner | undefined {
   const annotations = objectAt(workload, 'metadata', 'annotations')
   const labels = objectAt(workload, 'metadata', 'labels')
   const controller = listAt(workload, 'metadata', 'ownerReferences').find(
-    (each) => at(each, 'controller') === true,
+    (each) => valueAt(each, 'controller') === true,
   )
   if (textAt(controller, 'apiVersion').startsWith('operator.tigera.io/')) {
     const field = installationFields[name] ?? `the field of ${name}`

@@ -1,5 +1,5 @@
 import type { Json } from '../../api/kube/json.ts'
-import { at, listAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 
 /** Enough to say that there are some. */
@@ -10,7 +10,7 @@ const most = 50
  * the CNI.
  */
 const onPodNetwork = (pod: Json): boolean =>
-  at(pod, 'spec', 'hostNetwork') !== true &&
+  valueAt(pod, 'spec', 'hostNetwork') !== true &&
   !['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
 
 /**

@@ -1,5 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, textAt } from '../../api/kube/json-at.ts'
 import { checkDepth } from '../../api/kube/patch/limits.ts'
 import { badRequest, StatusError } from '../../api/kube/status.ts'
 import { convertedPool } from './conversion.ts'
@@ -20,7 +20,7 @@ export function reviewConversion(review: Json): JsonObject {
     throw new StatusError(
       badRequest('this is no ConversionReview of apiextensions.k8s.io/v1 with a uid'),
     )
-  const converted = all(at(review, 'request', 'objects'), wanted(review))
+  const converted = all(valueAt(review, 'request', 'objects'), wanted(review))
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'ConversionReview',

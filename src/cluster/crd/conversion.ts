@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { at, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { valueAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { fits } from './fits.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
@@ -56,12 +56,12 @@ function versionOf(pool: JsonObject): PoolVersion {
 function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
   const carried = carriedBy(pool, version)
   const own = { spec: objectAt(pool, 'spec'), status: objectAt(pool, 'status') }
-  const annotation = at(pool, 'metadata', 'annotations', hostNetworkAnnotation)
+  const annotation = valueAt(pool, 'metadata', 'annotations', hostNetworkAnnotation)
   const whole: Whole = {
     spec: { ...carried?.spec, ...own.spec },
     // Who writes no status speaks for a pool that has none yet: what an exported one carried was
     // another's.
-    status: isObject(at(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
+    status: isObject(valueAt(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
     annotation: typeof annotation === 'string' ? annotation : undefined,
   }
   if (version === 'v1alpha1') return heardOfV1alpha1(whole, carried)
@@ -107,7 +107,7 @@ function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject 
   return sections.reduce<JsonObject>(
     (sum, section) => {
       const fields = ownFields(whole[section], section, to)
-      const isThere = at(pool, section) !== undefined || Object.keys(fields).length > 0
+      const isThere = valueAt(pool, section) !== undefined || Object.keys(fields).length > 0
       return isThere ? withAt(sum, [section], fields) : sum
     },
     { ...annotated, apiVersion: version },

@@ -1,6 +1,6 @@
 import { every } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import { at, listAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 import { Informer } from '../api/informer.ts'
@@ -170,7 +170,7 @@ function configurationOf(object: JsonObject): Configuration {
     textAt(object, 'spec', 'conversion', 'strategy') === 'Webhook'
       ? [
           clientAt(
-            at(object, 'spec', 'conversion', 'webhook'),
+            valueAt(object, 'spec', 'conversion', 'webhook'),
             '/spec/conversion/webhook/clientConfig',
           ),
         ]

@@ -3,7 +3,7 @@ import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { LargeValue } from '../../api/codec/whole-value.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
-import { at, listAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import * as resources from '../../api/kube/resources.ts'
 
 /**
@@ -175,7 +175,7 @@ class ReferenceCollector {
       this.#source(from, 'secretRef', 'configMapRef')
     }
     for (const variable of listAt(container, 'env')) {
-      this.#source(at(variable, 'valueFrom'), 'secretKeyRef', 'configMapKeyRef')
+      this.#source(valueAt(variable, 'valueFrom'), 'secretKeyRef', 'configMapKeyRef')
     }
   }
 
@@ -204,11 +204,11 @@ class ReferenceCollector {
     this.#source(source, 'secret', 'configMap')
     const signer = textAt(source, 'podCertificate', 'signerName')
     if (signer !== '') this.#signers.add(signer)
-    this.#trustBundle(at(source, 'clusterTrustBundle'))
-    const token = at(source, 'serviceAccountToken')
+    this.#trustBundle(valueAt(source, 'clusterTrustBundle'))
+    const token = valueAt(source, 'serviceAccountToken')
     if (textAt(token, 'path') === '') return
     const audience = textAt(token, 'audience')
-    const seconds = at(token, 'expirationSeconds')
+    const seconds = valueAt(token, 'expirationSeconds')
     const reference = {
       namespace: this.#namespace,
       serviceAccount: this.#serviceAccount,
@@ -248,7 +248,7 @@ class ReferenceCollector {
 }
 
 const needAt = (source: Json | undefined, ...path: readonly string[]): Need =>
-  at(source, ...path, 'optional') === true ? 'optional' : 'required'
+  valueAt(source, ...path, 'optional') === true ? 'optional' : 'required'
 
 /** '' where there is none. */
 export function stringAt(cursor: Cursor, path: Path): string {

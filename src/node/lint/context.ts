@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { givenObject, givenText, listAt } from '../../api/kube/json-at.ts'
+import { optionalObjectAt, optionalTextAt, listAt } from '../../api/kube/json-at.ts'
 
 /** What the rules know of a NodePool. */
 export interface PoolFacts {
@@ -34,10 +34,10 @@ export interface Context {
 
 /** The key of an object among those seen before. */
 export function identityOf(object: JsonObject): string | undefined {
-  const name = givenText(object, 'metadata', 'name')
-  const kind = givenText(object, 'kind')
+  const name = optionalTextAt(object, 'metadata', 'name')
+  const kind = optionalTextAt(object, 'kind')
   if (name === undefined || kind === undefined) return undefined
-  return `${kind}/${givenText(object, 'metadata', 'namespace') ?? 'default'}/${name}`
+  return `${kind}/${optionalTextAt(object, 'metadata', 'namespace') ?? 'default'}/${name}`
 }
 
 /**
@@ -51,7 +51,7 @@ export function contextOf(
   const pools = new Map<string, PoolFacts>()
   const namespaces = new Map<string, PodSecurity>()
   for (const object of objects) {
-    const name = givenText(object, 'metadata', 'name')
+    const name = optionalTextAt(object, 'metadata', 'name')
     if (name === undefined) continue
     if (isNodePool(object)) pools.set(name, poolFacts(object))
     else if (object['kind'] === 'Namespace') namespaces.set(name, podSecurityOf(object))
@@ -62,15 +62,15 @@ export function contextOf(
 
 export const isNodePool = (object: JsonObject): boolean =>
   object['kind'] === 'NodePool' &&
-  givenText(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
+  optionalTextAt(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
 
 /** What a NodePool of any version says of itself. */
 function poolFacts(pool: JsonObject): PoolFacts {
-  const spec = givenObject(pool, 'spec')
-  const status = givenObject(pool, 'status')
+  const spec = optionalObjectAt(pool, 'spec')
+  const status = optionalObjectAt(pool, 'status')
   const counts = [status?.['readyNodeNum'], status?.['unreadyNodeNum']]
   const counted = counts.filter((count) => typeof count === 'number')
-  const labels = givenObject(spec, 'labels')
+  const labels = optionalObjectAt(spec, 'labels')
   return {
     hostNetwork: spec?.['hostNetwork'] === true,
     ...(counted.length > 0 && { nodes: counted.reduce((sum, count) => sum + count, 0) }),
@@ -82,9 +82,9 @@ function poolFacts(pool: JsonObject): PoolFacts {
 const podSecurity = 'pod-security.kubernetes.io/'
 
 function podSecurityOf(namespace: JsonObject): PodSecurity {
-  const labels = givenObject(namespace, 'metadata', 'labels')
+  const labels = optionalObjectAt(namespace, 'metadata', 'labels')
   const [enforce, warn] = ['enforce', 'warn'].map((mode) =>
-    givenText(labels, `${podSecurity}${mode}`),
+    optionalTextAt(labels, `${podSecurity}${mode}`),
   )
   return { ...(enforce !== undefined && { enforce }), ...(warn !== undefined && { warn }) }
 }

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { givenObject, givenText, listAt, objectAt } from '../../api/kube/json-at.ts'
+import { optionalObjectAt, optionalTextAt, listAt, objectAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm } from '../../api/kube/node-affinity.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import type { Context, PoolFacts } from './context.ts'
@@ -86,14 +86,14 @@ function admits(pod: PodSubject, node: NodeModel): boolean {
  * Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well.
  */
 export const isExcluded = (pod: PodSubject): boolean =>
-  givenText(pod.metadata, 'annotations', excludeAnnotation) === 'true'
+  optionalTextAt(pod.metadata, 'annotations', excludeAnnotation) === 'true'
 
 /**
  * The required terms of node affinity, of which one has to match; `undefined` where none are
  * required.
  */
 export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
-  const required = givenObject(
+  const required = optionalObjectAt(
     pod.spec,
     'affinity',
     'nodeAffinity',
@@ -108,11 +108,11 @@ function termMay(term: Json, node: NodeModel): boolean {
 }
 
 function expressionMay(expression: Json, { labels }: NodeModel): boolean {
-  const key = givenText(expression, 'key')
+  const key = optionalTextAt(expression, 'key')
   if (key === undefined || !labels.has(key)) return true
   const value = labels.get(key)
   const values = listAt(expression, 'values')
-  switch (givenText(expression, 'operator')) {
+  switch (optionalTextAt(expression, 'operator')) {
     case 'In':
       return value !== undefined && values.includes(value)
     case 'NotIn':
@@ -142,10 +142,11 @@ function isTolerated(taint: JsonObject, pod: PodSubject): boolean {
 
 /** The pools that nodeSelector and affinity name. */
 function poolsNamed(pod: PodSubject): readonly string[] {
-  const selected = givenText(pod.spec, 'nodeSelector', nodePoolLabel)
+  const selected = optionalTextAt(pod.spec, 'nodeSelector', nodePoolLabel)
   const required = (requiredTerms(pod) ?? []).flatMap((term) =>
     listAt(term, 'matchExpressions').flatMap((expression) =>
-      givenText(expression, 'key') === nodePoolLabel && givenText(expression, 'operator') === 'In'
+      optionalTextAt(expression, 'key') === nodePoolLabel &&
+      optionalTextAt(expression, 'operator') === 'In'
         ? listAt(expression, 'values').filter((value) => typeof value === 'string')
         : [],
     ),

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { at, givenObject, givenText, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { valueAt, optionalObjectAt, optionalTextAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { Path } from './finding.ts'
 
 /** A pod, or the template that pods are made of, wherever it stands. */
@@ -51,24 +51,24 @@ const ofSpec = ['affinity', 'containers', 'dnsPolicy', 'hostNetwork', 'nodeSelec
 
 /** The pod or the templates of pods in an object; none in an object of another kind. */
 export function podsOf(object: JsonObject): readonly PodSubject[] {
-  const kind = givenText(object, 'kind')
+  const kind = optionalTextAt(object, 'kind')
   if (kind === undefined) return fragmentOf(object)
   if (kind === 'Pod') return [subjectAt(object, [])]
   if (kind === 'YurtAppSet' || kind === 'YurtAppDaemon') {
     return workloadTemplates
-      .filter((way) => givenObject(object, ...way) !== undefined)
+      .filter((way) => optionalObjectAt(object, ...way) !== undefined)
       .map((way) => subjectAt(object, [...way, 'spec', 'template']))
   }
   const way = Object.hasOwn(templates, kind) ? templates[kind] : undefined
-  return way && givenObject(object, ...way) ? [subjectAt(object, way)] : []
+  return way && optionalObjectAt(object, ...way) ? [subjectAt(object, way)] : []
 }
 
 function subjectAt(owner: JsonObject, base: readonly string[]): PodSubject {
-  const pod = givenObject(owner, ...base)
+  const pod = optionalObjectAt(owner, ...base)
   return {
     kind: textAt(owner, 'kind'),
-    namespace: givenText(owner, 'metadata', 'namespace') ?? 'default',
-    name: givenText(owner, 'metadata', 'name') ?? textAt(owner, 'metadata', 'generateName'),
+    namespace: optionalTextAt(owner, 'metadata', 'namespace') ?? 'default',
+    name: optionalTextAt(owner, 'metadata', 'name') ?? textAt(owner, 'metadata', 'generateName'),
     owner,
     base,
     metadata: objectAt(pod, 'metadata'),
@@ -109,18 +109,18 @@ export interface Port {
 export function portsOf(pod: PodSubject): readonly Port[] {
   return (['containers', 'initContainers'] as const).flatMap((list) =>
     listAt(pod.spec, list).flatMap((container, number) => {
-      if (list === 'initContainers' && at(container, 'restartPolicy') !== 'Always') return []
+      if (list === 'initContainers' && valueAt(container, 'restartPolicy') !== 'Always') return []
       return listAt(container, 'ports').flatMap((port, each): Port[] => {
-        const containerPort = at(port, 'containerPort')
+        const containerPort = valueAt(port, 'containerPort')
         if (!isObject(port) || typeof containerPort !== 'number') return []
-        const given = at(port, 'hostPort')
+        const given = valueAt(port, 'hostPort')
         const hostPort = typeof given === 'number' ? given : 0
         return [
           {
             containerPort,
             hostPort: hostPort === 0 && onHostNetwork(pod) ? containerPort : hostPort,
-            protocol: givenText(port, 'protocol') ?? 'TCP',
-            hostIP: givenText(port, 'hostIP') ?? '0.0.0.0',
+            protocol: optionalTextAt(port, 'protocol') ?? 'TCP',
+            hostIP: optionalTextAt(port, 'hostIP') ?? '0.0.0.0',
             path: inSpec(pod, list, number, 'ports', each),
           },
         ]

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { at, listAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
 
 const pod = { metadata: { name: 'a', labels: { b: 'c' } }, spec: { containers: [1] } }
 
 void t.test('what is not there reads as nothing of its kind', async (t) => {
-  t.equal(at(pod, 'metadata', 'labels', 'b'), 'c')
-  t.equal(at(pod, 'metadata', 'name', 'length'), undefined)
-  t.equal(at(pod, 'constructor'), undefined)
+  t.equal(valueAt(pod, 'metadata', 'labels', 'b'), 'c')
+  t.equal(valueAt(pod, 'metadata', 'name', 'length'), undefined)
+  t.equal(valueAt(pod, 'constructor'), undefined)
   t.equal(textAt(pod, 'spec', 'containers'), '')
   t.strictSame(objectAt(null, 'a'), {})
   t.strictSame(listAt(pod, 'spec', 'containers'), [1])
@@ -15,7 +15,7 @@ void t.test('what is not there reads as nothing of its kind', async (t) => {
 
 void t.test('a member is set or taken out in a copy', async (t) => {
   t.strictSame(withAt({}, ['a', 'b'], 1), { a: { b: 1 } })
-  t.strictSame(at(withAt(pod, ['metadata', 'labels', 'b'], undefined), 'metadata'), {
+  t.strictSame(valueAt(withAt(pod, ['metadata', 'labels', 'b'], undefined), 'metadata'), {
     name: 'a',
     labels: {},
   })
@@ -26,5 +26,5 @@ void t.test('a member is set or taken out in a copy', async (t) => {
 void t.test('a member of any name is a member', async (t) => {
   const odd = withAt({}, ['__proto__', 'a'], 1)
   t.equal(JSON.stringify(odd), '{"__proto__":{"a":1}}')
-  t.equal(at(odd, '__proto__', 'a'), 1)
+  t.equal(valueAt(odd, '__proto__', 'a'), 1)
 })

@@ -1,6 +1,6 @@
 import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { at } from '../../../src/api/kube/json-at.ts'
+import { valueAt } from '../../../src/api/kube/json-at.ts'
 
 /**
  * How admission is carried: by webhooks, by those while none answers, or by policies in their
@@ -607,7 +607,7 @@ const pods = '/api/v1/namespaces/default/pods'
 export const podCases: readonly Case[] = [
   ...affinities.map(([what, affinity]): Case => {
     const pod = podOf(affinity, { [exclude]: 'true' })
-    const kept = at(keptOffHostNetwork(pod), 'spec', 'affinity') ?? null
+    const kept = valueAt(keptOffHostNetwork(pod), 'spec', 'affinity') ?? null
     return {
       ...create(pods, `an excluded pod with ${what}`, pod),
       shown: [[['spec', 'affinity'], kept]],

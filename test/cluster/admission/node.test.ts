@@ -9,7 +9,7 @@ import {
 } from '../../../src/cluster/admission/node.ts'
 import { previousAttributesAnnotation } from '../../../src/cluster/previous-attributes.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { at, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const nodepool = 'apps.openyurt.io/nodepool'
 const desired = 'apps.openyurt.io/desired-nodepool'
@@ -142,14 +142,18 @@ void t.test('of which kind its pool was is remembered, as the controller would',
 
 void t.test('a wish that is uttered later becomes membership, once', async (t) => {
   const wished = mutateNodeUpdate(node(), node({ [desired]: 'p' }), pool(false))
-  t.equal(at(wished.object, 'metadata', 'labels', nodepool), 'p')
+  t.equal(valueAt(wished.object, 'metadata', 'labels', nodepool), 'p')
   t.equal(poolOfUpdate(node({ [desired]: 'p' }), node({ [desired]: 'p' })), '')
   const out = mutateNodeUpdate(
     node({ [desired]: 'p', [nodepool]: 'p' }),
     node({ [desired]: 'p' }),
     pool(false),
   )
-  t.equal(at(out.object, 'metadata', 'labels', nodepool), undefined, 'who leaves is not taken back')
+  t.equal(
+    valueAt(out.object, 'metadata', 'labels', nodepool),
+    undefined,
+    'who leaves is not taken back',
+  )
   t.match(mutateNodeUpdate(node(), node({ [nodepool]: 'p' }), undefined).warnings, [
     /no NodePool p/,
   ])

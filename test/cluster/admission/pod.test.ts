@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isExcluded, isMirror, keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { at } from '../../../src/api/kube/json-at.ts'
+import { valueAt } from '../../../src/api/kube/json-at.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 import { selects, type SelectableNode } from './node-selector.ts'
 
@@ -67,7 +67,7 @@ void t.test('each way to say where a pod may run gains the condition once', asyn
   ]
   for (const [what, before, terms] of cases) {
     const after = keptOffHostNetwork(before)
-    t.strictSame(at(after, ...path, 'nodeSelectorTerms'), terms, what)
+    t.strictSame(valueAt(after, ...path, 'nodeSelectorTerms'), terms, what)
     t.strictSame(keptOffHostNetwork(after), after, `${what}: applied again`)
   }
   const kept = keptOffHostNetwork(
@@ -76,9 +76,9 @@ void t.test('each way to say where a pod may run gains the condition once', asyn
       nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred },
     }),
   )
-  t.strictSame(at(kept, 'spec', 'affinity', 'podAffinity'), podAffinity)
+  t.strictSame(valueAt(kept, 'spec', 'affinity', 'podAffinity'), podAffinity)
   t.strictSame(
-    at(kept, 'spec', 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'),
+    valueAt(kept, 'spec', 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'),
     preferred,
   )
 })
@@ -92,11 +92,11 @@ void t.test(
       const after = keptOffHostNetwork(before)
       if (JSON.stringify(keptOffHostNetwork(after)) !== JSON.stringify(after))
         t.strictSame(keptOffHostNetwork(after), after, `round ${round}: applied twice equals once`)
-      const was = at(before, ...path)
+      const was = valueAt(before, ...path)
       for (const node of everyNode) {
         const allowed = was === undefined ? true : selects(was, node)
         const expected = allowed && node.labels[hostnetwork] !== 'true'
-        if (selects(at(after, ...path), node) !== expected)
+        if (selects(valueAt(after, ...path), node) !== expected)
           t.fail(`round ${round}: ${JSON.stringify({ was, node, expected })}`)
       }
     }

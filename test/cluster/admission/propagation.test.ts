@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { at, withAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
 const lookup: ClusterLookup = {
@@ -138,7 +138,7 @@ void t.test(
     }
     for (const ports of [{ containerPort: 80, hostPort: 80 }, { containerPort: 80 }]) {
       const { object } = await onHostNetworkOfPool(pod(port(ports)), lookup)
-      t.equal(at(object, 'spec', 'hostNetwork'), true)
+      t.equal(valueAt(object, 'spec', 'hostNetwork'), true)
     }
   },
 )

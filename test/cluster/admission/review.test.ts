@@ -4,7 +4,7 @@ import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
 import { reviewAdmission, type AdmissionOptions } from '../../../src/cluster/admission/review.ts'
 import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
-import { at, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
 import { lookupOf, poolNamed } from './known-pools.ts'
 
@@ -47,7 +47,7 @@ async function outcome(path: string, asked: JsonObject, by = rules()): Promise<O
   return {
     allowed: response['allowed'] === true,
     object: patch === '' ? object : jsonPatch(object, JSON.parse(patch) as Json),
-    warnings: at(response, 'warnings') ?? [],
+    warnings: valueAt(response, 'warnings') ?? [],
     status: objectAt(response, 'status'),
   }
 }
@@ -79,7 +79,7 @@ const terms = [
 void t.test('each kind is admitted where it is asked about', async (t) => {
   const labels = { 'apps.openyurt.io/nodepool': 'host' }
   const joined = await outcome(nodeDefaults, review('Node', 'CREATE', { object: node(labels) }))
-  t.equal(at(joined.object, 'metadata', 'labels', 'nodepool.openyurt.io/hostnetwork'), 'true')
+  t.equal(valueAt(joined.object, 'metadata', 'labels', 'nodepool.openyurt.io/hostnetwork'), 'true')
   const stray = await outcome(
     nodeDefaults,
     review('Node', 'CREATE', { object: node({ 'apps.openyurt.io/nodepool': 'x' }) }),
@@ -92,7 +92,7 @@ void t.test('each kind is admitted where it is asked about', async (t) => {
       object: node({ 'apps.openyurt.io/desired-nodepool': 'standard' }),
     }),
   )
-  t.equal(at(wished.object, 'metadata', 'labels', 'apps.openyurt.io/nodepool'), 'standard')
+  t.equal(valueAt(wished.object, 'metadata', 'labels', 'apps.openyurt.io/nodepool'), 'standard')
   const moved = { oldObject: node({ 'nodepool.openyurt.io/hostnetwork': 'true' }), object: node() }
   t.match(await outcome(nodeRules, review('Node', 'UPDATE', moved)), {
     allowed: false,
@@ -102,7 +102,7 @@ void t.test('each kind is admitted where it is asked about', async (t) => {
   t.match(await outcome(nodeRules, review('Node', 'UPDATE', byController)), { allowed: true })
 
   const filled = await outcome(poolDefaults, review('NodePool', 'CREATE', { object: pool({}) }))
-  t.equal(at(filled.object, 'spec', 'type'), 'Edge')
+  t.equal(valueAt(filled.object, 'spec', 'type'), 'Edge')
   const cloud = { object: pool({ type: 'Cloud', hostNetwork: true }) }
   t.match(await outcome(poolRules, review('NodePool', 'CREATE', cloud)), {
     allowed: false,
@@ -118,7 +118,7 @@ void t.test('each kind is admitted where it is asked about', async (t) => {
   })
 
   const kept = await outcome(podDefaults, review('Pod', 'CREATE', { object: pod(excluded) }))
-  t.equal((at(kept.object, ...terms) as Json[] | undefined)?.length, 1)
+  t.equal((valueAt(kept.object, ...terms) as Json[] | undefined)?.length, 1)
 })
 
 void t.test('what changes nothing has no patch', async (t) => {
@@ -137,7 +137,7 @@ void t.test('what changes nothing has no patch', async (t) => {
 void t.test('a mirror pod is left alone, annotation or not', async (t) => {
   const mirror = pod({ ...excluded, 'kubernetes.io/config.mirror': 'x' })
   const { object } = await outcome(podDefaults, review('Pod', 'CREATE', { object: mirror }))
-  t.equal(at(object, ...terms), undefined)
+  t.equal(valueAt(object, ...terms), undefined)
 })
 
 void t.test(
@@ -147,11 +147,11 @@ void t.test(
     const asked = (annotations: JsonObject) =>
       review('Pod', 'CREATE', { object: pod(annotations, { labels }) })
     const on = rules({ propagate: true })
-    t.equal(at((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'), true)
-    t.equal(at((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'), undefined)
+    t.equal(valueAt((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'), true)
+    t.equal(valueAt((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'), undefined)
     const both = await outcome(podDefaults, asked(excluded), on)
-    t.equal(at(both.object, 'spec', 'hostNetwork'), undefined)
-    t.equal((at(both.object, ...terms) as Json[] | undefined)?.length, 1)
+    t.equal(valueAt(both.object, 'spec', 'hostNetwork'), undefined)
+    t.equal((valueAt(both.object, ...terms) as Json[] | undefined)?.length, 1)
   },
 )
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { carriedAnnotation, convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from '../../../src/cluster/crd/schema.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { at, objectAt, withAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, objectAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { Random, roundOf } from '../../fuzz/random.ts'
 import { randomPool, randomValue } from './random-pool.ts'
 
@@ -68,8 +68,8 @@ void t.test(
           ? objectAt(through(shown, 'v1beta2'), 'spec')
           : { ...objectAt(stored, 'spec'), [name]: value }
       if (JSON.stringify(sorted(objectAt(written, 'spec'))) !== JSON.stringify(sorted(expected)))
-        t.strictSame(at(written, 'spec'), expected, `round ${round}: ${version} ${name}`)
-      const readBack = at(through(written, version), 'spec', name)
+        t.strictSame(valueAt(written, 'spec'), expected, `round ${round}: ${version} ${name}`)
+      const readBack = valueAt(through(written, version), 'spec', name)
       if (JSON.stringify(sorted(readBack ?? null)) !== JSON.stringify(sorted(value)))
         t.strictSame(readBack, value, `round ${round}: ${version} ${name}`)
     }
@@ -80,21 +80,21 @@ void t.test(
 void t.test('a field that was taken out through an older version is gone', async (t) => {
   const stored = pool('v1beta2', { type: 'Edge', labels: { a: 'b' }, leaderReplicas: 3 })
   const written = withAt(through(stored, 'v1beta1'), ['spec', 'labels'], undefined)
-  t.strictSame(at(through(written, 'v1beta2'), 'spec'), { type: 'Edge', leaderReplicas: 3 })
+  t.strictSame(valueAt(through(written, 'v1beta2'), 'spec'), { type: 'Edge', leaderReplicas: 3 })
 })
 
 void t.test('a host network survives each version', async (t) => {
   const wanted = { type: 'Edge', hostNetwork: true }
-  t.strictSame(at(through(pool('v1beta1', wanted), 'v1beta2'), 'spec'), wanted)
-  t.strictSame(at(through(pool('v1beta2', wanted), 'v1beta1'), 'spec'), wanted)
+  t.strictSame(valueAt(through(pool('v1beta1', wanted), 'v1beta2'), 'spec'), wanted)
+  t.strictSame(valueAt(through(pool('v1beta2', wanted), 'v1beta1'), 'spec'), wanted)
   const oldest = through(pool('v1beta2', wanted), 'v1alpha1')
-  t.equal(at(oldest, 'metadata', 'annotations', 'nodepool.openyurt.io/hostnetwork'), 'true')
+  t.equal(valueAt(oldest, 'metadata', 'annotations', 'nodepool.openyurt.io/hostnetwork'), 'true')
   t.strictSame(through(oldest, 'v1beta2'), pool('v1beta2', wanted))
   for (const version of ['v1alpha1', 'v1beta1'] as const) {
     const annotations = { 'nodepool.openyurt.io/hostnetwork': 'True' }
     const created = { ...pool(version, {}), metadata: { name: 'a', annotations } }
     t.equal(
-      at(through(created, 'v1beta2'), 'spec', 'hostNetwork'),
+      valueAt(through(created, 'v1beta2'), 'spec', 'hostNetwork'),
       true,
       `${version}, said the old way`,
     )
@@ -106,14 +106,14 @@ void t.test('the annotation counts in v1alpha1 alone once a pool has the field',
   const annotation = ['metadata', 'annotations', 'nodepool.openyurt.io/hostnetwork']
   const oldest = withAt(through(stored, 'v1alpha1'), annotation, undefined)
   t.equal(
-    at(through(oldest, 'v1beta2'), 'spec', 'hostNetwork'),
+    valueAt(through(oldest, 'v1beta2'), 'spec', 'hostNetwork'),
     undefined,
     'its writer took it out',
   )
   const older = withAt(through(stored, 'v1beta1'), annotation, 'false')
-  t.equal(at(through(older, 'v1beta2'), 'spec', 'hostNetwork'), true)
+  t.equal(valueAt(through(older, 'v1beta2'), 'spec', 'hostNetwork'), true)
   const stray = withAt(pool('v1beta2', { type: 'Edge' }), annotation, 'true')
-  t.equal(at(through(stray, 'v1beta1'), 'spec', 'hostNetwork'), undefined)
+  t.equal(valueAt(through(stray, 'v1beta1'), 'spec', 'hostNetwork'), undefined)
   t.strictSame(through(stray, 'v1beta1', 'v1alpha1', 'v1beta1', 'v1beta2'), stray)
 })
 
@@ -141,7 +141,7 @@ void t.test('what leadership a pool has is not reset by an older version', async
 void t.test('a pool without a status takes none from the annotation', async (t) => {
   const stored = pool('v1beta2', {}, { status: { leaderNum: 3 } })
   const exported = withAt(through(stored, 'v1beta1'), ['status'], undefined)
-  t.equal(at(through(exported, 'v1beta2'), 'status'), undefined)
+  t.equal(valueAt(through(exported, 'v1beta2'), 'status'), undefined)
 })
 
 void t.test('an annotation that cannot be understood changes nothing', async (t) => {
@@ -162,12 +162,12 @@ void t.test('an annotation that cannot be understood changes nothing', async (t)
       { type: 'Edge' },
       { metadata: { annotations: { [carriedAnnotation]: text } } },
     )
-    t.strictSame(at(through(odd, 'v1beta2'), 'spec'), { type: 'Edge' }, JSON.stringify(text))
+    t.strictSame(valueAt(through(odd, 'v1beta2'), 'spec'), { type: 'Edge' }, JSON.stringify(text))
   }
   const late = JSON.stringify({ status: { leaderLastElectedTime: 'soon' } })
   const metadata = { annotations: { [carriedAnnotation]: late } }
   const odd = pool('v1beta1', {}, { metadata, status: {} })
-  t.strictSame(at(through(odd, 'v1beta2'), 'status'), {})
+  t.strictSame(valueAt(through(odd, 'v1beta2'), 'status'), {})
 })
 
 void t.test('what is no pool is not converted', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
 import type { Json } from '../../../src/api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const definition = JSON.parse(
   JSON.stringify(
@@ -39,14 +39,14 @@ void t.test('each version has the fields that OpenYurt gives it', async (t) => {
 
 void t.test('all versions are served, one is stored, each has a status of its own', async (t) => {
   t.strictSame(
-    versions.map((each) => [at(each, 'name'), at(each, 'served'), at(each, 'storage')]),
+    versions.map((each) => [valueAt(each, 'name'), valueAt(each, 'served'), valueAt(each, 'storage')]),
     [
       ['v1alpha1', true, false],
       ['v1beta1', true, false],
       ['v1beta2', true, true],
     ],
   )
-  for (const each of versions) t.strictSame(at(each, 'subresources'), { status: {} })
+  for (const each of versions) t.strictSame(valueAt(each, 'subresources'), { status: {} })
   t.match(textAt(version('v1alpha1'), 'deprecationWarning'), /v1beta2/)
 })
 

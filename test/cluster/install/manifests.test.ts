@@ -2,7 +2,7 @@ import t from 'tap'
 import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
 import type { Installation } from '../../../src/cluster/install/installation.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { at, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const installation: Installation = {
   name: 'nodehub-cluster',
@@ -163,7 +163,7 @@ void t.test('each webhook is asked about what it is for, and fails as it is to',
           .map((condition) => textAt(condition, 'name'))
           .join(),
         textAt(each, 'clientConfig', 'service', 'path'),
-        at(each, 'timeoutSeconds'),
+        valueAt(each, 'timeoutSeconds'),
         textAt(each, 'sideEffects'),
       ]),
   )
@@ -237,7 +237,7 @@ void t.test('its own pods do not wait for the webhooks that they serve', async (
     ['ValidatingWebhookConfiguration', 'warnings.workloads.apps.openyurt.io'],
   ] as const) {
     const found = listAt(one(kind), 'webhooks').find((each) => textAt(each, 'name') === name)
-    t.strictSame(at(found ?? null, 'namespaceSelector'), selector)
+    t.strictSame(valueAt(found ?? null, 'namespaceSelector'), selector)
   }
 })
 
@@ -366,11 +366,11 @@ void t.test('a pool keeps its kind, whatever becomes of the webhooks', async (t)
   )
   const rules = versions.map((version) => [
     textAt(version, 'name'),
-    at(version, 'storage'),
+    valueAt(version, 'storage'),
     listAt(version, 'schema', 'openAPIV3Schema', 'x-kubernetes-validations').map((rule) => [
       textAt(rule, 'fieldPath'),
       textAt(rule, 'rule'),
-      at(rule, 'optionalOldSelf') === true,
+      valueAt(rule, 'optionalOldSelf') === true,
     ]),
   ])
   const type = (self: string): string =>
@@ -408,8 +408,8 @@ void t.test('one of two replicas stays, whatever is drained', async (t) => {
     unhealthyPodEvictionPolicy: 'AlwaysAllow',
   })
   const deployment = one('Deployment')
-  t.equal(at(deployment, 'spec', 'replicas'), 2)
-  t.strictSame(at(deployment, 'spec', 'strategy'), {
+  t.equal(valueAt(deployment, 'spec', 'replicas'), 2)
+  t.strictSame(valueAt(deployment, 'spec', 'strategy'), {
     type: 'RollingUpdate',
     rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
   })
@@ -425,19 +425,19 @@ void t.test('its pods run as nobody in particular, with nothing of root', async 
   })
   const [container = null, ...others] = listAt(pod, 'containers')
   t.equal(others.length, 0)
-  t.strictSame(at(container, 'securityContext'), {
+  t.strictSame(valueAt(container, 'securityContext'), {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   })
-  t.strictSame(at(container, 'resources', 'limits'), { memory: '1Gi' })
-  t.strictSame(at(container, 'args'), ['cluster', '--webhook-service=nodehub-cluster'])
+  t.strictSame(valueAt(container, 'resources', 'limits'), { memory: '1Gi' })
+  t.strictSame(valueAt(container, 'args'), ['cluster', '--webhook-service=nodehub-cluster'])
 })
 
 void t.test('the network policy admits whom it is told, to each port', async (t) => {
   const port = (port: number) => ({ ports: [{ protocol: 'TCP', port }] })
   const of = (more: Partial<Installation>): Json =>
-    at(one('NetworkPolicy', 'nodehub-cluster', more), 'spec', 'ingress') ?? null
+    valueAt(one('NetworkPolicy', 'nodehub-cluster', more), 'spec', 'ingress') ?? null
   t.strictSame(of({}), [port(10_283), port(10_287)], 'anybody, where nothing is known')
   t.strictSame(of({ apiServerCidrs: ['10.0.0.1/32', 'fd00::/64'], opsCidrs: ['10.244.0.0/16'] }), [
     {

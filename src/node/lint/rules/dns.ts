@@ -1,10 +1,10 @@
-import { givenText } from '../../../api/kube/json-at.ts'
+import { optionalTextAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import { placementOf } from '../placement.ts'
 import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
 
-const policyOf = (pod: PodSubject): string => givenText(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
+const policyOf = (pod: PodSubject): string => optionalTextAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 
 /**
  * No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all,
@@ -51,7 +51,7 @@ export const hostDnsOnStandardNode: PodRule = {
     if (!onHostNetwork(pod) || policyOf(pod) !== 'ClusterFirst' || pod.fragment) return
     const { standard, unknown } = placementOf(pod, context)
     if (!standard || unknown.length > 0) return
-    const given = givenText(pod.spec, 'dnsPolicy') !== undefined
+    const given = optionalTextAt(pod.spec, 'dnsPolicy') !== undefined
     yield {
       path: inSpec(pod, given ? 'dnsPolicy' : 'hostNetwork'),
       message:

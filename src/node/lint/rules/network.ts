@@ -1,4 +1,4 @@
-import { at, givenText } from '../../../api/kube/json-at.ts'
+import { valueAt, optionalTextAt } from '../../../api/kube/json-at.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../../api/kube/node-pool.ts'
 import type { PoolFacts } from '../context.ts'
 import { documents } from '../documents.ts'
@@ -39,7 +39,7 @@ export const unknownPool: PodRule = {
   document: documents.proposal,
   *check(pod, context) {
     for (const name of placementOf(pod, context).unknown) {
-      const selected = givenText(pod.spec, 'nodeSelector', nodePoolLabel) === name
+      const selected = optionalTextAt(pod.spec, 'nodeSelector', nodePoolLabel) === name
       yield {
         path: selected ? inSpec(pod, 'nodeSelector', nodePoolLabel) : inSpec(pod, 'affinity'),
         message: `nothing says whether pool ${name} is a host-network pool: give its NodePool, or --pool ${name}=host-network or ${name}=standard`,
@@ -57,7 +57,7 @@ export const excludeAnnotationValue: PodRule = {
     'Admission looks for exactly "true" on the pod itself; with anything else, or on the object that makes the pods, the pod is scheduled anywhere.',
   document: documents.withdrawal,
   *check(pod) {
-    const value = at(pod.metadata, 'annotations', excludeAnnotation)
+    const value = valueAt(pod.metadata, 'annotations', excludeAnnotation)
     const path = inMetadata(pod, 'annotations', excludeAnnotation)
     if (typeof value === 'boolean') {
       yield {
@@ -85,7 +85,7 @@ export const excludeAnnotationValue: PodRule = {
     }
     if (pod.base.length === 0) return
     if (
-      at(pod.owner, 'metadata', 'annotations', excludeAnnotation) !== undefined &&
+      valueAt(pod.owner, 'metadata', 'annotations', excludeAnnotation) !== undefined &&
       !isExcluded(pod)
     ) {
       yield {

@@ -1,5 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../../../api/kube/json.ts'
-import { at, givenText, listAt, objectAt, textAt } from '../../../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt, textAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import type { ObjectRule } from '../rule.ts'
@@ -60,7 +60,7 @@ function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string 
         if (typeof text === 'string') yield { path: ['variables', name, index], text }
   }
   const path = ['nodeRegistration', 'kubeletExtraArgs']
-  const extra: Json | undefined = at(object, ...path)
+  const extra: Json | undefined = valueAt(object, ...path)
   if (isObject(extra)) {
     for (const name of Object.keys(extra)) yield { path: [...path, name], text: `--${name}` }
   } else {
@@ -78,10 +78,10 @@ export const loopbackOnly: ObjectRule = {
     'It makes a node Ready without a pod network, as a host-network pool needs it. A pod without hostNetwork gets no address there, and its sandbox is made again for ever.',
   document: documents.cni,
   *check(object) {
-    if (givenText(object, 'cniVersion') === undefined) return
+    if (optionalTextAt(object, 'cniVersion') === undefined) return
     const plugins = isList(object['plugins'])
-      ? object['plugins'].map((plugin) => givenText(plugin, 'type'))
-      : [givenText(object, 'type')]
+      ? object['plugins'].map((plugin) => optionalTextAt(plugin, 'type'))
+      : [optionalTextAt(object, 'type')]
     if (plugins.length === 0 || plugins.some((plugin) => plugin !== 'loopback')) return
     yield {
       path: isList(object['plugins']) ? ['plugins'] : ['type'],

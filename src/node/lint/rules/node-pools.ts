@@ -1,4 +1,4 @@
-import { at, givenText } from '../../../api/kube/json-at.ts'
+import { valueAt, optionalTextAt } from '../../../api/kube/json-at.ts'
 import { isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { ObjectRule } from '../rule.ts'
@@ -11,8 +11,8 @@ export const cloudPool: ObjectRule = {
   reason: 'Admission refuses it: host-network pools are for nodes at the edge.',
   document: documents.proposal,
   *check(object) {
-    if (!isNodePool(object) || at(object, 'spec', 'hostNetwork') !== true) return
-    if (givenText(object, 'spec', 'type')?.toLowerCase() !== 'cloud') return
+    if (!isNodePool(object) || valueAt(object, 'spec', 'hostNetwork') !== true) return
+    if (optionalTextAt(object, 'spec', 'type')?.toLowerCase() !== 'cloud') return
     yield {
       path: ['spec', 'type'],
       message: 'a host-network pool is refused as type Cloud: use type: Edge',
@@ -29,8 +29,8 @@ export const poolVersion: ObjectRule = {
     'v1alpha1 has no such field, and the API server drops it. yurt-manager converts v1beta1 by an annotation and not by the field, so that the pool is stored as a standard one, which cannot be changed later.',
   document: documents.withdrawal,
   *check(object) {
-    if (!isNodePool(object) || at(object, 'spec', 'hostNetwork') === undefined) return
-    const version = givenText(object, 'apiVersion')?.split('/')[1]
+    if (!isNodePool(object) || valueAt(object, 'spec', 'hostNetwork') === undefined) return
+    const version = optionalTextAt(object, 'apiVersion')?.split('/')[1]
     const path = ['apiVersion']
     if (version === 'v1alpha1') {
       yield {
@@ -56,7 +56,7 @@ export const hostNetworkNotBoolean: ObjectRule = {
   reason: 'The API server refuses a text where true or false belongs.',
   document: documents.proposal,
   *check(object) {
-    const value = isNodePool(object) ? at(object, 'spec', 'hostNetwork') : undefined
+    const value = isNodePool(object) ? valueAt(object, 'spec', 'hostNetwork') : undefined
     if (value === undefined || typeof value === 'boolean') return
     yield { path: ['spec', 'hostNetwork'], message: 'write true or false, without quotes' }
   },

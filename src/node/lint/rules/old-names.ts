@@ -1,5 +1,5 @@
 import { isList, isObject, type Json } from '../../../api/kube/json.ts'
-import { at } from '../../../api/kube/json-at.ts'
+import { valueAt } from '../../../api/kube/json-at.ts'
 import { hostNetworkLabel } from '../../../api/kube/node-pool.ts'
 import { isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
@@ -47,7 +47,7 @@ export const oldField: ObjectRule = {
   *check(object) {
     if (!isNodePool(object)) return
     for (const field of oldFields) {
-      if (at(object, 'spec', field) === undefined) continue
+      if (valueAt(object, 'spec', field) === undefined) continue
       yield {
         path: ['spec', field],
         message: `spec.${field} is without effect: write spec.hostNetwork: true`,
@@ -88,7 +88,7 @@ export const desiredPoolLabel: PodRule = {
   document: documents.proposal,
   *check(pod) {
     for (const label of wishes) {
-      if (at(pod.metadata, 'labels', label) === undefined) continue
+      if (valueAt(pod.metadata, 'labels', label) === undefined) continue
       yield {
         path: inMetadata(pod, 'labels', label),
         message:

@@ -1,4 +1,4 @@
-import { at } from '../../../api/kube/json-at.ts'
+import { valueAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -131,9 +131,9 @@ export const hostPortsText = (ports: readonly Port[]): string =>
 
 /** A whole number at the end of a way, if there is one. */
 export function numberAt(
-  value: Parameters<typeof at>[0],
+  value: Parameters<typeof valueAt>[0],
   ...way: readonly string[]
 ): number | undefined {
-  const found = at(value, ...way)
+  const found = valueAt(value, ...way)
   return typeof found === 'number' ? found : undefined
 }

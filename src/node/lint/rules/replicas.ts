@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../api/kube/json.ts'
-import { at, givenObject, givenText } from '../../../api/kube/json-at.ts'
+import { valueAt, optionalObjectAt, optionalTextAt } from '../../../api/kube/json-at.ts'
 import type { Context } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
@@ -10,7 +10,7 @@ import { numberAt, hostPortsText } from './ports.ts'
 
 /** How many pods there are to be at once, and where that stands. */
 function desiredPods(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
-  const spec = givenObject(pod.owner, 'spec')
+  const spec = optionalObjectAt(pod.owner, 'spec')
   switch (pod.kind) {
     case 'Deployment':
     case 'ReplicaSet':
@@ -72,7 +72,7 @@ export const rolloutStalls: PodRule = {
     if (pods === undefined || nodes === undefined || ports === '') return
     if (pods.count === 0 || pods.count !== nodes || mayBeMissing(pod.owner, pods.count) > 0) return
     yield {
-      path: givenObject(pod.owner, 'spec', 'strategy') ? ['spec', 'strategy'] : pods.path,
+      path: optionalObjectAt(pod.owner, 'spec', 'strategy') ? ['spec', 'strategy'] : pods.path,
       message: `every one of the ${nodes} nodes has port ${ports} taken, and no pod may be missing during an update: set strategy.rollingUpdate.maxUnavailable to 1 or more (and maxSurge to 0), or type Recreate`,
     }
   },
@@ -83,8 +83,8 @@ export const rolloutStalls: PodRule = {
  * (pkg/controller/deployment/util).
  */
 function mayBeMissing(deployment: JsonObject, replicas: number): number {
-  if (givenText(deployment, 'spec', 'strategy', 'type') === 'Recreate') return replicas
-  const given = at(deployment, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') ?? '25%'
+  if (optionalTextAt(deployment, 'spec', 'strategy', 'type') === 'Recreate') return replicas
+  const given = valueAt(deployment, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable') ?? '25%'
   if (typeof given === 'number') return given
   const percent = typeof given === 'string' ? /^(\d+)%$/.exec(given)?.[1] : undefined
   return Math.floor((Number(percent ?? 0) * replicas) / 100)

@@ -1,4 +1,4 @@
-import { at } from '../../../api/kube/json-at.ts'
+import { valueAt } from '../../../api/kube/json-at.ts'
 import { identityOf, isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { ObjectRule } from '../rule.ts'
@@ -16,7 +16,7 @@ export const hostNetworkChanged: ObjectRule = {
     const earlier = identity === undefined ? undefined : before?.get(identity)
     const pool = isNodePool(object)
     if (earlier === undefined || (!pool && object['kind'] !== 'Pod')) return
-    const [was, is] = [earlier, object].map((each) => at(each, 'spec', 'hostNetwork') === true)
+    const [was, is] = [earlier, object].map((each) => valueAt(each, 'spec', 'hostNetwork') === true)
     if (was === is) return
     yield {
       path: ['spec', 'hostNetwork'],
