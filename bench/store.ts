@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ApiObject } from '../src/api/kube/object.ts'
-import type { FormKey } from '../src/api/request/form.ts'
+import type { RepresentationKey } from '../src/api/request/representation.ts'
 import { node } from '../src/api/request/identity.ts'
 import { openStore } from '../src/hub/store/sqlite/open.ts'
 import type { CollectionKey, ObjectStore } from '../src/hub/store/store.ts'
@@ -17,7 +17,7 @@ const runs = 15
 const objectBytes = 6_000
 
 const pods: CollectionKey = {
-  audience: { identity: node, form: 'application/json;object' as FormKey },
+  audience: { identity: node, representation: 'application/json;object' as RepresentationKey },
   gvr: { group: '', version: 'v1', resource: 'pods' },
   labelSelector: '',
   fieldSelector: '',

@@ -69,7 +69,7 @@ function representationOfError(seen: SeenRequest): Representation {
   const asking = askingOf(seen)
   try {
     const offer = { protobuf: true, conversions: true, custom: false }
-    return { ...negotiate(asking, offer), shape: 'object' }
+    return { ...negotiate(asking, offer), projection: 'object' }
   } catch {
     return { ...plainJson(asking), pretty: true }
   }

@@ -18,8 +18,14 @@ const text =
 const dataSize = (object: KubeObject): Json => size('data')(object) + size('binaryData')(object)
 
 function nodeStatus(node: KubeObject): Json {
-  const ready = listAt(node, 'status', 'conditions').find((c) => optionalTextAt(c, 'type') === 'Ready')
-  const word = !ready ? 'Unknown' : optionalTextAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  const ready = listAt(node, 'status', 'conditions').find(
+    (c) => optionalTextAt(c, 'type') === 'Ready',
+  )
+  const word = !ready
+    ? 'Unknown'
+    : optionalTextAt(ready, 'status') === 'True'
+      ? 'Ready'
+      : 'NotReady'
   return valueAt(node, 'spec', 'unschedulable') === true ? `${word},SchedulingDisabled` : word
 }
 
@@ -140,7 +146,10 @@ const replicas =
 const deploymentColumns = [
   nameColumn,
   column('Ready', (object) => {
-    const [ready, wanted] = [valueAt(object, 'status', 'readyReplicas'), valueAt(object, 'spec', 'replicas')]
+    const [ready, wanted] = [
+      valueAt(object, 'status', 'readyReplicas'),
+      valueAt(object, 'spec', 'replicas'),
+    ]
     return `${printed(ready ?? 0)}/${printed(wanted ?? 1)}`
   }),
   column('Up-to-date', replicas('status', 'updatedReplicas')),

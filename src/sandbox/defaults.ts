@@ -29,7 +29,9 @@ const under = (defaults: JsonObject, given: JsonObject): JsonObject => ({ ...def
 function pod(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
   const account =
-    optionalTextAt(spec, 'serviceAccountName') || optionalTextAt(spec, 'serviceAccount') || 'default'
+    optionalTextAt(spec, 'serviceAccountName') ||
+    optionalTextAt(spec, 'serviceAccount') ||
+    'default'
   const filled = under(
     {
       ...podTemplateDefaults,
@@ -106,7 +108,9 @@ function withRequests(container: JsonObject): JsonObject {
 function evictionTolerations(spec: JsonObject): Json[] {
   const tolerated = listAt(spec, 'tolerations')
   return ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
-    .filter((key) => !tolerated.some((one) => [key, undefined].includes(optionalTextAt(one, 'key'))))
+    .filter(
+      (key) => !tolerated.some((one) => [key, undefined].includes(optionalTextAt(one, 'key'))),
+    )
     .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }))
 }
 
@@ -120,7 +124,9 @@ function quality(spec: JsonObject): string {
   const guaranteed = containers.every((one) =>
     ['cpu', 'memory'].every((name) => {
       const limit = valueAt(amounts(one, 'limits'), name)
-      return limit !== undefined && [limit, undefined].includes(valueAt(amounts(one, 'requests'), name))
+      return (
+        limit !== undefined && [limit, undefined].includes(valueAt(amounts(one, 'requests'), name))
+      )
     }),
   )
   return guaranteed ? 'Guaranteed' : 'Burstable'
@@ -206,7 +212,8 @@ function workload(given: JsonObject): JsonObject {
     ...under(podTemplateDefaults, spec),
     ...containersOf(spec, valueAt(spec, 'hostNetwork') === true),
   })
-  return valueAt(given, 'spec', 'replicas') === undefined && optionalTextAt(given, 'kind') !== 'DaemonSet'
+  return valueAt(given, 'spec', 'replicas') === undefined &&
+    optionalTextAt(given, 'kind') !== 'DaemonSet'
     ? withAt(filled, ['spec', 'replicas'], 1)
     : filled
 }

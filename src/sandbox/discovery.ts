@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { parseAccept } from '../api/request/form.ts'
+import { parseAccept } from '../api/request/representation.ts'
 import type { Catalog } from './catalog.ts'
 import type { Kind, Subresource } from './kinds.ts'
 

@@ -1,11 +1,11 @@
-import type { Shape } from '../api/kube/media-type.ts'
+import type { Projection } from '../api/kube/media-type.ts'
 import { notAcceptable, onlyAcceptable, StatusError } from '../api/kube/status.ts'
-import { parseAccept, type AcceptClause } from '../api/request/form.ts'
+import { parseAccept, type AcceptClause } from '../api/request/representation.ts'
 import { isTrue } from '../api/request/request-info.ts'
 
 export interface Representation {
   readonly encoding: 'json' | 'yaml' | 'protobuf'
-  readonly shape: Shape
+  readonly projection: Projection
   /** Of meta.k8s.io, for Table and PartialObjectMetadata. */
   readonly version: string
   /** What a Table's rows carry. */
@@ -64,11 +64,11 @@ export function negotiate(asking: Asking, offer: Offer): Representation {
 function accepted(clause: AcceptClause, asking: Asking, offer: Offer): Representation | undefined {
   const encoding = encodings[clause.type]
   if (!encoding || (encoding === 'protobuf' && !offer.protobuf)) return undefined
-  const shape = shapeOf(clause, encoding, offer)
+  const projection = shapeOf(clause, encoding, offer)
   return (
-    shape && {
+    projection && {
       encoding,
-      shape,
+      projection,
       version: clause.parameters.get('v') ?? 'v1',
       include: included(asking.query.get('includeObject')),
       pretty: wantsPretty(asking),
@@ -80,7 +80,7 @@ function shapeOf(
   { parameters }: AcceptClause,
   encoding: Representation['encoding'],
   offer: Offer,
-): Shape | undefined {
+): Projection | undefined {
   const as = parameters.get('as')
   if (as === undefined) return 'object'
   if (!offer.conversions || parameters.get('g') !== 'meta.k8s.io') return undefined
@@ -104,7 +104,7 @@ function wantsPretty({ query, userAgent }: Asking): boolean {
 /** JSON without conversions, for what is not negotiated. */
 export const plainJson = (asking: Asking): Representation => ({
   encoding: 'json',
-  shape: 'object',
+  projection: 'object',
   version: 'v1',
   include: 'Metadata',
   pretty: wantsPretty(asking),

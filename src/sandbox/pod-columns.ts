@@ -15,11 +15,15 @@ const readyCount = (pod: KubeObject): Json =>
 
 const restarts = (pod: KubeObject): Json =>
   String(
-    statuses(pod).reduce<number>((sum, status) => sum + Number(valueAt(status, 'restartCount') ?? 0), 0),
+    statuses(pod).reduce<number>(
+      (sum, status) => sum + Number(valueAt(status, 'restartCount') ?? 0),
+      0,
+    ),
   )
 
 function phase(pod: KubeObject): Json {
-  const own = optionalTextAt(pod, 'status', 'reason') || optionalTextAt(pod, 'status', 'phase') || ''
+  const own =
+    optionalTextAt(pod, 'status', 'reason') || optionalTextAt(pod, 'status', 'phase') || ''
   const reason = waitingReason(statuses(pod)) ?? own
   return optionalTextAt(pod, 'metadata', 'deletionTimestamp') === undefined
     ? reason

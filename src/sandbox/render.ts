@@ -39,7 +39,7 @@ export function renderObject(
   object: KubeObject,
   representation: Representation,
 ): Buffer {
-  if (representation.shape !== 'object') {
+  if (representation.projection !== 'object') {
     const { gvk, value } = converted(kind, object, representation, true)
     return encode(gvk, value, representation)
   }
@@ -56,12 +56,12 @@ export function renderList(kind: Kind, listed: ListResult, representation: Repre
     ...(listed.continue !== '' && { continue: listed.continue }),
     ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
   }
-  const { version, shape, encoding, pretty } = representation
-  if (shape === 'table') {
+  const { version, projection, encoding, pretty } = representation
+  if (projection === 'table') {
     const table = tableOf(kind, listed.objects, metadata, representation, true)
     return encode(metaGvk('Table', version), table, representation)
   }
-  if (shape === 'metadata') {
+  if (projection === 'metadata') {
     const gvk = metaGvk('PartialObjectMetadataList', version)
     const items = listed.objects.map((object) => metadataOf(object, version))
     return encode(gvk, listObject(gvk, metadata, items), representation)
@@ -91,7 +91,7 @@ export function renderEvent(
   representation: Representation,
   first: boolean,
 ): Buffer {
-  if (representation.shape === 'object') {
+  if (representation.projection === 'object') {
     return representation.encoding === 'protobuf'
       ? watchEventFrame(type, envelopeOf(kind, object))
       : frame(type, objectText(kind, object))
@@ -130,7 +130,7 @@ function converted(
   withColumns: boolean,
 ): { gvk: GVK; value: JsonObject } {
   const { version } = representation
-  if (representation.shape === 'metadata') {
+  if (representation.projection === 'metadata') {
     return { gvk: metaGvk('PartialObjectMetadata', version), value: metadataOf(object, version) }
   }
   const { resourceVersion } = object.metadata

@@ -182,7 +182,10 @@ void t.test('when the leader goes, the other one goes on with its work', async (
   sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
   await until(() => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a')
   t.ok(other!.leads())
-  t.equal(valueAt(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'), 1)
+  t.equal(
+    valueAt(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'),
+    1,
+  )
 })
 
 void t.test('health and metrics are told', async (t) => {

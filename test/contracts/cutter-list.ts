@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Encoding, Shape } from '../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../src/api/kube/media-type.ts'
 import { listCutter, type CutEnd, type ListHead } from '../../src/api/codec/list-cutter.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { everySplit } from '../kit/fixture.ts'
@@ -13,8 +13,12 @@ export interface WholeList {
   readonly body: Buffer
 }
 
-export function cutList(encoding: Encoding, shape: Shape, chunks: readonly Buffer[]): WholeList {
-  const cutter = listCutter(encoding, shape)
+export function cutList(
+  encoding: Encoding,
+  projection: Projection,
+  chunks: readonly Buffer[],
+): WholeList {
+  const cutter = listCutter(encoding, projection)
   const pieces: Uint8Array[] = []
   const objects: ApiObject[] = []
   let head: ListHead | undefined
@@ -41,16 +45,16 @@ export function cutList(encoding: Encoding, shape: Shape, chunks: readonly Buffe
 export function listCutterContract(
   t: Test,
   encoding: Encoding,
-  shape: Shape,
+  projection: Projection,
   name: string,
   body: Buffer,
 ): void {
   void t.test(`${name} is the same list and the same bytes wherever it is split`, (t) => {
-    const whole = cutList(encoding, shape, [body])
+    const whole = cutList(encoding, projection, [body])
     t.ok(whole.body.equals(body), 'nothing is lost or added')
     const parts = { objects: whole.objects, gvk: whole.end.gvk, meta: whole.end.meta }
     for (const chunks of everySplit(body)) {
-      const split = cutList(encoding, shape, chunks)
+      const split = cutList(encoding, projection, chunks)
       const same = { objects: split.objects, gvk: split.end.gvk, meta: split.end.meta }
       if (!split.body.equals(body) || !isSame(same, parts)) {
         t.fail(`another list when split as ${chunks.length} chunks at ${chunks[0]?.length}`)

@@ -18,7 +18,7 @@ import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { StatusError } from '../../src/api/kube/status.ts'
 import { withFilters } from '../../src/hub/pipeline/filters.ts'
-import { objectForm } from '../../src/api/request/form.ts'
+import { objectRepresentation } from '../../src/api/request/representation.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 import { filteringOf } from '../kit/filtering.ts'
 import { inputsOf } from '../kit/inputs.ts'
@@ -273,13 +273,22 @@ function asked(
     method: methods[verb],
     headers,
   })
-  const form = objectForm(encoding)
-  const reply = { status: 200, headers: new HeaderList(), from: 'cloud', form } as const
+  const representation = objectRepresentation(encoding)
+  const reply = { status: 200, headers: new HeaderList(), from: 'cloud', representation } as const
   if (verb === 'list')
     return { exchange, reply: { ...reply, kind: 'list', list: listOf(both, object) } }
   if (verb !== 'watch') return { exchange, reply: { ...reply, kind: 'object', gvk, object } }
   const events = inGroups<WatchEvent>({ type: 'ADDED', object })
-  return { exchange, reply: { ...reply, kind: 'watch', form: () => form, gvk: () => gvk, events } }
+  return {
+    exchange,
+    reply: {
+      ...reply,
+      kind: 'watch',
+      representation: () => representation,
+      gvk: () => gvk,
+      events,
+    },
+  }
 }
 
 const listOf = ({ gvk }: Both, object: ApiObject): ListStream => ({

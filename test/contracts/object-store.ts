@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import type { FormKey } from '../../src/api/request/form.ts'
+import type { RepresentationKey } from '../../src/api/request/representation.ts'
 import { node, tokenHolder } from '../../src/api/request/identity.ts'
 import type {
   Audience,
@@ -13,12 +13,12 @@ import type {
   StoredChanges,
 } from '../../src/hub/store/store.ts'
 
-export const json = 'json' as FormKey
-const protobuf = 'protobuf' as FormKey
+export const json = 'json' as RepresentationKey
+const protobuf = 'protobuf' as RepresentationKey
 const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
 export const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
 
-const asNode: Audience = { identity: node, form: json }
+const asNode: Audience = { identity: node, representation: json }
 
 /** All pods, unless told otherwise. */
 export const collection = (with_: Partial<CollectionKey> = {}): CollectionKey => ({
@@ -240,8 +240,8 @@ export function objectStoreContract(
         collection({ namespace: 'default' }),
         collection({ labelSelector: 'app=a' }),
         collection({ fieldSelector: 'spec.nodeName=n' }),
-        collection({ audience: { identity: node, form: protobuf } }),
-        collection({ audience: { identity: tokenHolder('x'), form: json } }),
+        collection({ audience: { identity: node, representation: protobuf } }),
+        collection({ audience: { identity: tokenHolder('x'), representation: json } }),
         collection({ gvr: { group: '', version: 'v1', resource: 'nodes' } }),
         collection({ gvr: { group: 'x', version: 'v1', resource: 'pods' } }),
       ]
@@ -253,11 +253,15 @@ export function objectStoreContract(
         t.strictSame(listed(store, key), [`of-${index} at ${index + 1}`], `collection ${index}`),
       )
       t.equal(
-        store.get(keyOf('of-4', { audience: { identity: tokenHolder('x'), form: json } })),
+        store.get(
+          keyOf('of-4', { audience: { identity: tokenHolder('x'), representation: json } }),
+        ),
         'absent',
       )
       t.equal(
-        store.get(keyOf('of-4', { audience: { identity: tokenHolder('y'), form: json } })),
+        store.get(
+          keyOf('of-4', { audience: { identity: tokenHolder('y'), representation: json } }),
+        ),
         undefined,
       )
     },
@@ -294,7 +298,7 @@ export function objectStoreContract(
       collection({ fieldSelector: 'metadata.name=p' }),
       collection({ namespace: 'default', fieldSelector: 'metadata.name=p' }),
     ]) {
-      const audience = { identity: tokenHolder(JSON.stringify(key)), form: json }
+      const audience = { identity: tokenHolder(JSON.stringify(key)), representation: json }
       await store.put(keyOf('p', { audience }), pod, object('p', 5))
       await replace(store, { ...key, audience }, head(10))
       t.equal(store.get(keyOf('p', { audience })), 'absent')
@@ -354,14 +358,14 @@ export function objectStoreContract(
     await store.forget(keyOf('b'))
     const { audience, gvr, namespace } = keyOf('a')
     t.strictSame(store.names(audience, gvr), [{ namespace, name: 'a' }])
-    t.strictSame(store.names({ identity: audience.identity, form: protobuf }, gvr), [])
+    t.strictSame(store.names({ identity: audience.identity, representation: protobuf }, gvr), [])
   })
 
   promise('an object the cloud has not any more is forgotten', async (t, store) => {
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
-    await store.forget(keyOf('a', { audience: { identity: node, form: protobuf } }))
+    await store.forget(keyOf('a', { audience: { identity: node, representation: protobuf } }))
     t.equal(got(store, keyOf('a')), 'a at 5', 'of its audience only')
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
@@ -472,7 +476,10 @@ export function objectStoreContract(
     await replace(store, collection(), head(2), [object('a', 1)])
     t.match(store.get(keyOf('a')), { gvk: pod })
     const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
-    const audience = { identity: node, form: 'json;table;v1;Metadata' as FormKey }
+    const audience = {
+      identity: node,
+      representation: 'json;table;v1;Metadata' as RepresentationKey,
+    }
     await replace(store, collection({ audience }), head(2, { gvk: table }), [object('a', 1)])
     t.match(store.get(keyOf('a', { audience })), { gvk: table })
   })
@@ -654,7 +661,7 @@ export function objectStoreContract(
       await store.put(keyOf('b'), pod, object('b', 100))
       t.equal(newest(), '100', 'by a record of its own')
       await store.put(
-        keyOf('c', { audience: { identity: node, form: protobuf } }),
+        keyOf('c', { audience: { identity: node, representation: protobuf } }),
         pod,
         object('c', 102),
       )
@@ -662,7 +669,7 @@ export function objectStoreContract(
       await store.apply(collection(), [bookmark(103)])
       t.equal(newest(), '103')
       await store.put(keyOf('d'), pod, object('d', 'x999'))
-      const other = { identity: tokenHolder('x'), form: json }
+      const other = { identity: tokenHolder('x'), representation: json }
       await store.put(keyOf('a', { audience: other }), pod, object('a', 200))
       t.equal(newest(), '103')
       t.equal(store.observedVersion(node, { ...gvr, version: 'v2' }), '103')
@@ -703,7 +710,11 @@ export function objectStoreContract(
       await replace(store, collection({ namespace: 'default', labelSelector: 'x' }), head(6))
       await replace(store, collection({ namespace: 'other' }), head(7))
       await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
-      await replace(store, collection({ audience: { identity: node, form: protobuf } }), head(9))
+      await replace(
+        store,
+        collection({ audience: { identity: node, representation: protobuf } }),
+        head(9),
+      )
       await store.apply(collection(), [bookmark(10)])
       {
         await using replacement = store.replace(collection({ labelSelector: 'given-up' }))

@@ -281,7 +281,11 @@ void t.test(
       await until('the label of a new node', () => labelled(admin, 'h-2'))
       t.ok(other.leads)
       t.equal(await other.end('SIGTERM'), 0)
-      t.equal(valueAt(await read(admin, lease), 'spec', 'holderIdentity') ?? '', '', 'the lease is free')
+      t.equal(
+        valueAt(await read(admin, lease), 'spec', 'holderIdentity') ?? '',
+        '',
+        'the lease is free',
+      )
     })
 
     await t.test(
@@ -338,7 +342,13 @@ void t.test(
       t.match(out, 'changed, and its pods have settled')
       t.match(out, 'pod default/slipped on h-1: evicted')
       const affinity = async () =>
-        valueAt(await read(admin, `${daemonSets}/kube-proxy`), 'spec', 'template', 'spec', 'affinity')
+        valueAt(
+          await read(admin, `${daemonSets}/kube-proxy`),
+          'spec',
+          'template',
+          'spec',
+          'affinity',
+        )
       t.strictSame(await affinity(), keptOff.affinity)
       t.match((await check({ action: 'revert' })).out, 'has the affinity that it had before')
       t.equal(await affinity(), undefined)

@@ -229,7 +229,10 @@ async function podComesBack(t: Test, servers: Release, nodes: Release): Promise<
   })
   await nodeReady(plane.admin, nodeName)
   const node = (await plane.admin.get(`/api/v1/nodes/${nodeName}`)).json()
-  t.equal(valueAt(node as unknown as JsonObject, 'status', 'nodeInfo', 'kubeletVersion'), nodes.version)
+  t.equal(
+    valueAt(node as unknown as JsonObject, 'status', 'nodeInfo', 'kubeletVersion'),
+    nodes.version,
+  )
   await plane.admin.post(`${namespace}/serviceaccounts`, {
     apiVersion: 'v1',
     kind: 'ServiceAccount',

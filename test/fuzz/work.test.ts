@@ -9,7 +9,7 @@ import { parseWebToken } from '../../src/hub/identity/web-token.ts'
 import { encodingOf } from '../../src/api/kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../src/api/kube/selectors.ts'
 import { componentOf } from '../../src/api/request/component.ts'
-import { formsOf } from '../../src/api/request/form.ts'
+import { representationsOf } from '../../src/api/request/representation.ts'
 import { strangeTo } from '../../src/api/request/own-host.ts'
 import { namedBySelector, parseRequestInfo } from '../../src/api/request/request-info.ts'
 import { exchangeOf } from '../kit/exchange.ts'
@@ -25,7 +25,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   Authorization: (text) => presentedCredential(field('Authorization', text)),
   'Sec-WebSocket-Protocol': (text) => presentedCredential(field('Sec-WebSocket-Protocol', text)),
   Connection: (text) => endToEnd(new HeaderList(['Connection', text])),
-  Accept: (text) => formsOf(text, new URLSearchParams()),
+  Accept: (text) => representationsOf(text, new URLSearchParams()),
   'Content-Type': encodingOf,
   'User-Agent': componentOf,
   Host: (host) => strangeTo(new Set(), { localAddress: '127.0.0.1', host, origin: undefined }),

@@ -2,7 +2,7 @@ import type { Signal } from '../../src/base/abort.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
 import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'
 import { componentOf } from '../../src/api/request/component.ts'
-import { formsOf } from '../../src/api/request/form.ts'
+import { representationsOf } from '../../src/api/request/representation.ts'
 import { node, nobody } from '../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../src/api/request/request-info.ts'
 
@@ -52,6 +52,6 @@ export function exchangeOf(url: string, described: Described = {}): Exchange {
     component: componentOf(headers.get('user-agent')),
     identity: node,
     credential: 'node',
-    forms: formsOf(headers.get('accept'), info.query),
+    representations: representationsOf(headers.get('accept'), info.query),
   }
 }

@@ -183,15 +183,15 @@ void t.test('a list of a custom resource has its metadata after its items', asyn
   await using sandbox = await startSandbox()
   seed(sandbox)
   const { text } = await adminOf(sandbox).send(named('custom-list.json').request.path)
-  const shape = (body: string) =>
+  const projection = (body: string) =>
     body.replace(/"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"/g, '"$1":""')
-  t.equal(shape(text), shape(fixture('custom-list.json').toString()))
+  t.equal(projection(text), projection(fixture('custom-list.json').toString()))
 })
 
 void t.test('JSON is byte for byte what a kube-apiserver writes', async (t) => {
   await using sandbox = await startSandbox()
   seed(sandbox)
-  const shape = (body: string) =>
+  const projection = (body: string) =>
     body.replace(/"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"/g, '"$1":""')
   for (const name of [
     'configmaps-list',
@@ -202,7 +202,7 @@ void t.test('JSON is byte for byte what a kube-apiserver writes', async (t) => {
     'secret-get',
   ]) {
     const { text } = await adminOf(sandbox).send(named(`${name}.json`).request.path)
-    t.equal(shape(text), shape(fixture(`${name}.json`).toString()), name)
+    t.equal(projection(text), projection(fixture(`${name}.json`).toString()), name)
   }
 })
 

@@ -31,7 +31,7 @@ const metadata = (encoding: string): string =>
   `${encoding};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1`
 
 /** The forms in which programs ask. */
-const forms: Readonly<Record<string, (hub: TestHub) => Client>> = {
+const representations: Readonly<Record<string, (hub: TestHub) => Client>> = {
   JSON: (hub) => hub.as('kubelet'),
   protobuf: (hub) => hub.as('kubelet', { encoding: 'protobuf' }),
   'protobuf or else JSON': (hub) =>
@@ -42,8 +42,8 @@ const forms: Readonly<Record<string, (hub: TestHub) => Client>> = {
     hub.as('kubelet', { accept: metadata('application/vnd.kubernetes.protobuf') }),
 }
 
-for (const [form, as] of Object.entries(forms)) {
-  void t.test(`what was read last is read again, byte for byte: ${form}`, async (t) => {
+for (const [representation, as] of Object.entries(representations)) {
+  void t.test(`what was read last is read again, byte for byte: ${representation}`, async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a', 'b')
     const hub = await startTestHub(t, { upstreams: [cloud] })

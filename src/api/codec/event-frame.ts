@@ -1,6 +1,6 @@
 import { asBuffer } from '../../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Encoding, Projection } from '../kube/media-type.ts'
 import { initialEventsEndAnnotation, type ApiObject } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 import { tableOf, withKind } from './json/single.ts'
@@ -17,25 +17,25 @@ import type { ObjectEvent, WatchEvent } from './watch.ts'
  */
 export function eventFrame(
   encoding: Encoding,
-  shape: Shape,
+  projection: Projection,
   gvk: GVK,
   event: WatchEvent,
   extra?: string,
 ): Buffer {
   switch (event.type) {
     case 'BOOKMARK':
-      return bookmarkFrame(encoding, shape, gvk, event.resourceVersion, event.initialEventsEnd)
+      return bookmarkFrame(encoding, projection, gvk, event.resourceVersion, event.initialEventsEnd)
     case 'ERROR':
       return errorFrame(encoding, event.status)
     default:
-      return watchFrame(encoding, shape, gvk, event.type, event.object, extra)
+      return watchFrame(encoding, projection, gvk, event.type, event.object, extra)
   }
 }
 
 /** ADDED, MODIFIED or DELETED. */
 export function watchFrame(
   encoding: Encoding,
-  shape: Shape,
+  projection: Projection,
   gvk: GVK,
   type: ObjectEvent['type'],
   object: ApiObject,
@@ -43,7 +43,7 @@ export function watchFrame(
 ): Buffer {
   const bytes = asBuffer(object.bytes)
   if (encoding === 'protobuf') return protobufFrame(type, enveloped(gvk, bytes))
-  if (shape === 'table') return jsonFrame(type, tableOf(gvk, object, extra || undefined))
+  if (projection === 'table') return jsonFrame(type, tableOf(gvk, object, extra || undefined))
   return jsonFrame(type, withKind(gvk, bytes))
 }
 
@@ -53,7 +53,7 @@ export function watchFrame(
  */
 export function bookmarkFrame(
   encoding: Encoding,
-  shape: Shape,
+  projection: Projection,
   gvk: GVK,
   resourceVersion: string,
   initialEventsEnd: boolean,
@@ -67,7 +67,7 @@ export function bookmarkFrame(
     ...(initialEventsEnd && { annotations: { [initialEventsEndAnnotation]: 'true' } }),
   }
   const bytes = Buffer.from(goJson({ metadata }))
-  if (shape !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
+  if (projection !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
   const shown = { ...rowKind, metadata }
   const row = Buffer.from(goJson({ cells: [], object: shown }))
   return jsonFrame('BOOKMARK', tableOf(gvk, { ...anonymous, resourceVersion, bytes: row }))

@@ -1,6 +1,6 @@
 import { asBuffer } from '../../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Encoding, Projection } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { apiObject as apiObjectInJson } from './json/identity.ts'
 import { isTable, onlyObject, onlyRow, separateKind, tableOf, withKind } from './json/single.ts'
@@ -16,15 +16,15 @@ const newline = Buffer.from('\n')
  */
 export function readObject(
   encoding: Encoding,
-  shape: Shape,
+  projection: Projection,
   body: Uint8Array,
 ): { gvk: GVK; object: ApiObject } {
   if (encoding === 'protobuf') {
     const { gvk, raw } = openEnvelope(asBuffer(body))
     return { gvk, object: apiObjectInProtobuf(raw) }
   }
-  const { gvk, bytes } = separateKind(onlyObject(asBuffer(body)), shape)
-  if (shape !== 'table') return { gvk, object: apiObjectInJson(shape, bytes) }
+  const { gvk, bytes } = separateKind(onlyObject(asBuffer(body)), projection)
+  if (projection !== 'table') return { gvk, object: apiObjectInJson(projection, bytes) }
   const row = onlyRow(bytes)
   const shown = row && apiObjectInJson('table', row)
   return {
@@ -39,10 +39,16 @@ export function readObject(
  * The reverse of `readObject`: the body the API server sends for it. A row that a list of Tables
  * holds becomes a Table of its own, without the columns, which the row does not know.
  */
-export function objectBody(encoding: Encoding, shape: Shape, gvk: GVK, object: ApiObject): Buffer {
+export function objectBody(
+  encoding: Encoding,
+  projection: Projection,
+  gvk: GVK,
+  object: ApiObject,
+): Buffer {
   const bytes = asBuffer(object.bytes)
   if (encoding === 'protobuf') return enveloped(gvk, bytes)
-  const whole = shape === 'table' && !isTable(bytes) ? tableOf(gvk, object) : withKind(gvk, bytes)
+  const whole =
+    projection === 'table' && !isTable(bytes) ? tableOf(gvk, object) : withKind(gvk, bytes)
   return Buffer.concat([...whole, newline])
 }
 

@@ -1,5 +1,5 @@
 import type { GVK, GVR } from '../kube/gvk.ts'
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Encoding, Projection } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { selectableKind, selectableValue, type SelectableField } from '../kube/selectable-fields.ts'
 import {
@@ -54,7 +54,7 @@ const ofIdentity = new Set(['metadata.name', 'metadata.namespace'])
 export function selectionOf(
   gvr: GVR,
   { namespace, labelSelector, fieldSelector }: Selectors,
-  { encoding, shape }: { readonly encoding: Encoding; readonly shape: Shape },
+  { encoding, projection }: { readonly encoding: Encoding; readonly projection: Projection },
 ): Selection | undefined {
   const labels = parseLabelSelector(labelSelector)
   const all = parseFieldSelector(fieldSelector)
@@ -67,7 +67,7 @@ export function selectionOf(
   const fields = new Map<string, SelectableField>()
   for (const { field } of ofContent) {
     const known = kind?.fields.get(field)
-    if (!known || shape !== 'object') return undefined
+    if (!known || projection !== 'object') return undefined
     // A message whose fields have no numbers here cannot be read.
     if (encoding === 'protobuf' && !schemaOf({ ...gvr, kind: kind?.kind ?? '' })) return undefined
     fields.set(field, known)

@@ -1,4 +1,4 @@
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Encoding, Projection } from '../kube/media-type.ts'
 import type { WatchCutter } from './cut.ts'
 import type { WatchEvent } from './watch.ts'
 import { JsonWatchCutter } from './json/watch-cutter.ts'
@@ -7,8 +7,8 @@ import { ProtobufWatchCutter } from './protobuf/watch-cutter.ts'
 export type { WatchCutter } from './cut.ts'
 
 /** A cutter for one body. Table exists in JSON only. */
-export const watchCutter = (encoding: Encoding, shape: Shape): WatchCutter =>
-  encoding === 'json' ? new JsonWatchCutter(shape) : new ProtobufWatchCutter()
+export const watchCutter = (encoding: Encoding, projection: Projection): WatchCutter =>
+  encoding === 'json' ? new JsonWatchCutter(projection) : new ProtobufWatchCutter()
 
 /** The events of a body as it comes, those of a chunk together; of whole objects. */
 export async function* watchEvents(

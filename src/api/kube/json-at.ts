@@ -11,7 +11,10 @@ export function valueAt(value: Json | undefined, ...path: readonly string[]): Js
 }
 
 /** The text at `path`; `undefined` where there is none. */
-export function optionalTextAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+export function optionalTextAt(
+  value: Json | undefined,
+  ...path: readonly string[]
+): string | undefined {
   const found = valueAt(value, ...path)
   return typeof found === 'string' ? found : undefined
 }

@@ -5,7 +5,7 @@ export type Encoding = 'json' | 'protobuf'
  * The whole object in an answer, its metadata only (PartialObjectMetadata), or rows for people to
  * read (Table).
  */
-export type Shape = 'object' | 'metadata' | 'table'
+export type Projection = 'object' | 'metadata' | 'table'
 
 /** The media type of bytes in an encoding; watches of protobuf add `;stream=watch`. */
 export const mediaType = (encoding: Encoding, stream = false): string =>

@@ -1,5 +1,5 @@
 import { mediaType, type Encoding } from '../kube/media-type.ts'
-import { parseAccept, type AcceptClause } from './form.ts'
+import { parseAccept, type AcceptClause } from './representation.ts'
 
 declare const brand: unique symbol
 

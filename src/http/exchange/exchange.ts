@@ -5,7 +5,7 @@ import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { Component } from '../../api/request/component.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
 import type { HeaderList } from './headers.ts'
@@ -121,7 +121,7 @@ export interface Exchange extends Incoming {
   /** Absent where the connection itself has proved the identity. */
   readonly claim?: Claim
   /** The forms the client takes, most wanted first; empty where none is read here. */
-  readonly forms: readonly Form[]
+  readonly representations: readonly Representation[]
   /**
    * The whole body, where the answer is kept or given by what it says; `body` has been read then,
    * and this is sent in its place.
@@ -174,7 +174,7 @@ export interface BodyReply extends ReplyHead {
 /** One object: the answer to a get, and to writes. */
 export interface ObjectReply extends ReplyHead {
   readonly kind: 'object'
-  readonly form: Form
+  readonly representation: Representation
   readonly gvk: GVK
   readonly object: ApiObject
   /**
@@ -186,7 +186,7 @@ export interface ObjectReply extends ReplyHead {
 
 export interface ListReply extends ReplyHead {
   readonly kind: 'list'
-  readonly form: Form
+  readonly representation: Representation
   readonly list: ListStream
   /**
    * The body as it came, compressed as the headers say, for clients that take it so: to be read
@@ -202,7 +202,7 @@ export interface WatchReply extends ReplyHead {
    * The form of the events. Before the first one, the form that the client wants most: only events
    * show whether the server makes it.
    */
-  readonly form: () => Form
+  readonly representation: () => Representation
   /**
    * Groups of events that arrived together. Ends where the watch ends cleanly; throws where it
    * broke.

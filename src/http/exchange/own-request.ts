@@ -1,6 +1,6 @@
 import { ownVersion } from '../../base/own-version.ts'
 import { componentOf, ownComponent } from '../../api/request/component.ts'
-import { formsOf } from '../../api/request/form.ts'
+import { representationsOf } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
 import type { Claim, Credential, Exchange } from './exchange.ts'
@@ -69,7 +69,7 @@ export function ownRequest(request: OwnRequest): Exchange {
     credential,
     ...(claim && { claim }),
     ...(comparesEvents && { comparesEvents }),
-    forms: formsOf(accept, info.query),
+    representations: representationsOf(accept, info.query),
     ...(content && { content: content.bytes }),
   }
 }

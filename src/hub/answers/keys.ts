@@ -3,7 +3,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../api/kube/selectors.ts'
 import { documentTypeOf, documentTypesOf } from '../../api/request/document-type.ts'
-import type { Form, FormKey } from '../../api/request/form.ts'
+import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { keptTokens, tokenName } from '../store/token-name.ts'
 import type { Audience, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
@@ -22,9 +22,12 @@ export function selectorsOf({ query }: ResourceRequest): {
   }
 }
 
-const audienceOf = ({ identity, component }: Exchange, form: FormKey): Audience => ({
+const audienceOf = (
+  { identity, component }: Exchange,
+  representation: RepresentationKey,
+): Audience => ({
   identity,
-  form,
+  representation,
   ...(component === 'kubectl' && { passing: true }),
 })
 
@@ -32,10 +35,10 @@ const audienceOf = ({ identity, component }: Exchange, form: FormKey): Audience 
 export function collectionKey(
   exchange: Exchange,
   info: ResourceRequest,
-  form: Form,
+  representation: Representation,
 ): CollectionKey {
   return {
-    audience: audienceOf(exchange, form.key),
+    audience: audienceOf(exchange, representation.key),
     gvr: info.gvr,
     ...(info.namespace !== undefined && { namespace: info.namespace }),
     ...selectorsOf(info),
@@ -43,8 +46,12 @@ export function collectionKey(
 }
 
 /** The key of what lists in this form hold of the object that a get names. */
-export const memberKey = (exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey => ({
-  audience: audienceOf(exchange, form.key),
+export const memberKey = (
+  exchange: Exchange,
+  info: ResourceRequest,
+  representation: Representation,
+): ObjectKey => ({
+  audience: audienceOf(exchange, representation.key),
   gvr: info.gvr,
   namespace: info.namespace ?? '',
   name: info.name ?? '',
@@ -54,9 +61,13 @@ export const memberKey = (exchange: Exchange, info: ResourceRequest, form: Form)
  * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept
  * without the columns that say what they mean, so the two are kept apart.
  */
-export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form): ObjectKey {
-  if (form.shape !== 'table') return memberKey(exchange, info, form)
-  const single = { ...form, key: `${form.key};single` as FormKey }
+export function objectKey(
+  exchange: Exchange,
+  info: ResourceRequest,
+  representation: Representation,
+): ObjectKey {
+  if (representation.projection !== 'table') return memberKey(exchange, info, representation)
+  const single = { ...representation, key: `${representation.key};single` as RepresentationKey }
   return memberKey(exchange, info, single)
 }
 
@@ -64,11 +75,11 @@ export function objectKey(exchange: Exchange, info: ResourceRequest, form: Form)
 export function tokenKey(
   exchange: Exchange,
   info: ResourceRequest,
-  form: Form,
+  representation: Representation,
   spec: TokenSpec,
 ): ObjectKey {
   return {
-    audience: audienceOf(exchange, form.key),
+    audience: audienceOf(exchange, representation.key),
     gvr: keptTokens,
     namespace: info.namespace ?? '',
     name: tokenName({ serviceAccount: info.name ?? '', ...spec }),

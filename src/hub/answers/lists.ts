@@ -34,6 +34,6 @@ export function offlineList(
   refuseOtherVersions(options, version)
   const stored = storedList(source, store)
   if (!stored) return undefined
-  const reply = listReply(source.form, shownAs(stored, objectKind(stored.gvk)))
+  const reply = listReply(source.representation, shownAs(stored, objectKind(stored.gvk)))
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }

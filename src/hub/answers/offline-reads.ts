@@ -1,7 +1,7 @@
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { refuseVersionOfGet } from './asked-version.ts'
@@ -45,14 +45,14 @@ export function storedObject(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-): { form: Form; stored: StoredObject } {
+): { representation: Representation; stored: StoredObject } {
   let absent = false
-  for (const form of exchange.forms) {
-    const got = store.get(objectKey(exchange, info, form))
-    const isTable = form.shape === 'table'
-    const found = isTable ? storedTable(exchange, info, form, store, got) : got
+  for (const representation of exchange.representations) {
+    const got = store.get(objectKey(exchange, info, representation))
+    const isTable = representation.projection === 'table'
+    const found = isTable ? storedTable(exchange, info, representation, store, got) : got
     if (found === 'absent') absent = true
-    else if (found) return { form, stored: found }
+    else if (found) return { representation, stored: found }
   }
   if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
   // As of a version that has not come nobody knows whether it is there.
@@ -68,10 +68,10 @@ export function localObject(
   store: ObjectStore,
   shadows: Shadows,
 ): ObjectReply {
-  const { form, stored } = storedObject(exchange, info, store)
+  const { representation, stored } = storedObject(exchange, info, store)
   refuseVersionOfGet(info, stored.confirmedVersion)
-  const object = shadows.show(shadowed(exchange, info), form, stored)
-  const reply = objectReply(form, { ...stored, object })
+  const object = shadows.show(shadowed(exchange, info), representation, stored)
+  const reply = objectReply(representation, { ...stored, object })
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
@@ -94,7 +94,7 @@ export function localList(
   if (!source) throw neverCached()
   const of = { identity: exchange.identity, gvr: info.gvr }
   const reply = offlineList(exchange, info, source, store, (stored, objects) =>
-    shadows.showAll(of, source.form, objects, stored),
+    shadows.showAll(of, source.representation, objects, stored),
   )
   if (!reply) throw neverCached()
   return reply

@@ -11,7 +11,7 @@ import {
   serviceUnavailable,
   StatusError,
 } from '../../api/kube/status.ts'
-import { objectForm } from '../../api/request/form.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
 import { isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from './keys.ts'
@@ -75,9 +75,13 @@ export async function localWrite(
 /** Throws 503 unless the cloud has shown the object before, in whatever form. */
 function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, name: string): void {
   const named = { ...info, name }
-  const forms = [...exchange.forms, objectForm('json'), objectForm('protobuf')]
-  const shown = forms.some((form) => {
-    const found = store.get(objectKey(exchange, named, form))
+  const representations = [
+    ...exchange.representations,
+    objectRepresentation('json'),
+    objectRepresentation('protobuf'),
+  ]
+  const shown = representations.some((representation) => {
+    const found = store.get(objectKey(exchange, named, representation))
     return found !== undefined && found !== 'absent'
   })
   if (!shown) {
@@ -121,16 +125,16 @@ async function patchedStatus(
   { store, shadows, recovered }: Facts,
 ): Promise<Reply> {
   const patch = readPatch(exchange.headers.get('content-type'), await bodyOf(exchange))
-  const { form, stored } = storedObject(exchange, info, store)
-  if (form.shape !== 'object') throw neverCached()
-  const { encoding } = form
+  const { representation, stored } = storedObject(exchange, info, store)
+  if (representation.projection !== 'object') throw neverCached()
+  const { encoding } = representation
   const { gvk } = stored
   const of = shadowed(exchange, info)
   const shown = shadows.lastShown(of, encoding, stored)
   const object = jsonOfObject(encoding, gvk, shown)
   const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
   const answered = (patched: ApiObject): Reply => {
-    const reply = objectReply(form, { gvk, object: patched })
+    const reply = objectReply(representation, { gvk, object: patched })
     return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
   }
   try {
@@ -154,8 +158,12 @@ function echo(status: number): Answer {
   return async (exchange) => echoed(exchange, await sent(exchange), status)
 }
 
-function echoed({ forms }: Exchange, { encoding, body }: Sent, status: number): BodyReply {
-  if (!forms.some((form) => form.encoding === encoding)) {
+function echoed(
+  { representations }: Exchange,
+  { encoding, body }: Sent,
+  status: number,
+): BodyReply {
+  if (!representations.some((representation) => representation.encoding === encoding)) {
     throw new StatusError(
       serviceUnavailable(
         'the cloud cannot be reached, and this form cannot be answered without it',

@@ -4,7 +4,7 @@ import type { ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
 /** Headers that the API server sends with every answer. */
@@ -12,35 +12,40 @@ export const answerHeaders = (contentType: string): HeaderList =>
   new HeaderList(['Cache-Control', 'no-cache, private', 'Content-Type', contentType])
 
 /** A stored object as the answer to a get. */
-export const objectReply = (form: Form, { gvk, object }: ObjectOfKind): ObjectReply => ({
+export const objectReply = (
+  representation: Representation,
+  { gvk, object }: ObjectOfKind,
+): ObjectReply => ({
   kind: 'object',
   from: 'cache',
   status: 200,
-  headers: answerHeaders(mediaType(form.encoding)),
-  form,
+  headers: answerHeaders(mediaType(representation.encoding)),
+  representation,
   gvk,
   object,
 })
 
 /** A stored list as the answer to a list, at its version. */
-export function listReply(form: Form, stored: StoredList): ListReply {
+export function listReply(representation: Representation, stored: StoredList): ListReply {
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored
   // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is
   // read as it is sent.
-  const batches = form.encoding === 'protobuf' ? [...stored.batches] : stored.batches
+  const batches = representation.encoding === 'protobuf' ? [...stored.batches] : stored.batches
   const objects = Array.isArray(batches) ? batches.flat() : []
   return {
     kind: 'list',
     from: 'cache',
     status: 200,
-    headers: answerHeaders(mediaType(form.encoding)),
-    form,
+    headers: answerHeaders(mediaType(representation.encoding)),
+    representation,
     list: {
       gvk,
-      head: [listHead(form.encoding, form.shape, gvk, meta, extra, objects)],
+      head: [
+        listHead(representation.encoding, representation.projection, gvk, meta, extra, objects),
+      ],
       batches: inTurn(batches),
-      end: () => Promise.resolve({ meta, extra, tail: [listTail(form.encoding)] }),
+      end: () => Promise.resolve({ meta, extra, tail: [listTail(representation.encoding)] }),
     },
   }
 }

@@ -5,7 +5,7 @@ import { withMembers, type MemberChange } from '../../api/codec/members.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
@@ -53,8 +53,12 @@ export class Shadows {
   }
 
   /** The object as its writer is shown it now; its next patch is meant for that. */
-  show(of: Shadowed, { encoding, shape }: Form, { gvk, object }: ObjectOfKind): ApiObject {
-    const shadow = shape === 'object' ? this.#of(of, object) : undefined
+  show(
+    of: Shadowed,
+    { encoding, projection }: Representation,
+    { gvk, object }: ObjectOfKind,
+  ): ApiObject {
+    const shadow = projection === 'object' ? this.#of(of, object) : undefined
     if (!shadow) return object
     if (shadow.shown !== shadow.members) {
       this.#shadows.set(keyOf(of), { ...shadow, shown: shadow.members })
@@ -65,14 +69,14 @@ export class Shadows {
   /** A list as `show` shows its objects; `gvk` is that of its objects. */
   showAll(
     of: Omit<Shadowed, 'namespace' | 'name'>,
-    form: Form,
+    representation: Representation,
     gvk: GVK,
     stored: StoredList,
   ): StoredList {
     if (!this.#isAnyOf(of)) return stored
     const show = (object: ApiObject): ApiObject => {
       const { namespace, name } = object
-      return this.show({ ...of, namespace, name }, form, { gvk, object })
+      return this.show({ ...of, namespace, name }, representation, { gvk, object })
     }
     return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
   }

@@ -5,7 +5,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { covers } from '../../api/kube/selectors.ts'
 import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
-import { namesObjects, type Form } from '../../api/request/form.ts'
+import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from './keys.ts'
 import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
@@ -16,7 +16,7 @@ import { wholeOrNothing } from '../store/whole-or-nothing.ts'
  * was asked for.
  */
 export interface Source {
-  readonly form: Form
+  readonly representation: Representation
   readonly key: CollectionKey
   readonly resourceVersion: string
   /** Absent: all of it. */
@@ -34,13 +34,13 @@ export function sourceOf(
   info: ResourceRequest,
   store: ObjectStore,
 ): Source | undefined {
-  for (const form of exchange.forms) {
-    const key = collectionKey(exchange, info, form)
+  for (const representation of exchange.representations) {
+    const key = collectionKey(exchange, info, representation)
     const version = store.version(key)
-    if (version !== undefined) return { form, key, resourceVersion: version }
+    if (version !== undefined) return { representation, key, resourceVersion: version }
   }
-  for (const form of exchange.forms) {
-    const source = widerSource(collectionKey(exchange, info, form), form, store)
+  for (const representation of exchange.representations) {
+    const source = widerSource(collectionKey(exchange, info, representation), representation, store)
     if (source) return source
   }
   return undefined
@@ -52,17 +52,17 @@ export function sourceOf(
  */
 export function widerSource(
   asked: CollectionKey,
-  form: Form,
+  representation: Representation,
   store: ObjectStore,
 ): Source | undefined {
-  if (!namesObjects(form)) return undefined
-  const selection = selectionOf(asked.gvr, asked, form)
+  if (!namesObjects(representation)) return undefined
+  const selection = selectionOf(asked.gvr, asked, representation)
   if (!selection) return undefined
   const [newest] = store
     .collections(asked.audience, asked.gvr, asked.namespace)
     .filter(({ key }) => covers(key, asked))
     .toSorted(newestFirst)
-  return newest && { form, ...newest, selection }
+  return newest && { representation, ...newest, selection }
 }
 
 /** Of versions that do not compare, none is the newer. */
@@ -76,12 +76,13 @@ function newestFirst(a: KnownCollection, b: KnownCollection): number {
  * shown (`wholeOrNothing`).
  */
 export function storedList(
-  { form, key, selection }: Omit<Source, 'resourceVersion'>,
+  { representation, key, selection }: Omit<Source, 'resourceVersion'>,
   store: ObjectStore,
 ): StoredList | undefined {
   const stored = wholeOrNothing(key.gvr, store.list(key))
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
-  const selected = (object: ApiObject): boolean => selection.selects(gvk, form.encoding, object)
+  const selected = (object: ApiObject): boolean =>
+    selection.selects(gvk, representation.encoding, object)
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
 }

@@ -1,7 +1,7 @@
 import { tableOfRow } from '../../api/codec/object.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { newerThan } from './asked-version.ts'
 import { memberKey } from './keys.ts'
@@ -15,11 +15,11 @@ import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.
 export function storedTable(
   exchange: Exchange,
   info: ResourceRequest,
-  form: Form,
+  representation: Representation,
   store: ObjectStore,
   got: StoredObject | 'absent' | undefined,
 ): StoredObject | 'absent' | undefined {
-  const key = memberKey(exchange, info, form)
+  const key = memberKey(exchange, info, representation)
   const row = store.get(key)
   if (row === undefined) return got
   const lists = (): KnownCollection[] => store.collections(key.audience, key.gvr, key.namespace)

@@ -31,11 +31,11 @@ export async function replayedToken(
   const { encoding: asked, gvk: kind, object: request } = await sent(exchange)
   const spec = tokenSpec({ encoding: asked, gvk: kind, object: request })
   if (!spec) throw new StatusError(badRequest('the object provided is no TokenRequest'))
-  for (const form of exchange.forms) {
-    if (form.shape !== 'object') continue
-    const found = store.get(tokenKey(exchange, info, form, spec))
+  for (const representation of exchange.representations) {
+    if (representation.projection !== 'object') continue
+    const found = store.get(tokenKey(exchange, info, representation, spec))
     if (found === undefined || found === 'absent') continue
-    const { encoding } = form
+    const { encoding } = representation
     const token = tokenIn({ encoding, ...found })
     if ((momentOf(claimsOf(token)?.claims['exp']) ?? 0) <= now()) continue
     return {

@@ -13,13 +13,15 @@ import type { ObjectStore } from '../store/store.ts'
  * asks for.
  */
 export function toldOfName(
-  { forms, identity }: Exchange,
+  { representations, identity }: Exchange,
   { gvr, namespace, name = '' }: ResourceRequest,
   store: ObjectStore,
 ): ResourceVersion | undefined {
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  return forms
-    .flatMap((form) => store.collections({ identity, form: form.key }, gvr, namespace))
+  return representations
+    .flatMap((representation) =>
+      store.collections({ identity, representation: representation.key }, gvr, namespace),
+    )
     .filter(({ key }) => covers(key, named))
     .flatMap((told) => resourceVersion(told.resourceVersion) ?? [])
     .toSorted(compareVersions)

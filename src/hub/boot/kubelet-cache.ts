@@ -5,7 +5,7 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
-import { objectForm } from '../../api/request/form.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
 import { node, shared } from '../../api/request/identity.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
@@ -141,7 +141,7 @@ function listedItself({ query, encoding, store }: Search): CachedCollection | un
 function wider({ query, encoding, store, shares }: Search): CachedCollection | undefined {
   const asked = keyOf(query, encoding)
   const { audience, gvr, namespace } = asked
-  const selection = selectionOf(gvr, asked, objectForm(encoding))
+  const selection = selectionOf(gvr, asked, objectRepresentation(encoding))
   if (!selection) return undefined
   const audiences = shares ? [audience, { ...audience, identity: shared }] : [audience]
   const [newest, ...others] = audiences
@@ -167,7 +167,7 @@ const keyOf = (
   { gvr, namespace, fieldSelector = '' }: CollectionQuery,
   encoding: Encoding,
 ): CollectionKey => ({
-  audience: { identity: node, form: objectForm(encoding).key },
+  audience: { identity: node, representation: objectRepresentation(encoding).key },
   gvr,
   ...(namespace !== undefined && { namespace }),
   labelSelector: '',

@@ -195,13 +195,13 @@ export class Informer<T> implements AsyncDisposable {
     const gvr = this.#gvr
     const reply = await this.#ask({ resourceVersion: '0' }, signal)
     if (reply.kind !== 'list') throw refusalOf(reply)
-    const { list, form } = reply
+    const { list, representation } = reply
     const gvk = objectKind(list.gvk)
     const values = new Map<string, T>()
     for await (const { objects } of list.batches) {
       signal.throwIfAborted()
       for (const object of objects) {
-        const value = this.#read(gvr, gvk, form.encoding, object)
+        const value = this.#read(gvr, gvk, representation.encoding, object)
         if (value !== undefined) values.set(namespacedName(object), value)
       }
     }
@@ -247,7 +247,7 @@ export class Informer<T> implements AsyncDisposable {
       const value =
         event.type === 'DELETED'
           ? undefined
-          : this.#read(this.#gvr, watch.gvk(), watch.form().encoding, event.object)
+          : this.#read(this.#gvr, watch.gvk(), watch.representation().encoding, event.object)
       if (isDeepStrictEqual(value, this.#values.get(name))) continue
       changed = true
       if (value === undefined) this.#values.delete(name)

@@ -237,7 +237,7 @@ const placeOf = (
 ): string =>
   JSON.stringify([
     audience.identity,
-    audience.form,
+    audience.representation,
     gvr.group,
     gvr.version,
     gvr.resource,

@@ -53,7 +53,8 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.upgrade || impersonates(exchange.headers)) return undefined
   const { info, content } = exchange
   if (isTokenRequest(info)) {
-    const isKept = content !== undefined && exchange.forms.length > 0 && !info.query.has('dryRun')
+    const isKept =
+      content !== undefined && exchange.representations.length > 0 && !info.query.has('dryRun')
     return isKept && !isIndented(exchange) ? { kind: 'token', info, content } : undefined
   }
   if (!info.isResource) {
@@ -61,7 +62,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   }
   if (
     exchange.method === 'HEAD' ||
-    exchange.forms.length === 0 ||
+    exchange.representations.length === 0 ||
     info.subresource !== undefined ||
     isIndented(exchange)
   ) {

@@ -19,7 +19,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import type { Form, FormKey } from '../../api/request/form.ts'
+import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import { shared } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
@@ -42,14 +42,14 @@ import { RecordedWatch } from './watch.ts'
  * was asked for.
  */
 export type Wanted = Recordable & {
-  readonly kept?: ReadonlyMap<FormKey, string | undefined>
+  readonly kept?: ReadonlyMap<RepresentationKey, string | undefined>
   /**
    * The newest version at which the caller had been shown anything of a resource of which it wants
    * a collection.
    */
   readonly observed?: ResourceVersion | undefined
   /** What was known of the object that was asked for by its name, in each form. */
-  readonly known?: ReadonlyMap<FormKey, KnownState>
+  readonly known?: ReadonlyMap<RepresentationKey, KnownState>
   /** The server was asked for the most recent, though the client did not insist on it. */
   readonly mostRecent?: true
 }
@@ -136,8 +136,12 @@ export class Recorder {
     }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
-    const kept = exchange.forms.map(
-      (form) => [form.key, this.#store.version(collectionKey(exchange, info, form))] as const,
+    const kept = exchange.representations.map(
+      (representation) =>
+        [
+          representation.key,
+          this.#store.version(collectionKey(exchange, info, representation)),
+        ] as const,
     )
     return { ...what, kept: new Map(kept), observed: this.observed(exchange) }
   }
@@ -160,7 +164,9 @@ export class Recorder {
     if (reply.status !== 200 && !(reply.status === 201 && what.kind === 'object')) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
-    const [expected, ...others] = exchange.forms.filter((form) => form.encoding === encoding)
+    const [expected, ...others] = exchange.representations.filter(
+      (representation) => representation.encoding === encoding,
+    )
     if (encoding === undefined || expected === undefined) return reply
     switch (what.kind) {
       case 'object':
@@ -182,11 +188,11 @@ export class Recorder {
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
-    const form = formAnswered(exchange, encoding, body)
-    if (form === undefined) return asItCame
+    const representation = formAnswered(exchange, encoding, body)
+    if (representation === undefined) return asItCame
     let read: Pick<ObjectReply, 'gvk' | 'object'>
     try {
-      read = readObject(encoding, form.shape, body)
+      read = readObject(encoding, representation.projection, body)
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
       this.#hooks.onMalformed(error, exchange)
@@ -194,7 +200,7 @@ export class Recorder {
     }
     const { name } = read.object
     // What is created is named in its body only, and what is read by the answer, too.
-    const key = { ...objectKey(exchange, info, form), name: info.name ?? name }
+    const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
     const isRestored = isConsistent(what) && this.#isRestored(key, what, read.object)
     const written = isRestored
       ? this.#store.putRestored(key, read.gvk, read.object)
@@ -202,14 +208,14 @@ export class Recorder {
     await this.#keep('object', written)
     const { identity } = exchange
     this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
-    return { ...asItCame, kind: 'object', form, ...read }
+    return { ...asItCame, kind: 'object', representation, ...read }
   }
 
-  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<FormKey, KnownState> {
+  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<RepresentationKey, KnownState> {
     return new Map(
-      exchange.forms.flatMap((form) => {
-        const state = this.#stateOf(objectKey(exchange, info, form), exchange, info)
-        return state ? [[form.key, state]] : []
+      exchange.representations.flatMap((representation) => {
+        const state = this.#stateOf(objectKey(exchange, info, representation), exchange, info)
+        return state ? [[representation.key, state]] : []
       }),
     )
   }
@@ -229,7 +235,7 @@ export class Recorder {
    * newer.
    */
   #isRestored(key: ObjectKey, { known }: WantedCollection, object: ApiObject): boolean {
-    const before = known?.get(key.audience.form)
+    const before = known?.get(key.audience.representation)
     const given = resourceVersion(object.resourceVersion)
     const confirmed = resourceVersion(before?.confirmed)
     if (!before || given === undefined || confirmed === undefined) return false
@@ -251,7 +257,7 @@ export class Recorder {
     if (saysAbsent(encoding, body, info.name ?? '')) {
       // What all programs share was told by another watch, which may not have heard of it yet.
       const keys = [exchange, { ...exchange, identity: shared }].flatMap((each) =>
-        exchange.forms.map((form) => objectKey(each, info, form)),
+        exchange.representations.map((representation) => objectKey(each, info, representation)),
       )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
       for (const each of forgotten) {
@@ -331,9 +337,9 @@ export class Recorder {
     const arriving = new Arriving(reply, this.#hooks.onUnpacked)
     try {
       const opening = await arriving.opening(tellsShape)
-      const form = formAnswered(exchange, encoding, joined(opening))
-      if (form === undefined) return arriving.replay()
-      const cutter = listCutter(encoding, form.shape)
+      const representation = formAnswered(exchange, encoding, joined(opening))
+      if (representation === undefined) return arriving.replay()
+      const cutter = listCutter(encoding, representation.projection)
       const pieces = opening.map((chunk) => cutter.push(chunk))
       for (;;) {
         const head = pieces.find((piece) => piece.head !== undefined)?.head
@@ -343,9 +349,9 @@ export class Recorder {
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             arriving,
-            key: collectionKey(exchange, info, form),
+            key: collectionKey(exchange, info, representation),
             info,
-            asked: askedFor(info, kept?.get(form.key), observed, mostRecent),
+            asked: askedFor(info, kept?.get(representation.key), observed, mostRecent),
             store: this.#store,
             observed: this.#observed,
             pages: this.#pages,
@@ -356,7 +362,7 @@ export class Recorder {
           return {
             ...reply,
             kind: 'list',
-            form,
+            representation,
             list,
             ...(passedOn && { asItCame: list.asItCame() }),
           }
@@ -376,17 +382,18 @@ export class Recorder {
     exchange: Exchange,
     { info, kept, observed, mostRecent }: WantedCollection,
     reply: BytesReply,
-    forms: readonly [Form, ...Form[]],
+    representations: readonly [Representation, ...Representation[]],
   ): Reply {
     const arriving = new Arriving(reply, this.#hooks.onUnpacked)
     arriving.letGo()
     const watch = new RecordedWatch({
       arriving,
-      forms,
+      representations,
       info,
-      asked: (form) => askedFor(info, kept?.get(form.key), observed, mostRecent),
+      asked: (representation) =>
+        askedFor(info, kept?.get(representation.key), observed, mostRecent),
       observed: this.#observed,
-      key: (form) => collectionKey(exchange, info, form),
+      key: (representation) => collectionKey(exchange, info, representation),
       store: this.#store,
       hooks: this.#hooks,
       exchange,
@@ -395,10 +402,10 @@ export class Recorder {
     return {
       ...reply,
       kind: 'watch',
-      form: () => watch.form,
+      representation: () => watch.representation,
       events: watch.events,
       gvk: () => watch.gvk,
-      held: () => this.#store.list(collectionKey(exchange, info, watch.form)),
+      held: () => this.#store.list(collectionKey(exchange, info, watch.representation)),
     }
   }
 }
@@ -408,7 +415,14 @@ const isConsistent = ({ info: { verb, query }, mostRecent }: WantedCollection): 
   mostRecent === true || verb !== 'get' || !query.get('resourceVersion')
 
 /** The client's own form that fits what was answered. */
-function formAnswered(exchange: Exchange, encoding: Encoding, start: Buffer): Form | undefined {
-  const shape = shapeOf(start)
-  return exchange.forms.find((form) => form.encoding === encoding && form.shape === shape)
+function formAnswered(
+  exchange: Exchange,
+  encoding: Encoding,
+  start: Buffer,
+): Representation | undefined {
+  const projection = shapeOf(start)
+  return exchange.representations.find(
+    (representation) =>
+      representation.encoding === encoding && representation.projection === projection,
+  )
 }

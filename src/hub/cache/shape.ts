@@ -1,4 +1,4 @@
-import type { Encoding, Shape } from '../../api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../api/kube/media-type.ts'
 
 /** The kind of an object, a list or an event stands within its first so many bytes. */
 const openingBytes = 128
@@ -23,7 +23,7 @@ const isFrame = (start: Buffer): boolean =>
  * whole objects. In either encoding the kind of a conversion stands at the very start of an answer,
  * and of each event of a watch.
  */
-export function shapeOf(start: Buffer): Shape {
+export function shapeOf(start: Buffer): Projection {
   const opening = start.subarray(0, openingBytes).toString('latin1')
   if (/"kind":\s*"Table"/.test(opening)) return 'table'
   return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'

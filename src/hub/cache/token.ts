@@ -26,15 +26,16 @@ export function tokenToKeep(
   answer: { readonly encoding: Encoding; readonly body: Buffer },
 ): KeptToken | undefined {
   const asked = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
-  const form = exchange.forms.find(
-    ({ encoding, shape }) => encoding === answer.encoding && shape === 'object',
+  const representation = exchange.representations.find(
+    ({ encoding, projection }) => encoding === answer.encoding && projection === 'object',
   )
-  if (asked === undefined || form === undefined || exchange.identity === nobody) return undefined
+  if (asked === undefined || representation === undefined || exchange.identity === nobody)
+    return undefined
   const spec = tokenSpec({ encoding: asked, ...readObject(asked, 'object', content) })
   const answered = readObject(answer.encoding, 'object', answer.body)
   const token = tokenIn({ encoding: answer.encoding, ...answered })
   if (spec === undefined || token === '') return undefined
-  const key = tokenKey(exchange, info, form, spec)
+  const key = tokenKey(exchange, info, representation, spec)
   const { namespace, name } = key
   // An answer has no version of its own: the last one counts.
   const { bytes } = answered.object

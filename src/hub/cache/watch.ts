@@ -12,7 +12,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { copied } from '../store/copied.ts'
 import { storedList, widerSource, type Source } from '../answers/source.ts'
@@ -26,11 +26,11 @@ import { shapeOf, tellsShapeOfEvents } from './shape.ts'
 interface RecordedWatchParts {
   readonly arriving: Arriving
   /** Those of the answer's encoding that the client takes, most wanted first. */
-  readonly forms: readonly [Form, ...Form[]]
+  readonly representations: readonly [Representation, ...Representation[]]
   readonly info: ResourceRequest
-  readonly asked: (form: Form) => Asked
+  readonly asked: (representation: Representation) => Asked
   readonly observed: ObservedVersions
-  readonly key: (form: Form) => CollectionKey
+  readonly key: (representation: Representation) => CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
@@ -46,21 +46,21 @@ interface RecordedWatchParts {
 export class RecordedWatch {
   readonly events: AsyncGenerator<readonly WatchEvent[]>
   readonly #parts: RecordedWatchParts
-  #form: Form
+  #representation: Representation
   #cutter: WatchCutter
   #isWanted = true
 
   constructor(parts: RecordedWatchParts) {
     this.#parts = parts
-    const [wanted] = parts.forms
-    this.#form = wanted
-    this.#cutter = watchCutter(wanted.encoding, wanted.shape)
+    const [wanted] = parts.representations
+    this.#representation = wanted
+    this.#cutter = watchCutter(wanted.encoding, wanted.projection)
     this.events = this.#recorded()
   }
 
   /** The form of the answer; before the first event, the one that the client wants most. */
-  get form(): Form {
-    return this.#form
+  get representation(): Representation {
+    return this.#representation
   }
 
   get gvk(): GVK {
@@ -68,9 +68,11 @@ export class RecordedWatch {
   }
 
   async *#recorded(): AsyncGenerator<readonly WatchEvent[]> {
-    const { arriving, forms, hooks, exchange } = this.#parts
+    const { arriving, representations, hooks, exchange } = this.#parts
     try {
-      const opening = forms.some(({ shape }) => shape !== 'object') ? await this.#opening() : []
+      const opening = representations.some(({ projection }) => projection !== 'object')
+        ? await this.#opening()
+        : []
       await using keeper = await this.#keeper()
       const begun = this.#cut(opening)
       if (begun.length > 0) yield this.#noted(await keeper.keep(begun))
@@ -92,14 +94,16 @@ export class RecordedWatch {
    * that it did not ask for passes unrecorded.
    */
   async #opening(): Promise<readonly Uint8Array[]> {
-    const { arriving, forms } = this.#parts
-    const { encoding } = this.#form
+    const { arriving, representations } = this.#parts
+    const { encoding } = this.#representation
     const opening = await arriving.opening((bytes) => tellsShapeOfEvents(encoding, bytes))
-    const shape = shapeOf(joined(opening))
-    const answered = forms.find((form) => form.shape === shape)
-    this.#form = answered ?? { ...this.#form, shape }
+    const projection = shapeOf(joined(opening))
+    const answered = representations.find(
+      (representation) => representation.projection === projection,
+    )
+    this.#representation = answered ?? { ...this.#representation, projection }
     this.#isWanted = answered !== undefined
-    this.#cutter = watchCutter(encoding, shape)
+    this.#cutter = watchCutter(encoding, projection)
     return opening
   }
 
@@ -109,7 +113,7 @@ export class RecordedWatch {
     const of = { identity: exchange.identity, gvr: info.gvr }
     const end = events.find((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
     if (end) {
-      const { mostRecent, observed: before } = asked(this.#form)
+      const { mostRecent, observed: before } = asked(this.#representation)
       if (mostRecent) observed.noteConsistent(of, versionOf(end) ?? '', before)
     }
     // Those after initial events are in the order of their versions; before the end of these
@@ -125,21 +129,29 @@ export class RecordedWatch {
   async #keeper(): Promise<Keeper> {
     if (!this.#isWanted) return unrecorded
     const { info, store, hooks, asked, key, tellsPrevious, exchange } = this.#parts
-    const form = this.#form
-    const parts = { store, hooks, asked: asked(form), key: key(form), tellsPrevious }
+    const representation = this.#representation
+    const parts = {
+      store,
+      hooks,
+      asked: asked(representation),
+      key: key(representation),
+      tellsPrevious,
+    }
     const { query } = info
     const isWatchList = isTrue(query.get('sendInitialEvents'))
     // Nobody would say where its initial events end.
     if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
     if (isWatchList) return new InitialEvents(parts, () => this.gvk)
     const from = resourceVersion(query.get('resourceVersion') ?? undefined)
-    await takenFromOther(parts.key, { form, from, exchange, store }).catch(hooks.onStoreFailure)
+    await takenFromOther(parts.key, { representation, from, exchange, store }).catch(
+      hooks.onStoreFailure,
+    )
     return new Changes(parts, from)
   }
 }
 
 interface Continued {
-  readonly form: Form
+  readonly representation: Representation
   readonly from: ResourceVersion | undefined
   readonly exchange: Exchange
   readonly store: ObjectStore
@@ -153,10 +165,11 @@ interface Continued {
  */
 async function takenFromOther(
   key: CollectionKey,
-  { form, from, exchange, store }: Continued,
+  { representation, from, exchange, store }: Continued,
 ): Promise<void> {
   if (from === undefined || store.version(key) !== undefined) return
-  const other = ofToken(key, form, exchange, store) ?? widerSource(key, form, store)
+  const other =
+    ofToken(key, representation, exchange, store) ?? widerSource(key, representation, store)
   const kept = resourceVersion(other?.resourceVersion)
   if (!other || kept === undefined || compareVersions(from, kept) > 0) return
   const stored = storedList(other, store)
@@ -165,14 +178,16 @@ async function takenFromOther(
 
 function ofToken(
   key: CollectionKey,
-  form: Form,
+  representation: Representation,
   { claim, identity }: Exchange,
   store: ObjectStore,
 ): Source | undefined {
   if (!claim || claim.tokenIdentity === identity) return undefined
   const before = { ...key, audience: { ...key.audience, identity: claim.tokenIdentity } }
   const version = store.version(before)
-  return version === undefined ? undefined : { form, key: before, resourceVersion: version }
+  return version === undefined
+    ? undefined
+    : { representation, key: before, resourceVersion: version }
 }
 
 /**

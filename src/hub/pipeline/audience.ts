@@ -11,9 +11,9 @@ import { selectorsOf } from '../answers/keys.ts'
  * whoever is shown them, and are judged alike.
  */
 export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience | undefined {
-  const { component, forms } = exchange
-  const [form] = forms
-  if (!form || info.name !== undefined) return undefined
+  const { component, representations } = exchange
+  const [representation] = representations
+  if (!representation || info.name !== undefined) return undefined
   try {
     return {
       identity: provenIdentity(exchange),
@@ -21,7 +21,7 @@ export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience 
       gvr: info.gvr,
       namespace: info.namespace,
       ...selectorsOf(info),
-      ...(form.shape !== 'object' && { ofParts: true }),
+      ...(representation.projection !== 'object' && { ofParts: true }),
     }
   } catch (error) {
     if (error instanceof MalformedSelector) return undefined

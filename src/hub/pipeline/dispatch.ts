@@ -228,7 +228,9 @@ function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion
   if (info.verb !== 'get') {
     return resourceVersion(sourceOf(exchange, info, store)?.resourceVersion)
   }
-  const records = exchange.forms.map((form) => store.get(objectKey(exchange, info, form)))
+  const records = exchange.representations.map((representation) =>
+    store.get(objectKey(exchange, info, representation)),
+  )
   const confirmed = records.map((found) =>
     typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
   )

@@ -33,9 +33,9 @@ function encoded(reply: Reply): WireReply {
     case 'upgrade':
       return reply
     case 'object': {
-      const { form, gvk, object, status, headers, from } = reply
+      const { representation, gvk, object, status, headers, from } = reply
       if (reply.body) return { kind: 'body', status, headers, from, body: reply.body }
-      const body = objectBody(form.encoding, form.shape, gvk, object)
+      const body = objectBody(representation.encoding, representation.projection, gvk, object)
       return { kind: 'body', status, headers: withLength(headers, body), from, body }
     }
     case 'list':
@@ -56,13 +56,16 @@ function streamed(
   return { kind: 'bytes', status, headers, from, source: sourceOf(body) }
 }
 
-async function* listBody({ form, list }: ListReply): AsyncGenerator<readonly Uint8Array[]> {
+async function* listBody({
+  representation,
+  list,
+}: ListReply): AsyncGenerator<readonly Uint8Array[]> {
   yield list.head
   let first = true
   for await (const batch of list.batches) {
     if (batch.objects.length === 0) continue
-    if (!first) yield listJoint(form.encoding)
-    yield bytesOf(batch, form.encoding)
+    if (!first) yield listJoint(representation.encoding)
+    yield bytesOf(batch, representation.encoding)
     first = false
   }
   yield (await list.end()).tail
@@ -83,7 +86,7 @@ const written = new WeakMap<WatchEvent, Uint8Array>()
  * for `shortestWatchMs`, so that its client goes on from its version instead of listing again.
  */
 async function* watchBody({
-  form,
+  representation,
   events,
   gvk,
   extra,
@@ -95,9 +98,9 @@ async function* watchBody({
   for await (const group of events) {
     const frames = group.map((event) => {
       if (event.frame) return event.frame
-      const { encoding, shape } = form()
+      const { encoding, projection } = representation()
       const known = isShared ? written.get(event) : undefined
-      const frame = known ?? eventFrame(encoding, shape, gvk(), event, definitions)
+      const frame = known ?? eventFrame(encoding, projection, gvk(), event, definitions)
       if (isShared) written.set(event, frame)
       if (event.type !== 'BOOKMARK') definitions = undefined
       return frame

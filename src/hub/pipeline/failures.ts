@@ -82,10 +82,10 @@ export function withRescue(onUnforeseen: OnUnforeseen) {
       try {
         return await next(exchange)
       } catch (error) {
-        const [form] = exchange.forms
+        const [representation] = exchange.representations
         const status = told(error, exchange, onUnforeseen)
         const shown = isProven(exchange) ? status : withoutEcho(status)
-        return statusReply(shown, form?.encoding ?? 'json')
+        return statusReply(shown, representation?.encoding ?? 'json')
       }
     }
 }

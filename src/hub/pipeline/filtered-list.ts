@@ -5,7 +5,7 @@ import { listHead } from '../../api/codec/render.ts'
 import type { ListReply } from '../../http/exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import { settled } from './settled.ts'
 
 /**
@@ -16,24 +16,29 @@ import { settled } from './settled.ts'
 export async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
   const { asItCame: _unfiltered, ...reply } = unfiltered
-  const { form, list } = reply
+  const { representation, list } = reply
   const gvk = objectKind(list.gvk)
-  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, form, chain)
+  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
   // What may have to be refused yet is not begun.
-  if (form.encoding === 'json' && !chain.settles) {
+  if (representation.encoding === 'json' && !chain.settles) {
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
-  const settle = (batch: ListBatch): Promise<void> => settled(chain, gvk, form, batch.objects)
+  const settle = (batch: ListBatch): Promise<void> =>
+    settled(chain, gvk, representation, batch.objects)
   const batches = chain.settles ? onceSettled(list.batches, settle) : list.batches
-  return { ...reply, headers, list: await staged({ ...streamOf(list), batches }, form, look) }
+  return {
+    ...reply,
+    headers,
+    list: await staged({ ...streamOf(list), batches }, representation, look),
+  }
 }
 
 /**
  * What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own
  * bytes.
  */
-function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Form, chain: Chain): ListBatch {
+function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Representation, chain: Chain): ListBatch {
   let changed = false
   const objects = batch.objects.flatMap((object) => {
     const shown = chain.look(gvk, encoding, object)
@@ -63,7 +68,7 @@ async function* each(
  */
 async function staged(
   list: ListStream,
-  { encoding, shape }: Form,
+  { encoding, projection }: Representation,
   look: (batch: ListBatch) => ListBatch,
 ): Promise<ListStream> {
   const batches: ListBatch[] = []
@@ -83,7 +88,7 @@ async function staged(
     gvk: list.gvk,
     head:
       changed && encoding === 'protobuf'
-        ? [listHead(encoding, shape, list.gvk, end.meta, end.extra, objects)]
+        ? [listHead(encoding, projection, list.gvk, end.meta, end.extra, objects)]
         : list.head,
     batches: inTurn(batches),
     end: () => Promise.resolve(end),

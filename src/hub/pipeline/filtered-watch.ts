@@ -187,7 +187,7 @@ export class FilteredWatch {
     // Another client of the audience may have come as far as the collection under a former state,
     // and be away now.
     await shown.show(audience, now.state, this.#furthest(position))
-    const form = reply.form()
+    const representation = reply.representation()
     // Gone through at once: what it holds is what was stored at its version only until something
     // else is awaited.
     using held = reply.held?.()
@@ -195,9 +195,9 @@ export class FilteredWatch {
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(unknownLook)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
-    const { encoding } = form
+    const { encoding } = representation
     const settle = (objects: readonly ApiObject[]): Promise<void> =>
-      settled(now, gvk, form, objects)
+      settled(now, gvk, representation, objects)
     let objects = 0
     const compared = { held, gvk, encoding, upTo: position, former, now }
     for await (const events of differences(compared, settle)) {
@@ -225,15 +225,15 @@ export class FilteredWatch {
     const chain = this.#chain
     if (!chain) return group
     const { reply, audience } = this.#parts
-    const form = reply.form()
-    if (form.shape !== 'object' && !audience.ofParts) return group
+    const representation = reply.representation()
+    if (representation.projection !== 'object' && !audience.ofParts) return group
     const isPlain = this.#overtaken.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
-    await settled(chain, gvk, form, objectsOf(group))
+    await settled(chain, gvk, representation, objectsOf(group))
     // Chains on parts are each watch's own.
     const judge = reply.isShared && !audience.ofParts ? judgeOnce : judgeEvent
-    const { encoding } = form
+    const { encoding } = representation
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)
       if (!former) return judge(chain, gvk, encoding, event) ?? []

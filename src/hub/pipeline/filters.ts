@@ -105,7 +105,7 @@ async function filtered(
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
   const reply = acts ? await unreadObject(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
-  const isOfParts = reply.form.shape !== 'object'
+  const isOfParts = reply.representation.projection !== 'object'
   const { store } = parts
   if (isOfParts && !store) return reply
   const whole = chainNow(parts.filters, exchange, info)
@@ -151,13 +151,13 @@ async function filteredObject(
   info: ResourceRequest,
 ): Promise<ObjectReply> {
   try {
-    await settled(chain, reply.gvk, reply.form, [reply.object])
+    await settled(chain, reply.gvk, reply.representation, [reply.object])
   } catch (error) {
     // What was written was written, whatever may be shown of it.
     if (!isRead(info)) return reply
     throw error
   }
-  const object = chain.look(reply.gvk, reply.form.encoding, reply.object)
+  const object = chain.look(reply.gvk, reply.representation.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {
     // Who has written an object knows it, and would take a refusal for a write that failed.

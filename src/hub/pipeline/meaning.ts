@@ -1,7 +1,7 @@
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
 import { componentOf } from '../../api/request/component.ts'
-import { formsOf } from '../../api/request/form.ts'
+import { representationsOf } from '../../api/request/representation.ts'
 import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
 
 /** A request whose URL is understood. */
@@ -29,7 +29,7 @@ export function withIdentity(rules: AuthenticationRules) {
         ...asked,
         ...caller,
         component: componentOf(asked.headers.get('user-agent')),
-        forms: formsOf(asked.headers.get('accept'), asked.info.query),
+        representations: representationsOf(asked.headers.get('accept'), asked.info.query),
       })
     }
 }

@@ -2,7 +2,7 @@ import { isPartial } from '../../api/codec/partial.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { objectForm } from '../../api/request/form.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
 import { shared } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -47,8 +47,8 @@ function passes(
   if (!chain.state.acts || name === '' || resourceVersion === '') return true
   for (const who of [identity, shared]) {
     for (const encoding of encodings) {
-      const form = objectForm(encoding).key
-      const found = store.get({ audience: { identity: who, form }, gvr, namespace, name })
+      const representation = objectRepresentation(encoding).key
+      const found = store.get({ audience: { identity: who, representation }, gvr, namespace, name })
       if (typeof found !== 'object') continue
       const whole = found.object
       if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue

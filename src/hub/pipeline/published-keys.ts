@@ -41,7 +41,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
       '*/*',
     ]),
     info: parseRequestInfo('GET', path),
-    forms: [],
+    representations: [],
     signal: giveUp.signal,
   }
   const reply = await forward(asked, { onOutcome: () => undefined })

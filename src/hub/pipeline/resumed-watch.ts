@@ -13,7 +13,7 @@ import { owed } from '../filter/chain-state.ts'
 import type { Audience } from '../filter/shown.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders } from '../answers/replies.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -42,8 +42,8 @@ export async function resumedWatch(
 ): Promise<Reply> {
   const { filters, shown, hooks, store } = parts
   const audience = audienceOf(exchange, info)
-  const [form] = exchange.forms
-  if (!form || !audience || (audience.ofParts && !store)) return next(exchange)
+  const [representation] = exchange.representations
+  if (!representation || !audience || (audience.ofParts && !store)) return next(exchange)
   const judging = audience.ofParts && store ? onParts(store, exchange, info) : asItIs
   const chainNow = (): Chain | undefined =>
     judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
@@ -54,7 +54,7 @@ export async function resumedWatch(
   if (typeof debt === 'string') {
     hooks.onExpired(audience, debt)
     shown.toldToList(audience, stateOf(chain))
-    return expiredReply(form, debt)
+    return expiredReply(representation, debt)
   }
   if (isTracked && debt.length === 0) await shown.show(audience, stateOf(chain), from)
   const ending = new AbortController()
@@ -62,7 +62,7 @@ export async function resumedWatch(
   const unread = await next({ ...exchange, signal: ending.signal })
   const onChange = (act: () => void): Disposable => filters.onChange(act)
   if (unread.kind === 'bytes' && !chain) return endedByFilters(unread, onChange, chainNow)
-  const reply = unread.kind === 'bytes' ? unreadWatch(unread, form) : unread
+  const reply = unread.kind === 'bytes' ? unreadWatch(unread, representation) : unread
   if (reply.kind !== 'watch') return reply
   const watch = new FilteredWatch({
     reply,
@@ -128,12 +128,12 @@ function debtOf(
   return former
 }
 
-const expiredReply = (form: Form, why: string): WatchReply => ({
+const expiredReply = (representation: Representation, why: string): WatchReply => ({
   kind: 'watch',
   from: 'hub',
   status: 200,
-  headers: answerHeaders(mediaType(form.encoding, true)),
-  form: () => form,
+  headers: answerHeaders(mediaType(representation.encoding, true)),
+  representation: () => representation,
   gvk: () => ({ group: '', version: '', kind: '' }),
   events: once([expiredEvent(why)]),
 })

@@ -2,16 +2,16 @@ import type { Chain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 
 /** Waits for what filters settle before they judge objects. Throws a 503 where they cannot. */
 export async function settled(
   chain: Chain,
   gvk: GVK,
-  { encoding, shape }: Form,
+  { encoding, projection }: Representation,
   objects: readonly ApiObject[],
 ): Promise<void> {
-  if (!chain.settles || shape !== 'object') return
+  if (!chain.settles || projection !== 'object') return
   try {
     await chain.before(gvk, encoding, objects)
   } catch (cause) {

@@ -37,26 +37,29 @@ export const withTakenOver =
   }
 
 function watchedFor(reply: Reply, notices: Notices): Reply {
-  if (reply.kind === 'list' && reply.form.shape === 'object') return listWatchedFor(reply, notices)
+  if (reply.kind === 'list' && reply.representation.projection === 'object')
+    return listWatchedFor(reply, notices)
   if (reply.kind === 'watch') return { ...reply, events: eventsWatchedFor(reply, notices) }
   return reply
 }
 
 function listWatchedFor({ asItCame: _unread, ...reply }: ListReply, notices: Notices): ListReply {
-  const { list, form } = reply
+  const { list, representation } = reply
   const gvk = objectKind(list.gvk)
   const batches = passedUnless(list.batches, ({ objects }: ListBatch) =>
-    objects.some((object) => notices(gvk, form.encoding, object)),
+    objects.some((object) => notices(gvk, representation.encoding, object)),
   )
   return { ...reply, list: { gvk: list.gvk, head: list.head, batches, end: () => list.end() } }
 }
 
-const eventsWatchedFor = ({ events, form, gvk }: WatchReply, notices: Notices) =>
+const eventsWatchedFor = ({ events, representation, gvk }: WatchReply, notices: Notices) =>
   passedUnless(
     events,
     (group: readonly WatchEvent[]) =>
-      form().shape === 'object' &&
-      group.some((event) => 'object' in event && notices(gvk(), form().encoding, event.object)),
+      representation().projection === 'object' &&
+      group.some(
+        (event) => 'object' in event && notices(gvk(), representation().encoding, event.object),
+      ),
   )
 
 async function* passedUnless<T>(all: AsyncIterable<T>, isIt: (each: T) => boolean) {

@@ -16,7 +16,7 @@ import type {
 } from '../../http/exchange/exchange.ts'
 import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
 
 /** What is longer passes as it came: API servers take objects of 3 MiB, etcd of 1.5. */
@@ -59,8 +59,11 @@ export async function unreadObject(
   const { headers, status } = reply
   const isPlain = headers.get('content-encoding') === undefined
   const encoding = encodingOf(headers.get('content-type'))
-  const form = exchange.forms.find((each) => each.encoding === encoding && each.shape === 'object')
-  if ((status !== 200 && status !== 201) || !form || !(isPlain || isGzip(headers))) return reply
+  const representation = exchange.representations.find(
+    (each) => each.encoding === encoding && each.projection === 'object',
+  )
+  if ((status !== 200 && status !== 201) || !representation || !(isPlain || isGzip(headers)))
+    return reply
   if (Number(headers.get('content-length') ?? 0) > mostBytes) return reply
   const arriving = new Arriving(reply, () => undefined)
   const body = await arriving.whole(mostBytes).catch(brokenAnswer)
@@ -71,12 +74,12 @@ export async function unreadObject(
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {
     if (ofSeveral.has(exchange.info.verb)) {
-      return listIn(body, form, asItCame) ?? asItCame
+      return listIn(body, representation, asItCame) ?? asItCame
     }
-    const read = readObject(form.encoding, form.shape, body)
+    const read = readObject(representation.encoding, representation.projection, body)
     // A Status says what became of the object.
     if (isPartial(read.gvk) || read.gvk.kind === 'Status') return asItCame
-    return { ...asItCame, kind: 'object', form, ...read }
+    return { ...asItCame, kind: 'object', representation, ...read }
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error
     return asItCame
@@ -89,10 +92,10 @@ export async function unreadObject(
  */
 function listIn(
   body: Buffer,
-  form: Form,
+  representation: Representation,
   { status, headers, from }: BodyReply,
 ): ListReply | undefined {
-  const cutter = listCutter(form.encoding, form.shape)
+  const cutter = listCutter(representation.encoding, representation.projection)
   const { head, batch } = cutter.push(body)
   const end = cutter.end()
   // A Status tells in the place of the objects what became of them.
@@ -105,5 +108,5 @@ function listIn(
     },
   }
   const list = { gvk, head: bytes, batches, end: () => Promise.resolve(end) }
-  return { kind: 'list', status, headers, from, form, list }
+  return { kind: 'list', status, headers, from, representation, list }
 }

@@ -5,21 +5,25 @@ import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { BytesReply, WatchReply } from '../../http/exchange/exchange.ts'
 import { isGzip } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
-import type { Form } from '../../api/request/form.ts'
+import type { Representation } from '../../api/request/representation.ts'
 
 /**
  * A watch that was not recorded, read for its events, of whole objects only; the answer as it came
  * where it is none. What there was before an event is not known of it, nor what its collection
  * holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
  */
-export function unreadWatch(reply: BytesReply, form: Form): WatchReply | BytesReply {
+export function unreadWatch(
+  reply: BytesReply,
+  representation: Representation,
+): WatchReply | BytesReply {
   const { status, headers } = reply
   const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
-  const isOfForm = encodingOf(headers.get('content-type')) === form.encoding
-  if (status !== 200 || !isReadable || !isOfForm || form.shape !== 'object') return reply
+  const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
+  if (status !== 200 || !isReadable || !isOfForm || representation.projection !== 'object')
+    return reply
   const arriving = new Arriving(reply, () => undefined)
   arriving.letGo()
-  const cutter = watchCutter(form.encoding, form.shape)
+  const cutter = watchCutter(representation.encoding, representation.projection)
   const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
     try {
       for await (const group of arriving.chunks) {
@@ -36,7 +40,7 @@ export function unreadWatch(reply: BytesReply, form: Form): WatchReply | BytesRe
     status,
     headers,
     from,
-    form: () => form,
+    representation: () => representation,
     gvk: () => cutter.gvk,
     events: events(),
   }

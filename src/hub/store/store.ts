@@ -3,7 +3,7 @@ import type { ListBatch } from '../../api/codec/list.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { ResourceVersion } from '../../api/kube/resource-version.ts'
-import type { FormKey } from '../../api/request/form.ts'
+import type { RepresentationKey } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { Identity } from '../../api/request/identity.ts'
  */
 export interface Audience {
   readonly identity: Identity
-  readonly form: FormKey
+  readonly representation: RepresentationKey
   /**
    * A person at a console asks: what was recorded for nobody else is the first to go where room is
    * needed. No part of the key.

@@ -22,7 +22,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Noticing } from '../pipeline/taken-over.ts'
-import { objectForm } from '../../api/request/form.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
 import { node } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
@@ -117,7 +117,7 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
  */
 function* podsIn(store: ObjectStore): Generator<OnePod> {
   for (const encoding of ['protobuf', 'json'] as const) {
-    const audience = { identity: node, form: objectForm(encoding).key }
+    const audience = { identity: node, representation: objectRepresentation(encoding).key }
     for (const { key } of store.collections(audience, pods, undefined)) {
       const list = store.list(key)
       if (!list) continue

@@ -3,7 +3,7 @@ import { elapsed } from '../../base/clock.ts'
 import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { nodeDependencies } from '../boot/node-dependencies.ts'
 import type { Access } from '../cache/shared/access.ts'
-import { objectForm } from '../../api/request/form.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
 import { node } from '../../api/request/identity.ts'
 import type { NamedObject, NeededIn } from '../store/needed.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -42,7 +42,7 @@ export function podsVersion(store: ObjectStore, nodeName: string): string {
   const { gvr, fieldSelector = '' } = podsOf(nodeName)
   const versions = (['protobuf', 'json'] as const).map((encoding) =>
     store.version({
-      audience: { identity: node, form: objectForm(encoding).key },
+      audience: { identity: node, representation: objectRepresentation(encoding).key },
       gvr,
       labelSelector: '',
       fieldSelector,

@@ -1,5 +1,12 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { valueAt, optionalObjectAt, optionalTextAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import {
+  valueAt,
+  optionalObjectAt,
+  optionalTextAt,
+  listAt,
+  objectAt,
+  textAt,
+} from '../../api/kube/json-at.ts'
 import type { Path } from './finding.ts'
 
 /** A pod, or the template that pods are made of, wherever it stands. */

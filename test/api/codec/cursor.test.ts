@@ -5,7 +5,7 @@ import { cursorOf, type Cursor, type Path } from '../../../src/api/codec/cursor.
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { readObject } from '../../../src/api/codec/object.ts'
 import { schemaOf, type MessageSchema } from '../../../src/api/codec/schema/schema.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { isList, isObject, type Json } from '../../../src/api/kube/json.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
@@ -162,8 +162,8 @@ void t.test('metadata alone has no other fields, and asking for them is no mista
     ['json', 'pods-metadata.json'],
     ['protobuf', 'pods-metadata.pb'],
   ] as const) {
-    const shape: Shape = 'metadata'
-    const { objects, head } = cutList(encoding, shape, [fixture(name)])
+    const projection: Projection = 'metadata'
+    const { objects, head } = cutList(encoding, projection, [fixture(name)])
     const [, collector] = objects
     if (!collector) throw new Error('no object')
     const cursor = cursorOf(encoding, objectKind(head.gvk), collector)

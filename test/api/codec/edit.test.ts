@@ -440,12 +440,12 @@ void t.test('a message written in pieces is edited as the one it is', async (t) 
 })
 
 void t.test('of what shows only metadata only metadata is edited', async (t) => {
-  for (const [encoding, name, shape] of [
+  for (const [encoding, name, projection] of [
     ['json', 'pods-metadata.json', 'metadata'],
     ['protobuf', 'pods-metadata.pb', 'metadata'],
     ['json', 'pods-table.json', 'table'],
   ] as const) {
-    const { objects, head } = cutList(encoding, shape, [fixture(name)])
+    const { objects, head } = cutList(encoding, projection, [fixture(name)])
     const gvk = objectKind(head.gvk)
     const [object] = objects
     if (!object) throw new Error('no object')

@@ -7,22 +7,22 @@ import {
 } from '../../../src/api/codec/event-frame.ts'
 import { watchCutter } from '../../../src/api/codec/watch-cutter.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
 
-function cut(name: string, shape: Shape) {
-  const cutter = watchCutter(encodingOf(name), shape)
+function cut(name: string, projection: Projection) {
+  const cutter = watchCutter(encodingOf(name), projection)
   return { events: cutter.push(fixture(name)), gvk: cutter.gvk }
 }
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('latin1')
 
 void t.test('the frame of an object is what the API server wrote', async (t) => {
-  for (const [name, shape] of [
+  for (const [name, projection] of [
     ['watchlist-pods.json', 'object'],
     ['watchlist-pods.pb', 'object'],
     ['watch-configmaps.json', 'object'],
@@ -30,10 +30,10 @@ void t.test('the frame of an object is what the API server wrote', async (t) => 
     ['watch-custom.json', 'object'],
     ['watch-metadata.json', 'metadata'],
   ] as const) {
-    const { events, gvk } = cut(name, shape)
+    const { events, gvk } = cut(name, projection)
     for (const event of events) {
       if (event.type === 'BOOKMARK') continue
-      t.equal(text(eventFrame(encodingOf(name), shape, gvk, event)), text(event.frame), name)
+      t.equal(text(eventFrame(encodingOf(name), projection, gvk, event)), text(event.frame), name)
     }
   }
 })
@@ -59,7 +59,7 @@ void t.test('an error has the bytes of the API server', async (t) => {
 })
 
 void t.test('a bookmark is read back, in every form', async (t) => {
-  for (const [encoding, shape, kind] of [
+  for (const [encoding, projection, kind] of [
     ['json', 'object', 'Pod'],
     ['protobuf', 'object', 'Pod'],
     ['json', 'metadata', 'PartialObjectMetadata'],
@@ -69,8 +69,8 @@ void t.test('a bookmark is read back, in every form', async (t) => {
     for (const initialEventsEnd of [true, false]) {
       const gvk = { group: 'g', version: 'v1', kind }
       const event: WatchEvent = { type: 'BOOKMARK', resourceVersion: '42', initialEventsEnd }
-      const frame = eventFrame(encoding, shape, gvk, event)
-      const cutter = watchCutter(encoding, shape)
+      const frame = eventFrame(encoding, projection, gvk, event)
+      const cutter = watchCutter(encoding, projection)
       t.match(cutter.push(frame), [event])
       t.strictSame(cutter.gvk, gvk)
       cutter.end()

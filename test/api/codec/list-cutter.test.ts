@@ -1,11 +1,11 @@
 import t from 'tap'
 import { listCutter } from '../../../src/api/codec/list-cutter.ts'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { cutList, listCutterContract } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
-const bodies: readonly (readonly [string, Shape])[] = [
+const bodies: readonly (readonly [string, Projection])[] = [
   ['pods-list.json', 'object'],
   ['pods-list.pb', 'object'],
   ['pods-empty.json', 'object'],
@@ -30,14 +30,15 @@ const bodies: readonly (readonly [string, Shape])[] = [
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
 
-for (const [name, shape] of bodies) {
-  listCutterContract(t, encodingOf(name), shape, name, fixture(name))
+for (const [name, projection] of bodies) {
+  listCutterContract(t, encodingOf(name), projection, name, fixture(name))
 }
 
-const cutJson = (text: string, shape: Shape = 'object') =>
-  cutList('json', shape, [Buffer.from(text)])
+const cutJson = (text: string, projection: Projection = 'object') =>
+  cutList('json', projection, [Buffer.from(text)])
 
-const names = (text: string, shape?: Shape) => cutJson(text, shape).objects.map(({ name }) => name)
+const names = (text: string, projection?: Projection) =>
+  cutJson(text, projection).objects.map(({ name }) => name)
 
 const list = (items: string): string =>
   `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":${items}}\n`
@@ -55,8 +56,8 @@ const malformed = { code: 'MALFORMED_BODY' }
 
 void t.test('each object of a list is known by its metadata', async (t) => {
   for (const name of ['pods-list.json', 'pods-list.pb', 'pods-metadata.json', 'pods-metadata.pb']) {
-    const shape = name.includes('metadata') ? 'metadata' : 'object'
-    const { objects, end } = cutList(encodingOf(name), shape, [fixture(name)])
+    const projection = name.includes('metadata') ? 'metadata' : 'object'
+    const { objects, end } = cutList(encodingOf(name), projection, [fixture(name)])
     t.strictSame(
       objects.map(({ namespace, name, uid, resourceVersion }) => [
         namespace,

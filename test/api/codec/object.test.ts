@@ -1,6 +1,6 @@
 import t from 'tap'
 import { objectBody, readObject } from '../../../src/api/codec/object.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
@@ -60,12 +60,12 @@ void t.test('the metadata of an object is read from its body', async (t) => {
   }
 })
 
-const readJson = (body: string, shape: Shape = 'object') =>
-  readObject('json', shape, Buffer.from(body))
+const readJson = (body: string, projection: Projection = 'object') =>
+  readObject('json', projection, Buffer.from(body))
 
-const writeJson = (body: string, shape: Shape = 'object'): string => {
-  const { gvk, object } = readJson(body, shape)
-  return objectBody('json', shape, gvk, object).toString()
+const writeJson = (body: string, projection: Projection = 'object'): string => {
+  const { gvk, object } = readJson(body, projection)
+  return objectBody('json', projection, gvk, object).toString()
 }
 
 void t.test('kind and apiVersion come back', async (t) => {

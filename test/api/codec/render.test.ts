@@ -34,11 +34,11 @@ void t.test('a list built from its objects is what the API server wrote', async 
   ]) {
     const body = fixture(name)
     const encoding = encodingOf(name)
-    const shape = name.includes('table') ? 'table' : 'object'
-    const { head, objects, end } = cutList(encoding, shape, [body])
+    const projection = name.includes('table') ? 'table' : 'object'
+    const { head, objects, end } = cutList(encoding, projection, [body])
     const [first, ...rest] = objects
     const built = Buffer.concat([
-      listHead(encoding, shape, head.gvk, end.meta, end.extra, objects),
+      listHead(encoding, projection, head.gvk, end.meta, end.extra, objects),
       ...listItems(encoding, first ? [first] : []),
       ...(rest.length > 0 ? listJoint(encoding) : []),
       ...listItems(encoding, rest),

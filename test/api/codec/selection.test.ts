@@ -3,14 +3,14 @@ import { objectKind } from '../../../src/api/codec/list.ts'
 import { selectEvent, selectionOf, type Selectors } from '../../../src/api/codec/selection.ts'
 import type { ObjectEvent } from '../../../src/api/codec/watch.ts'
 import type { GVK, GVR } from '../../../src/api/kube/gvk.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 const pods = core('pods')
-const whole = { encoding: 'json', shape: 'object' } as const
+const whole = { encoding: 'json', projection: 'object' } as const
 
 const selectors = (fieldSelector = '', labelSelector = '', namespace?: string): Selectors => ({
   ...(namespace !== undefined && { namespace }),
@@ -24,11 +24,11 @@ function selected(
   gvr: GVR,
   asked: Selectors,
   encoding: Encoding,
-  shape: Shape = 'object',
+  projection: Projection = 'object',
 ): string[] | undefined {
   const bytes = fixture(`${file}.${encoding === 'json' ? 'json' : 'pb'}`)
-  const { objects, end } = cutList(encoding, shape, [bytes])
-  const selection = selectionOf(gvr, asked, { encoding, shape })
+  const { objects, end } = cutList(encoding, projection, [bytes])
+  const selection = selectionOf(gvr, asked, { encoding, projection })
   return (
     selection &&
     objects
@@ -213,16 +213,24 @@ void t.test('each field that the API server knows is compared with as there', as
 })
 
 void t.test('what cannot be told is not guessed', async (t) => {
-  const of = (gvr: GVR, asked: Selectors, encoding: Encoding = 'json', shape: Shape = 'object') =>
-    selectionOf(gvr, asked, { encoding, shape })
+  const of = (
+    gvr: GVR,
+    asked: Selectors,
+    encoding: Encoding = 'json',
+    projection: Projection = 'object',
+  ) => selectionOf(gvr, asked, { encoding, projection })
   const widgets = { group: 'example.com', version: 'v1', resource: 'widgets' }
   t.equal(of(pods, selectors('spec.nothing=1')), undefined, 'a field no pod is selected by')
   t.equal(of(widgets, selectors('spec.colour=red')), undefined, 'that of a custom resource')
   t.ok(of(widgets, selectors('metadata.name=a,metadata.namespace=b')))
   t.equal(of(core('events'), selectors('regarding.name=a')), undefined, 'the other name of a field')
-  for (const shape of ['metadata', 'table'] as const) {
-    t.equal(of(pods, selectors('spec.nodeName=a'), 'json', shape), undefined, `in ${shape}`)
-    t.ok(of(pods, selectors('metadata.name=a', 'app=b'), 'json', shape))
+  for (const projection of ['metadata', 'table'] as const) {
+    t.equal(
+      of(pods, selectors('spec.nodeName=a'), 'json', projection),
+      undefined,
+      `in ${projection}`,
+    )
+    t.ok(of(pods, selectors('metadata.name=a', 'app=b'), 'json', projection))
   }
   const jobs = { group: 'batch', version: 'v1', resource: 'jobs' }
   t.equal(of(jobs, selectors('status.successful=1'), 'protobuf'), undefined, 'in unknown messages')
@@ -231,13 +239,13 @@ void t.test('what cannot be told is not guessed', async (t) => {
 })
 
 void t.test('rows and metadata are selected by their labels and names', async (t) => {
-  for (const [file, shape, encoding] of [
+  for (const [file, projection, encoding] of [
     ['pods-table', 'table', 'json'],
     ['pods-metadata', 'metadata', 'json'],
     ['pods-metadata', 'metadata', 'protobuf'],
   ] as const) {
     const from = (...asked: Parameters<typeof selectors>) =>
-      selected(file, pods, selectors(...asked), encoding, shape)
+      selected(file, pods, selectors(...asked), encoding, projection)
     t.strictSame(from('', 'app=collector', 'plant'), ['collector-a', 'collector-b'], file)
     t.strictSame(from('metadata.name=collector-a'), ['collector-a'], file)
   }

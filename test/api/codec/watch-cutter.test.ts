@@ -1,20 +1,21 @@
 import t from 'tap'
 import { watchCutter } from '../../../src/api/codec/watch-cutter.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { everySplit, fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
 
-function cut(encoding: Encoding, shape: Shape, chunks: readonly Buffer[]): WatchEvent[] {
-  const cutter = watchCutter(encoding, shape)
+function cut(encoding: Encoding, projection: Projection, chunks: readonly Buffer[]): WatchEvent[] {
+  const cutter = watchCutter(encoding, projection)
   const events = chunks.flatMap((chunk) => cutter.push(chunk))
   cutter.end()
   return events
 }
 
-const cutJson = (text: string, shape: Shape = 'object') => cut('json', shape, [Buffer.from(text)])
+const cutJson = (text: string, projection: Projection = 'object') =>
+  cut('json', projection, [Buffer.from(text)])
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('latin1')
 
@@ -27,7 +28,7 @@ function plain({ frame, ...event }: WatchEvent): string {
   return event.type + JSON.stringify(known) + text(bytes) + text(frame)
 }
 
-const bodies: readonly (readonly [string, Shape])[] = [
+const bodies: readonly (readonly [string, Projection])[] = [
   ['watchlist-pods.json', 'object'],
   ['watchlist-pods.pb', 'object'],
   ['watchlist-empty.pb', 'object'],
@@ -42,14 +43,14 @@ const bodies: readonly (readonly [string, Shape])[] = [
   ['watch-table.json', 'table'],
 ]
 
-for (const [name, shape] of bodies) {
+for (const [name, projection] of bodies) {
   void t.test(`${name} is the same events and the same bytes wherever it is split`, async (t) => {
     const body = fixture(name)
-    const whole = cut(encodingOf(name), shape, [body])
+    const whole = cut(encodingOf(name), projection, [body])
     t.ok(Buffer.concat(whole.map(({ frame }) => frame ?? Buffer.alloc(0))).equals(body))
     const expected = whole.map(plain)
     for (const chunks of everySplit(body)) {
-      const split = cut(encodingOf(name), shape, chunks).map(plain)
+      const split = cut(encodingOf(name), projection, chunks).map(plain)
       if (split.length === expected.length && split.every((event, at) => event === expected[at])) {
         continue
       }
@@ -60,16 +61,16 @@ for (const [name, shape] of bodies) {
 }
 
 void t.test('an object of an event has the bytes its list holds', async (t) => {
-  for (const [watch, list, shape] of [
+  for (const [watch, list, projection] of [
     ['watchlist-pods.json', 'pods-list.json', 'object'],
     ['watchlist-pods.pb', 'pods-list.pb', 'object'],
     ['watch-custom.json', 'custom-list.json', 'object'],
     ['watch-metadata.json', 'pods-metadata.json', 'metadata'],
   ] as const) {
-    const added = cut(encodingOf(watch), shape, [fixture(watch)]).flatMap((event) =>
+    const added = cut(encodingOf(watch), projection, [fixture(watch)]).flatMap((event) =>
       event.type === 'ADDED' ? [event.object] : [],
     )
-    const { objects } = cutList(encodingOf(list), shape, [fixture(list)])
+    const { objects } = cutList(encodingOf(list), projection, [fixture(list)])
     t.ok(objects.length > 0)
     t.strictSame(
       added.map((object) => ({ ...object, bytes: text(object.bytes) })),
@@ -80,7 +81,7 @@ void t.test('an object of an event has the bytes its list holds', async (t) => {
 })
 
 void t.test('the kind is that of the latest object', async (t) => {
-  for (const [name, shape, kind] of [
+  for (const [name, projection, kind] of [
     ['watchlist-pods.json', 'object', 'Pod'],
     ['watchlist-empty.pb', 'object', 'Pod'],
     ['watch-custom.json', 'object', 'Pump'],
@@ -88,7 +89,7 @@ void t.test('the kind is that of the latest object', async (t) => {
     ['watch-table.json', 'table', 'Table'],
     ['watch-expired.pb', 'object', ''],
   ] as const) {
-    const cutter = watchCutter(encodingOf(name), shape)
+    const cutter = watchCutter(encodingOf(name), projection)
     t.equal(cutter.gvk.kind, '')
     cutter.push(fixture(name))
     t.equal(cutter.gvk.kind, kind, name)
@@ -175,8 +176,8 @@ void t.test('events may follow each other with any white space or none', async (
 void t.test(
   'kind and apiVersion leave an object only where built-in types write them',
   async (t) => {
-    const bytesOf = (object: string, shape?: Shape): string => {
-      const [event] = cutJson(added(object), shape)
+    const bytesOf = (object: string, projection?: Projection): string => {
+      const [event] = cutJson(added(object), projection)
       return event?.type === 'ADDED' ? text(event.object.bytes) : ''
     }
     t.equal(bytesOf(pod), '{"metadata":{"name":"a"}}')
@@ -199,14 +200,14 @@ void t.test('an event ends only with the watch when it is whole', async (t) => {
     const body = fixture(name)
     const ends = new Set([0])
     let length = 0
-    const shape = name.includes('table') ? 'table' : 'object'
-    for (const { frame } of cut(encodingOf(name), shape, [body])) {
+    const projection = name.includes('table') ? 'table' : 'object'
+    for (const { frame } of cut(encodingOf(name), projection, [body])) {
       length += frame?.length ?? 0
       ends.add(length)
       if (name.endsWith('.json')) ends.add(length - 1)
     }
     for (let at = 0; at < body.length; at++) {
-      const cutter = watchCutter(encodingOf(name), shape)
+      const cutter = watchCutter(encodingOf(name), projection)
       cutter.push(body.subarray(0, at))
       if (ends.has(at)) t.doesNotThrow(() => cutter.end())
       else if (!throws(() => cutter.end())) t.fail(`${name} may end after ${at}`)

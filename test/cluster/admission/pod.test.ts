@@ -78,7 +78,13 @@ void t.test('each way to say where a pod may run gains the condition once', asyn
   )
   t.strictSame(valueAt(kept, 'spec', 'affinity', 'podAffinity'), podAffinity)
   t.strictSame(
-    valueAt(kept, 'spec', 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'),
+    valueAt(
+      kept,
+      'spec',
+      'affinity',
+      'nodeAffinity',
+      'preferredDuringSchedulingIgnoredDuringExecution',
+    ),
     preferred,
   )
 })

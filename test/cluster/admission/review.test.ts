@@ -147,8 +147,14 @@ void t.test(
     const asked = (annotations: JsonObject) =>
       review('Pod', 'CREATE', { object: pod(annotations, { labels }) })
     const on = rules({ propagate: true })
-    t.equal(valueAt((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'), true)
-    t.equal(valueAt((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'), undefined)
+    t.equal(
+      valueAt((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'),
+      true,
+    )
+    t.equal(
+      valueAt((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'),
+      undefined,
+    )
     const both = await outcome(podDefaults, asked(excluded), on)
     t.equal(valueAt(both.object, 'spec', 'hostNetwork'), undefined)
     t.equal((valueAt(both.object, ...terms) as Json[] | undefined)?.length, 1)

@@ -39,7 +39,11 @@ void t.test('each version has the fields that OpenYurt gives it', async (t) => {
 
 void t.test('all versions are served, one is stored, each has a status of its own', async (t) => {
   t.strictSame(
-    versions.map((each) => [valueAt(each, 'name'), valueAt(each, 'served'), valueAt(each, 'storage')]),
+    versions.map((each) => [
+      valueAt(each, 'name'),
+      valueAt(each, 'served'),
+      valueAt(each, 'storage'),
+    ]),
     [
       ['v1alpha1', true, false],
       ['v1beta1', true, false],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { cutList, type WholeList } from '../../contracts/cutter-list.ts'
 import { corpus } from '../corpus.ts'
 import { chunked, mutated } from '../mutate.ts'
@@ -20,38 +20,47 @@ export const listTargets: readonly Opening[] = [
   listTarget('protobuf', 'object', /list.*\.pb$/),
 ]
 
-function listTarget(encoding: Encoding, shape: Shape, files: RegExp): Opening {
+function listTarget(encoding: Encoding, projection: Projection, files: RegExp): Opening {
   const extension = encoding === 'json' ? '.json' : '.pb'
   const bodies = corpus(files)
   const usable = bodies.filter((body) => (body[0] === 0x7b) === (extension === '.json'))
-  return pure(`list-${encoding}-${shape}`, (random) => {
+  return pure(`list-${encoding}-${projection}`, (random) => {
     const body = mutated(random, random.of(usable), usable)
-    return listRound(encoding, shape, body, random)
+    return listRound(encoding, projection, body, random)
   })
 }
 
 /** What the cutter makes of one body, compared with what it should. */
-export function listRound(encoding: Encoding, shape: Shape, body: Buffer, random: Random): Outcome {
-  const whole = attempt(encoding, shape, [body])
-  const split = attempt(encoding, shape, chunked(random, body))
+export function listRound(
+  encoding: Encoding,
+  projection: Projection,
+  body: Buffer,
+  random: Random,
+): Outcome {
+  const whole = attempt(encoding, projection, [body])
+  const split = attempt(encoding, projection, chunked(random, body))
   if (!isDeepStrictEqual(comparable(whole), comparable(split))) {
     throw new Finding('another list when split otherwise', body)
   }
   const check = encoding === 'json' ? checkJson : checkProtobuf
-  check(body, whole, shape)
+  check(body, whole, projection)
   if (!whole) return 'refused'
   if (!whole.body.equals(body)) throw new Finding('not the bytes that came', body)
   const text = body.toString('latin1').trimEnd()
   const part = body.subarray(0, random.below(text.length))
-  if (encoding === 'json' && attempt(encoding, shape, [part])) {
+  if (encoding === 'json' && attempt(encoding, projection, [part])) {
     throw new Finding('the beginning of a list was taken for a list', body)
   }
   return 'taken'
 }
 
-function attempt(encoding: Encoding, shape: Shape, chunks: Buffer[]): WholeList | undefined {
+function attempt(
+  encoding: Encoding,
+  projection: Projection,
+  chunks: Buffer[],
+): WholeList | undefined {
   try {
-    return cutList(encoding, shape, chunks)
+    return cutList(encoding, projection, chunks)
   } catch (error) {
     if (error instanceof MalformedBody) return undefined
     throw new Finding('not refused as malformed', Buffer.concat(chunks), error)
@@ -71,8 +80,8 @@ const comparable = (list: WholeList | undefined) =>
     ]),
   }
 
-function checkJson(body: Buffer, list: WholeList | undefined, shape: Shape): void {
-  const read = readJsonList(body, shape === 'table' ? 'rows' : 'items')
+function checkJson(body: Buffer, list: WholeList | undefined, projection: Projection): void {
+  const read = readJsonList(body, projection === 'table' ? 'rows' : 'items')
   const { kind, apiVersion } = read?.whole ?? {}
   const says =
     typeof kind === 'string' && kind !== '' && typeof apiVersion === 'string' && apiVersion !== ''
@@ -84,7 +93,7 @@ function checkJson(body: Buffer, list: WholeList | undefined, shape: Shape): voi
   const { metadata } = read.whole as { metadata?: { resourceVersion?: unknown } | null }
   const version = typeof metadata?.resourceVersion === 'string' ? metadata.resourceVersion : ''
   if (list.end.meta.resourceVersion !== version) throw new Finding('another version', body)
-  if (shape === 'object') for (const object of list.objects) checkIdentity(object, body)
+  if (projection === 'object') for (const object of list.objects) checkIdentity(object, body)
 }
 
 /**

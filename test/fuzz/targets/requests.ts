@@ -3,7 +3,7 @@ import {
   canonicalLabelSelector,
   MalformedSelector,
 } from '../../../src/api/kube/selectors.ts'
-import { formsOf } from '../../../src/api/request/form.ts'
+import { representationsOf } from '../../../src/api/request/representation.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
 import {
   isLongRunning,
@@ -49,7 +49,7 @@ export const requestTargets: readonly Opening[] = [
         input.toString('latin1'),
       )
       isLongRunning(info)
-      formsOf(accept, info.query)
+      representationsOf(accept, info.query)
       componentOf(accept)
       if (!info.isResource) return
       namedBySelector(info)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
 import { watchCutter } from '../../../src/api/codec/watch-cutter.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
-import type { Encoding, Shape } from '../../../src/api/kube/media-type.ts'
+import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { corpus } from '../corpus.ts'
 import { chunked, mutated } from '../mutate.ts'
 import type { Random } from '../random.ts'
@@ -22,22 +22,27 @@ export const watchTargets: readonly Opening[] = [
   watchTarget('protobuf', 'object', /watch.*\.pb$/),
 ]
 
-function watchTarget(encoding: Encoding, shape: Shape, files: RegExp): Opening {
+function watchTarget(encoding: Encoding, projection: Projection, files: RegExp): Opening {
   const bodies = corpus(files)
-  return pure(`watch-${encoding}-${shape}`, (random) => {
-    return watchRound(encoding, shape, mutated(random, random.of(bodies), bodies), random)
+  return pure(`watch-${encoding}-${projection}`, (random) => {
+    return watchRound(encoding, projection, mutated(random, random.of(bodies), bodies), random)
   })
 }
 
 /** What the cutter makes of one stream, compared with what it should. */
-function watchRound(encoding: Encoding, shape: Shape, body: Buffer, random: Random): Outcome {
+function watchRound(
+  encoding: Encoding,
+  projection: Projection,
+  body: Buffer,
+  random: Random,
+): Outcome {
   // Split behind every frame, nothing that was whole is lost with what is refused.
   const whole = cut(
     encoding,
-    shape,
+    projection,
     [...body].map((_, i) => body.subarray(i, i + 1)),
   )
-  const split = cut(encoding, shape, chunked(random, body))
+  const split = cut(encoding, projection, chunked(random, body))
   if (whole.ended !== split.ended) throw new Finding('ended or not by how it was split', body)
   const same = isDeepStrictEqual(split.events, whole.events.slice(0, split.events.length))
   if (!same) throw new Finding('other events when split otherwise', body)
@@ -54,8 +59,8 @@ interface Told {
   readonly ended: boolean
 }
 
-function cut(encoding: Encoding, shape: Shape, chunks: readonly Buffer[]): Told {
-  const cutter = watchCutter(encoding, shape)
+function cut(encoding: Encoding, projection: Projection, chunks: readonly Buffer[]): Told {
+  const cutter = watchCutter(encoding, projection)
   const events: WatchEvent[] = []
   let ended = false
   try {

@@ -20,7 +20,7 @@ void t.test('the hub asks under its own name, whatever it is recorded among', as
   t.match(kubelets.headers.get('user-agent'), /^nodehub\/v\d/)
   t.equal(kubelets.headers.get('accept-encoding'), 'gzip')
   t.strictSame(
-    kubelets.forms.map(({ key }) => key),
+    kubelets.representations.map(({ key }) => key),
     ['protobuf', 'json'],
   )
   t.match(kubelets.info, { verb: 'get', gvr: { resource: 'nodes' }, name: 'a' })

@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../../src/hub/answers/shadows.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { node, serviceAccount } from '../../../src/api/request/identity.ts'
 
 const gvk = { group: '', version: 'v1', kind: 'Pod' }
 const gvr = { group: '', version: 'v1', resource: 'pods' }
-const form = objectForm('json')
+const representation = objectRepresentation('json')
 
 const pod = (uid: string): ApiObject => ({
   namespace: 'default',
@@ -21,7 +21,7 @@ const kubelet: Shadowed = { identity: node, gvr, namespace: 'default', name: 'a'
 const running = [{ path: ['status', 'phase'] as const, value: 'Running' }]
 
 const shown = (shadows: Shadows, of: Shadowed, uid = 'first'): unknown => {
-  const { bytes } = shadows.show(of, form, { gvk, object: pod(uid) })
+  const { bytes } = shadows.show(of, representation, { gvk, object: pod(uid) })
   return (JSON.parse(Buffer.from(bytes).toString()) as { status: { phase: string } }).status.phase
 }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { kubeletCache, podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { node, shared, type Identity } from '../../../src/api/request/identity.ts'
 import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
 import type { SqliteStore } from '../../../src/hub/store/sqlite/sqlite-store.ts'
@@ -17,7 +17,10 @@ const key = (
   encoding: Encoding,
   with_: Partial<CollectionKey> & { identity?: Identity } = {},
 ): CollectionKey => ({
-  audience: { identity: with_.identity ?? node, form: objectForm(encoding).key },
+  audience: {
+    identity: with_.identity ?? node,
+    representation: objectRepresentation(encoding).key,
+  },
   gvr: podsOf(nodeName).gvr,
   labelSelector: '',
   fieldSelector: podsOf(nodeName).fieldSelector ?? '',
@@ -30,7 +33,7 @@ async function list(
   kind: string,
   ...names: string[]
 ): Promise<void> {
-  const encoding = at.audience.form.startsWith('protobuf') ? 'protobuf' : 'json'
+  const encoding = at.audience.representation.startsWith('protobuf') ? 'protobuf' : 'json'
   const gvk = { group: at.gvr.group, version: at.gvr.version, kind }
   await using replacement = store.replace(at)
   const objects = names.map(

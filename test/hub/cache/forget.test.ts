@@ -7,7 +7,7 @@ import type { BytesReply, Exchange, Reply } from '../../../src/http/exchange/exc
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { notFound, resourceNotFound, type Status } from '../../../src/api/kube/status.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
-import { formsOf } from '../../../src/api/request/form.ts'
+import { representationsOf } from '../../../src/api/request/representation.ts'
 import { node } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { objectKey } from '../../../src/hub/answers/keys.ts'
@@ -32,7 +32,7 @@ function exchangeOf(path = url): Exchange {
     component: componentOf('kubelet/v1.35.0'),
     identity: node,
     credential: 'node',
-    forms: formsOf(accept, new URLSearchParams(path.split('?')[1])),
+    representations: representationsOf(accept, new URLSearchParams(path.split('?')[1])),
   }
 }
 
@@ -78,9 +78,9 @@ async function recording(
       onUnpacked: () => undefined,
     },
   )
-  const { info, forms } = exchangeOf()
-  const keys = forms.flatMap((form) =>
-    info.isResource ? [objectKey(exchangeOf(), info, form)] : [],
+  const { info, representations } = exchangeOf()
+  const keys = representations.flatMap((representation) =>
+    info.isResource ? [objectKey(exchangeOf(), info, representation)] : [],
   )
   for (const key of keys) await store.put(key, pod, object('a', 5))
   return {

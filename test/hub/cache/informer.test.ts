@@ -6,7 +6,7 @@ import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { expired } from '../../../src/api/kube/status.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { shared } from '../../../src/api/request/identity.ts'
 import { Condition } from '../../kit/condition.ts'
 import { services } from '../../kit/cloud.ts'
@@ -17,7 +17,7 @@ import type { Teardown } from '../../kit/wire/wire.ts'
 const alive = setInterval(() => undefined, 1_000)
 t.teardown(() => clearInterval(alive))
 
-const form = objectForm('json')
+const representation = objectRepresentation('json')
 const gvk = { group: '', version: 'v1', kind: 'Service' }
 const head = { status: 200, headers: new HeaderList([]), from: 'cloud' } as const
 
@@ -37,7 +37,7 @@ function list(version: string, ...names: readonly string[]): ListReply {
   return {
     ...head,
     kind: 'list',
-    form,
+    representation,
     list: {
       gvk: { ...gvk, kind: 'ServiceList' },
       head: [],
@@ -51,7 +51,13 @@ function watch(...events: readonly WatchEvent[]): WatchReply {
   async function* groups() {
     for (const event of events) yield [event]
   }
-  return { ...head, kind: 'watch', form: () => form, gvk: () => gvk, events: groups() }
+  return {
+    ...head,
+    kind: 'watch',
+    representation: () => representation,
+    gvk: () => gvk,
+    events: groups(),
+  }
 }
 
 const refused = (status: number): Reply => ({

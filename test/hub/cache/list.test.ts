@@ -8,9 +8,9 @@ import { page, pods as allPods, recordingIn } from './recording.ts'
 
 function keyOf(url: string, accept?: string): CollectionKey {
   const exchange = exchangeOf(url, accept === undefined ? {} : { headers: { Accept: accept } })
-  const [form] = exchange.forms
-  if (!exchange.info.isResource || !form) throw new Error(`${url} is no collection`)
-  return collectionKey(exchange, exchange.info, form)
+  const [representation] = exchange.representations
+  if (!exchange.info.isResource || !representation) throw new Error(`${url} is no collection`)
+  return collectionKey(exchange, exchange.info, representation)
 }
 
 /** A replacement of which only its end matters. */

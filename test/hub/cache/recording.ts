@@ -77,9 +77,9 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     },
   )
   const plain = exchangeOf(pods, { headers: { Accept: 'application/json' } })
-  const [form] = plain.forms
-  if (!plain.info.isResource || !form) throw new Error('pods are no collection')
-  const key = collectionKey(plain, plain.info, form)
+  const [representation] = plain.representations
+  if (!plain.info.isResource || !representation) throw new Error('pods are no collection')
+  const key = collectionKey(plain, plain.info, representation)
   const ask = (url: string): Underway => {
     const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
     const what = recorder.wants(exchange)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { TokenShelf } from '../../../src/hub/cache/token-shelf.ts'
 import { keptKey } from '../../../src/base/kept-key.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { node } from '../../../src/api/request/identity.ts'
 import type { KeptToken } from '../../../src/hub/cache/token.ts'
 import { keptTokens, tokenName } from '../../../src/hub/store/token-name.ts'
@@ -11,7 +11,7 @@ import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { replace } from '../../contracts/object-store.ts'
 
-const audience = { identity: node, form: objectForm('json').key }
+const audience = { identity: node, representation: objectRepresentation('json').key }
 const gvk = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -13,14 +13,14 @@ import { Filters } from '../../../src/hub/filter/filters.ts'
 import { Shown } from '../../../src/hub/filter/shown.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { withFilters } from '../../../src/hub/pipeline/filters.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { Random } from '../../fuzz/random.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 import { Condition } from '../../kit/condition.ts'
 
 const service = { group: '', version: 'v1', kind: 'Service' }
-const json = objectForm('json')
+const json = objectRepresentation('json')
 const names = ['a', 'b', 'c', 'd']
 
 const objectAt = (name: string, version: number, written = version): ApiObject => ({
@@ -96,7 +96,7 @@ class Collection {
       return {
         ...head,
         kind: 'list',
-        form: json,
+        representation: json,
         list: {
           gvk,
           head: [],
@@ -111,7 +111,7 @@ class Collection {
     return {
       ...head,
       kind: 'watch',
-      form: () => json,
+      representation: () => json,
       gvk: () => service,
       held: () => this.held,
       events: this.#events(from, exchange.signal),

@@ -9,7 +9,7 @@ import { Filters } from '../../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { withEncoding } from '../../../src/hub/pipeline/encoding.ts'
 import { withFilters } from '../../../src/hub/pipeline/filters.ts'
-import { objectForm } from '../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { filteringOf } from '../../kit/filtering.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
@@ -43,7 +43,7 @@ function list(breaks: boolean): ListReply {
     status: 200,
     headers,
     from: 'cloud',
-    form: objectForm('protobuf'),
+    representation: objectRepresentation('protobuf'),
     list: stream,
   }
 }
@@ -94,7 +94,7 @@ void t.test('an object that a filter withholds is answered as one that is not th
     status: 200,
     headers: new HeaderList(),
     from: 'cache',
-    form: objectForm('json'),
+    representation: objectRepresentation('json'),
     gvk: { group: '', version: 'v1', kind: 'Service' },
     object: {
       namespace: 'default',
@@ -148,7 +148,7 @@ void t.test('what filters and encoding make of an event for several is made once
       status: 200,
       headers: new HeaderList(),
       from: 'cache',
-      form: () => objectForm('json'),
+      representation: () => objectRepresentation('json'),
       gvk: () => ({ group: '', version: 'v1', kind: 'Service' }),
       events: (async function* () {
         yield [event]
@@ -232,13 +232,13 @@ void t.test('what a filter settles is settled before anything is shown', async (
     status: 200,
     headers: new HeaderList(),
     from: 'cache',
-    form: objectForm('json'),
+    representation: objectRepresentation('json'),
     gvk: { group: '', version: 'v1', kind: 'Service' },
     object,
   }
   const unsettled: ListReply = {
     ...list(false),
-    form: objectForm('json'),
+    representation: objectRepresentation('json'),
     list: {
       ...list(false).list,
       batches: (async function* () {
@@ -288,7 +288,7 @@ void t.test('a list is settled in one go, and none of it is judged before', asyn
   const handler = withFilters(filteringOf(new Filters([settling], inputsOf(), telling)))
   const answered = handler(async () => ({
     ...stream,
-    form: objectForm('json'),
+    representation: objectRepresentation('json'),
     list: { ...stream.list, batches: inTurn(batches) },
   }))(exchangeOf('/api/v1/services'))
   // The first batch is not waited for before the last one is settled, too.

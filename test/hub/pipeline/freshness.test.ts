@@ -9,7 +9,10 @@ import {
   wantsTheCloud,
 } from '../../../src/hub/pipeline/freshness.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
-import { objectForm, type FormKey } from '../../../src/api/request/form.ts'
+import {
+  objectRepresentation,
+  type RepresentationKey,
+} from '../../../src/api/request/representation.ts'
 import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
 import { parseRequestInfo, type ResourceRequest } from '../../../src/api/request/request-info.ts'
 
@@ -47,11 +50,11 @@ void t.test('the cache may answer whoever names one, watches, and documents', as
   }
 })
 
-const [json, protobuf] = [objectForm('json').key, objectForm('protobuf').key]
+const [json, protobuf] = [objectRepresentation('json').key, objectRepresentation('protobuf').key]
 
 const wanted = (
   url: string,
-  kept: readonly (readonly [FormKey, string | undefined])[],
+  kept: readonly (readonly [RepresentationKey, string | undefined])[],
   kind: 'list' | 'watch' = 'list',
 ): Wanted => ({
   kind,

@@ -44,23 +44,29 @@ const names = (answer: Answer): unknown[] => {
   return all.map((each) => at({ of: (each.object ?? each) as never }, 'of', 'metadata', 'name'))
 }
 
-for (const [form, accept] of Object.entries({ tables: tableAccept, metadata: metadataAccept })) {
-  void t.test(`${form} leave out what is withheld of a stored whole object`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.sandbox.create(services, service('a', '10.96.0.1'))
-    cloud.sandbox.create(services, service('b', '10.96.0.2'))
-    const hub = await startHubParts(t, { upstream: cloud, filters: [byAddress] })
-    const kubectl = hub.as('kubectl', { accept })
-    t.strictSame(names(await kubectl.get(allServices)), ['a', 'b'], 'nobody can tell yet')
-    await hub.as('kube-proxy').list(allServices)
-    const listed = await kubectl.get(allServices)
-    t.strictSame(names(listed), ['a'])
-    const { resourceVersion } = await kubectl.list(allServices)
-    const watch = await kubectl.watch(allServices, { resourceVersion })
-    cloud.sandbox.create(services, service('c', '10.96.0.3'))
-    const [event] = await watch.take(1)
-    t.equal(event?.type, 'ADDED')
-  })
+for (const [representation, accept] of Object.entries({
+  tables: tableAccept,
+  metadata: metadataAccept,
+})) {
+  void t.test(
+    `${representation} leave out what is withheld of a stored whole object`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      cloud.sandbox.create(services, service('a', '10.96.0.1'))
+      cloud.sandbox.create(services, service('b', '10.96.0.2'))
+      const hub = await startHubParts(t, { upstream: cloud, filters: [byAddress] })
+      const kubectl = hub.as('kubectl', { accept })
+      t.strictSame(names(await kubectl.get(allServices)), ['a', 'b'], 'nobody can tell yet')
+      await hub.as('kube-proxy').list(allServices)
+      const listed = await kubectl.get(allServices)
+      t.strictSame(names(listed), ['a'])
+      const { resourceVersion } = await kubectl.list(allServices)
+      const watch = await kubectl.watch(allServices, { resourceVersion })
+      cloud.sandbox.create(services, service('c', '10.96.0.3'))
+      const [event] = await watch.take(1)
+      t.equal(event?.type, 'ADDED')
+    },
+  )
 }
 
 /** Withholds the services that are named like a node of the pool. */
@@ -119,7 +125,7 @@ const accepts = {
     'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
 }
 
-for (const [form, accept] of Object.entries(accepts)) {
+for (const [representation, accept] of Object.entries(accepts)) {
   const list = accept.replace('as=PartialObjectMetadata;', 'as=PartialObjectMetadataList;')
   const begun = async (t: Teardown) => {
     const cloud = await startCloud(t)
@@ -136,7 +142,7 @@ for (const [form, accept] of Object.entries(accepts)) {
   }
 
   void t.test(
-    `a watch of ${form} is told of what is withheld now, and of what is not`,
+    `a watch of ${representation} is told of what is withheld now, and of what is not`,
     async (t) => {
       const { cloud, hub, kubectl, resourceVersion } = await begun(t)
       const watch = await watched(kubectl, resourceVersion)
@@ -149,14 +155,17 @@ for (const [form, accept] of Object.entries(accepts)) {
     },
   )
 
-  void t.test(`and one of ${form} that goes on after a restart without a link`, async (t) => {
-    const { cloud, directory, hub, kubectl, resourceVersion } = await begun(t)
-    const watch = await watched(kubectl, resourceVersion)
-    watch.hangUp()
-    await hub.stop()
-    await cloud.unplug()
-    const after = await startHub(t, cloud, directory, ['b'])
-    const again = await watched(after.as('kubectl', { accept }), resourceVersion)
-    t.strictSame(await told(again, 3), ['DELETED b', 'ADDED c', 'BOOKMARK'])
-  })
+  void t.test(
+    `and one of ${representation} that goes on after a restart without a link`,
+    async (t) => {
+      const { cloud, directory, hub, kubectl, resourceVersion } = await begun(t)
+      const watch = await watched(kubectl, resourceVersion)
+      watch.hangUp()
+      await hub.stop()
+      await cloud.unplug()
+      const after = await startHub(t, cloud, directory, ['b'])
+      const again = await watched(after.as('kubectl', { accept }), resourceVersion)
+      t.strictSame(await told(again, 3), ['DELETED b', 'ADDED c', 'BOOKMARK'])
+    },
+  )
 }

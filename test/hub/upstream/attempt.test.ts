@@ -37,7 +37,7 @@ const exchangeOf = (signal: AbortSignal): Exchange => ({
   component: componentOf(''),
   identity: node,
   credential: 'node',
-  forms: [],
+  representations: [],
 })
 
 /** A GET on its way to a server, with nobody yet to take the answer. */

@@ -170,5 +170,5 @@ const exchangeOf = (incoming: Incoming, credential: Credential): Exchange => ({
   component: componentOf(incoming.headers.get('user-agent')),
   identity: node,
   credential,
-  forms: [],
+  representations: [],
 })

@@ -1,6 +1,6 @@
 import type { GVK } from '../../kube/gvk.ts'
 import { parseApiVersion } from '../../kube/gvk.ts'
-import type { Shape } from '../../kube/media-type.ts'
+import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { Members, word } from './members.ts'
 
@@ -24,9 +24,9 @@ interface Identity {
  * The object whose JSON is `bytes`. In a Table it is a row, and what is known of it stands in the
  * object the row shows.
  */
-export function apiObject(shape: Shape, bytes: Buffer): ApiObject {
+export function apiObject(projection: Projection, bytes: Buffer): ApiObject {
   const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
-  if (shape === 'table') readRow(bytes, found)
+  if (projection === 'table') readRow(bytes, found)
   else readObject(bytes, 0, found)
   return {
     namespace: found.namespace,

@@ -1,6 +1,6 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
-import type { Shape } from '../../kube/media-type.ts'
+import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { Carry } from '../carry.ts'
 import type { Cut, CutEnd, ListCutter, ListHead } from '../cut.ts'
@@ -19,7 +19,7 @@ type Place = 'first' | 'object' | 'after' | 'next'
 
 /** See `ListCutter`. */
 export class JsonListCutter implements ListCutter {
-  readonly #shape: Shape
+  readonly #projection: Projection
   readonly #envelope: Envelope
   readonly #scanner = new Scanner()
   readonly #carry = new Carry()
@@ -38,9 +38,9 @@ export class JsonListCutter implements ListCutter {
   /** All before the first object has come. */
   #headWhole = false
 
-  constructor(shape: Shape) {
-    this.#shape = shape
-    this.#envelope = new Envelope(shape === 'table' ? 'rows' : 'items')
+  constructor(projection: Projection) {
+    this.#projection = projection
+    this.#envelope = new Envelope(projection === 'table' ? 'rows' : 'items')
   }
 
   push(chunk: Uint8Array): Cut {
@@ -69,7 +69,7 @@ export class JsonListCutter implements ListCutter {
   }
 
   #guess(first: ApiObject | undefined): GVK | undefined {
-    const gvk = first && this.#shape === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
+    const gvk = first && this.#projection === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
     return gvk && listKind(gvk)
   }
 
@@ -100,7 +100,7 @@ export class JsonListCutter implements ListCutter {
         const object = carried
           ? this.#carry.take(bytes.subarray(start, after))
           : bytes.subarray(start, after)
-        objects.push(apiObject(this.#shape, object))
+        objects.push(apiObject(this.#projection, object))
         if (carried || runStart < 0) {
           pieces.push(...this.#gap)
           this.#gap = []

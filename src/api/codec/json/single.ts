@@ -1,6 +1,6 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
-import type { Shape } from '../../kube/media-type.ts'
+import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { gvkIn } from './identity.ts'
@@ -17,9 +17,9 @@ const versionStart = Buffer.from(',"apiVersion":"')
  * own types have them, because its list holds it without. Custom resources have them in the order
  * of the alphabet, in lists too, and the other shapes keep theirs.
  */
-export function separateKind(bytes: Buffer, shape: Shape): { gvk: GVK; bytes: Buffer } {
+export function separateKind(bytes: Buffer, projection: Projection): { gvk: GVK; bytes: Buffer } {
   const led = leadingKind(bytes)
-  if (led) return { gvk: led.gvk, bytes: shape === 'object' ? without(bytes, led.end) : bytes }
+  if (led) return { gvk: led.gvk, bytes: projection === 'object' ? without(bytes, led.end) : bytes }
   const gvk = gvkIn(bytes)
   if (!gvk) throw new MalformedBody('an object that does not say its kind')
   return { gvk, bytes }

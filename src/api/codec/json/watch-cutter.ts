@@ -1,7 +1,7 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import { isObject, type Json } from '../../kube/json.ts'
-import type { Shape } from '../../kube/media-type.ts'
+import type { Projection } from '../../kube/media-type.ts'
 import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { Carry } from '../carry.ts'
 import { MalformedBody } from '../malformed-body.ts'
@@ -20,14 +20,14 @@ const object = word('object')
 
 /** See `WatchCutter`. */
 export class JsonWatchCutter implements WatchCutter {
-  readonly #shape: Shape
+  readonly #projection: Projection
   readonly #scanner = new Scanner()
   readonly #carry = new Carry()
   #inFrame = false
   gvk: GVK = { group: '', version: '', kind: '' }
 
-  constructor(shape: Shape) {
-    this.#shape = shape
+  constructor(projection: Projection) {
+    this.#projection = projection
   }
 
   push(chunk: Uint8Array): WatchEvent[] {
@@ -75,23 +75,24 @@ export class JsonWatchCutter implements WatchCutter {
     }
     if (!value) throw new MalformedBody('an event without an object')
     if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
-    const { gvk, bytes } = separateKind(value, this.#shape)
+    const { gvk, bytes } = separateKind(value, this.#projection)
     this.gvk = gvk
-    if (kind === 'BOOKMARK') return { ...bookmark(parse(value), this.#shape), frame }
+    if (kind === 'BOOKMARK') return { ...bookmark(parse(value), this.#projection), frame }
     if (kind !== 'ADDED' && kind !== 'MODIFIED' && kind !== 'DELETED') {
       throw new MalformedBody('an event of an unknown type')
     }
-    const shown = this.#shape === 'table' ? onlyRow(bytes) : bytes
+    const shown = this.#projection === 'table' ? onlyRow(bytes) : bytes
     if (!shown) throw new MalformedBody('a Table without its row')
-    return { type: kind, object: apiObject(this.#shape, shown), frame }
+    return { type: kind, object: apiObject(this.#projection, shown), frame }
   }
 }
 
 /** A Table says its version, and shows the object with the annotation in its row. */
-function bookmark(value: Json, shape: Shape): BookmarkEvent {
+function bookmark(value: Json, projection: Projection): BookmarkEvent {
   const own = metadataOf(value)
   const rows = isObject(value) ? value['rows'] : undefined
-  const row = shape === 'table' && Array.isArray(rows) ? (rows[0] as Json | undefined) : undefined
+  const row =
+    projection === 'table' && Array.isArray(rows) ? (rows[0] as Json | undefined) : undefined
   const shown = isObject(row) ? metadataOf(row['object']) : undefined
   const resourceVersion = text(own?.['resourceVersion']) || text(shown?.['resourceVersion'])
   if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')

@@ -9,7 +9,7 @@ import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { expired } from '../../../api/kube/status.ts'
 import { Expired, Reflector, Refused } from '../../../api/reflector/reflector.ts'
-import type { Form } from '../../../api/request/form.ts'
+import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders } from '../../answers/replies.ts'
 import { storedList } from '../../answers/source.ts'
 import { copied } from '../../store/copied.ts'
@@ -45,7 +45,7 @@ export interface CacherHooks {
 
 export interface CacherParts {
   readonly key: CollectionKey
-  readonly form: Form
+  readonly representation: Representation
   readonly store: ObjectStore
   readonly ways: Ways
   readonly link: Link
@@ -161,8 +161,8 @@ export class Cacher implements AsyncDisposable {
 
   /** To be read or disposed of. */
   stored(selection?: Selection): StoredList | undefined {
-    const { key, form, store } = this.#parts
-    return storedList({ key, form, ...(selection && { selection }) }, store)
+    const { key, representation, store } = this.#parts
+    return storedList({ key, representation, ...(selection && { selection }) }, store)
   }
 
   /** When an API server last confirmed what is stored, in ms since the epoch; 0: nothing is. */
@@ -213,10 +213,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
-    const { key, form, store, ways } = this.#parts
+    const { key, representation, store, ways } = this.#parts
     if (like && this.version === undefined) await this.#seed(like).catch(() => undefined)
     const reading = (): Reading => this.#reading
-    const stored = storedListerWatcher({ key, form, store, ways, reading })
+    const stored = storedListerWatcher({ key, representation, store, ways, reading })
     const list: typeof stored.list = async (version, ending) => {
       if (!this.#parts.lists) {
         this.#end('expired')
@@ -369,13 +369,13 @@ export class Cacher implements AsyncDisposable {
   }
 
   #reply(events: AsyncIterable<readonly WatchEvent[]>): WatchReply {
-    const { form } = this.#parts
+    const { representation } = this.#parts
     return {
       kind: 'watch',
       from: 'cache',
       status: 200,
-      headers: answerHeaders(mediaType(form.encoding, true)),
-      form: () => form,
+      headers: answerHeaders(mediaType(representation.encoding, true)),
+      representation: () => representation,
       gvk: () => this.#gvk,
       extra: this.#extra,
       events,
@@ -390,12 +390,12 @@ export class Cacher implements AsyncDisposable {
     const start = log && this.#start(log, wanted)
     if (log === undefined || start === undefined) return undefined
     const { selected, bookmarks, lastsMs, signal } = wanted
-    const { link, rank, reflects, form } = this.#parts
+    const { link, rank, reflects, representation } = this.#parts
     const watcher = new CacheWatcher({
       ...start,
       log,
       gvk: this.#gvk,
-      encoding: form.encoding,
+      encoding: representation.encoding,
       selected,
       bookmarks,
       lastsMs,

@@ -3,7 +3,7 @@ import { everything } from '../../../api/codec/selection.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
-import type { Form } from '../../../api/request/form.ts'
+import type { Representation } from '../../../api/request/representation.ts'
 import { areAccepted, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
@@ -97,7 +97,7 @@ export class Cachers implements AsyncDisposable {
     const { store } = this.#parts
     const source = sourceOf(exchange, info, store)
     if (!source) return undefined
-    const served = this.#of({ exchange, info }, source.key, source.form)
+    const served = this.#of({ exchange, info }, source.key, source.representation)
     const { cacher } = served
     cacher.readFor(this.#reading(exchange, served.clients))
     using stored = cacher.stored()
@@ -129,7 +129,8 @@ export class Cachers implements AsyncDisposable {
   #watched(exchange: Exchange): Watched | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
-    if (exchange.forms[0]?.shape !== 'object' || !areAccepted(info.query, true)) return undefined
+    if (exchange.representations[0]?.projection !== 'object' || !areAccepted(info.query, true))
+      return undefined
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }
 
@@ -139,12 +140,12 @@ export class Cachers implements AsyncDisposable {
     const { store } = this.#parts
     const begins = watchBegins(info)
     if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
-    const form = exchange.forms.find(
+    const representation = exchange.representations.find(
       (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
     )
-    if (!form || !inWhoseName(exchange)) return undefined
-    const key = collectionKey(exchange, info, form)
-    const served = this.#of(watched, key, form)
+    if (!representation || !inWhoseName(exchange)) return undefined
+    const key = collectionKey(exchange, info, representation)
+    const served = this.#of(watched, key, representation)
     const { cacher } = served
     const reading = this.#reading(exchange, served.clients)
     // The API server has not seen this token for this collection: it answers first.
@@ -176,12 +177,12 @@ export class Cachers implements AsyncDisposable {
     let { held } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
-      const form = reply.form()
+      const representation = reply.representation()
       // The first event has shown the form, or none is to come.
-      key ??= collectionKey(exchange, info, form)
+      key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
-      if (!isWhole(form) || !isStored || !inWhoseName(exchange)) return undefined
-      const served = this.#of(watched, key, form)
+      if (!isWhole(representation) || !isStored || !inWhoseName(exchange)) return undefined
+      const served = this.#of(watched, key, representation)
       served.cacher.readFor(this.#reading(exchange, served.clients))
       if (!isCut && !served.cacher.isLive) {
         served.cacher.resume()
@@ -220,7 +221,7 @@ export class Cachers implements AsyncDisposable {
     }
   }
 
-  #of({ exchange, info }: Watched, key: CollectionKey, form: Form): Served {
+  #of({ exchange, info }: Watched, key: CollectionKey, representation: Representation): Served {
     const id = idOf(key)
     const known = this.#served.get(id)
     if (known) return known
@@ -230,13 +231,13 @@ export class Cachers implements AsyncDisposable {
     const cacher: Cacher = new Cacher(
       {
         key,
-        form,
+        representation,
         store,
         ways,
         link: link(exchange.credential),
         bounds,
         rank: rankOf(exchange, info),
-        reflects: isWhole(form) && isComparable,
+        reflects: isWhole(representation) && isComparable,
         lists: false,
         idleMs,
         hooks,
@@ -289,12 +290,12 @@ export class Cachers implements AsyncDisposable {
   }
 }
 
-const isWhole = ({ shape }: Form): boolean => shape === 'object'
+const isWhole = ({ projection }: Representation): boolean => projection === 'object'
 
 const idOf = ({ audience, gvr, namespace, labelSelector, fieldSelector }: CollectionKey): string =>
   JSON.stringify([
     audience.identity,
-    audience.form,
+    audience.representation,
     gvr.group,
     gvr.version,
     gvr.resource,

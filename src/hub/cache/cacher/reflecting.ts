@@ -10,7 +10,7 @@ import {
   watchQuery,
   type ListerWatcher,
 } from '../../../api/reflector/reflector.ts'
-import type { Form } from '../../../api/request/form.ts'
+import type { Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 
 /** The way to the API servers. */
@@ -30,7 +30,7 @@ export interface Reading extends OnBehalf {
 
 export interface ReflectedCollection {
   readonly key: CollectionKey
-  readonly form: Form
+  readonly representation: Representation
   readonly store: ObjectStore
   readonly ways: Ways
   /** Asked for each request: the newest credential counts. */
@@ -48,7 +48,7 @@ interface Peeked {
 
 /** Reads a collection into the store. */
 export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
-  const { key, form, store, ways } = of
+  const { key, representation, store, ways } = of
   const url = (query: Record<string, string>): string => {
     const { labelSelector, fieldSelector } = key
     const parameters = new URLSearchParams({
@@ -65,7 +65,7 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
         method: 'GET',
         ...of.reading(),
         url: url(query),
-        accept: mediaType(form.encoding),
+        accept: mediaType(representation.encoding),
         gzip: true,
         signal,
       }),
@@ -73,14 +73,15 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
   return {
     list: async (resourceVersion, signal) => {
       const reply = await ask(resourceVersion === '' ? {} : { resourceVersion }, signal)
-      if (reply.kind !== 'list' || reply.form.key !== form.key) throw refusalOf(reply)
+      if (reply.kind !== 'list' || reply.representation.key !== representation.key)
+        throw refusalOf(reply)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       await reply.list.end()
     },
     watch: async (options, signal) => {
       const reply = await ask(watchQuery(options), signal)
       if (reply.kind !== 'watch') throw refusalOf(reply)
-      return inForm(reply.events, () => reply.form().key === form.key)
+      return inForm(reply.events, () => reply.representation().key === representation.key)
     },
     // One object is read consistently, which no server that lags answers from what it has.
     isRestored: async (signal) => {

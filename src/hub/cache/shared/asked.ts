@@ -8,7 +8,7 @@ import {
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
 import { covers } from '../../../api/kube/selectors.ts'
-import type { Form } from '../../../api/request/form.ts'
+import type { Representation } from '../../../api/request/representation.ts'
 import { areAccepted } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
@@ -23,7 +23,7 @@ export interface SharedAsk {
   readonly exchange: Exchange
   readonly info: ResourceRequest
   readonly gvr: GVR
-  readonly form: Form
+  readonly representation: Representation
   readonly selected: Selected
   /** In whose name an API server is asked what the caller may do. */
   readonly who: OnBehalf
@@ -41,16 +41,17 @@ export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk 
   const { gvr } = exchange.info
   if (!scope.some((each) => isSame(each, gvr))) return undefined
   const what = recordable(exchange)
-  const [form] = exchange.forms
+  const [representation] = exchange.representations
   const who = inWhoseName(exchange)
-  if (what === undefined || form?.shape !== 'object' || who === undefined) return undefined
+  if (what === undefined || representation?.projection !== 'object' || who === undefined)
+    return undefined
   if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { info } = what
   if (what.kind !== 'object' && !areAccepted(info.query, what.kind === 'watch')) return undefined
   const selectors = what.kind === 'object' ? nothing : selectorsOf(info)
   const { namespace } = info
   const within = { ...selectors, ...(namespace !== undefined && { namespace }) }
-  const selection = selectionOf(gvr, within, form)
+  const selection = selectionOf(gvr, within, representation)
   if (selection === undefined) return undefined
   const key = JSON.stringify([namespace ?? '', selectors.labelSelector, selectors.fieldSelector])
   return {
@@ -58,7 +59,7 @@ export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk 
     exchange,
     info,
     gvr,
-    form,
+    representation,
     selected: { selection, key },
     who,
     reader: JSON.stringify([exchange.identity, exchange.component, key]),
@@ -78,7 +79,9 @@ export function ownVersion(
   { exchange, info }: SharedAsk,
   store: ObjectStore,
 ): ResourceVersion | undefined {
-  const keys = exchange.forms.map((form) => collectionKey(exchange, info, form))
+  const keys = exchange.representations.map((representation) =>
+    collectionKey(exchange, info, representation),
+  )
   const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
   const told = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
   return told

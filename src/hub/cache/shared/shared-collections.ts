@@ -169,7 +169,7 @@ export class SharedCollections implements AsyncDisposable {
   rescope(): void {
     const scope = this.#parts.scope()
     for (const [id, { cacher }] of this.#collections) {
-      if (scope.some((gvr) => idOf(gvr, cacher.key.audience.form) === id)) continue
+      if (scope.some((gvr) => idOf(gvr, cacher.key.audience.representation) === id)) continue
       this.#collections.delete(id)
       void cacher[Symbol.asyncDispose]()
     }
@@ -179,17 +179,17 @@ export class SharedCollections implements AsyncDisposable {
     return sharedAsk(exchange, this.#parts.scope())
   }
 
-  #of({ gvr, form, exchange, info }: SharedAsk): Shared {
-    const id = idOf(gvr, form.key)
+  #of({ gvr, representation, exchange, info }: SharedAsk): Shared {
+    const id = idOf(gvr, representation.key)
     const known = this.#collections.get(id)
     if (known) return known
     const { store, ways, link, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
-    const audience = { identity: shared, form: form.key }
+    const audience = { identity: shared, representation: representation.key }
     const cacher = new Cacher(
       {
         key: { audience, gvr, labelSelector: '', fieldSelector: '' },
-        form,
+        representation,
         store,
         ways,
         link,
@@ -236,7 +236,7 @@ export class SharedCollections implements AsyncDisposable {
 
   /** A list that may be of some age. */
   async #list(asked: SharedAsk): Promise<Reply | undefined> {
-    const cacher = this.#collections.get(idOf(asked.gvr, asked.form.key))?.cacher
+    const cacher = this.#collections.get(idOf(asked.gvr, asked.representation.key))?.cacher
     const begins = listBegins(asked.info)
     if (!cacher?.isLive || begins.kind !== 'state') return undefined
     if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
@@ -246,7 +246,7 @@ export class SharedCollections implements AsyncDisposable {
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (isOld || store.isContradicted(cacher.key)) return undefined
     const stored = storedList(sourceIn(cacher, asked, version), store)
-    return stored && listReply(asked.form, stored)
+    return stored && listReply(asked.representation, stored)
   }
 
   /** A watch of the collection, which is opened for it if need be. */
@@ -255,8 +255,10 @@ export class SharedCollections implements AsyncDisposable {
     // Who is counted while the watch is being opened is not alone.
     const { cacher, demand } = collection
     using _waiting = demand.join(asked.reader)
-    const { exchange, info, form, selected } = asked
-    const like = selected.selection.everything ? collectionKey(exchange, info, form) : undefined
+    const { exchange, info, representation, selected } = asked
+    const like = selected.selection.everything
+      ? collectionKey(exchange, info, representation)
+      : undefined
     await cacher.open(patienceMs, like)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
     if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
@@ -283,7 +285,8 @@ export class SharedCollections implements AsyncDisposable {
     const began = elapsed()
     let { held } = reply
     const follow = (version: ResourceVersion, isCut: boolean) => {
-      if (isCut || !cacher.isLive || reply.form().key !== asked.form.key) return undefined
+      if (isCut || !cacher.isLive || reply.representation().key !== asked.representation.key)
+        return undefined
       const wanted = this.#wanted(asked, collection, { kind: 'after', version })
       const left = wanted.lastsMs - (elapsed() - began)
       const rest = left > 0 ? cacher.events({ ...wanted, lastsMs: left }) : undefined
@@ -325,12 +328,14 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   #object(asked: SharedAsk, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
-    const { exchange, info, form, gvr } = asked
+    const { exchange, info, representation, gvr } = asked
     const { store } = this.#parts
     const name = info.name ?? ''
     const held = store.get({ audience: key.audience, gvr, namespace: info.namespace ?? '', name })
     if (held === undefined) return undefined
-    const own = exchange.forms.flatMap((each) => store.get(objectKey(exchange, info, each)) ?? [])
+    const own = exchange.representations.flatMap(
+      (each) => store.get(objectKey(exchange, info, each)) ?? [],
+    )
     const newestOwn = own
       .flatMap((each) =>
         each === 'absent' ? [] : (resourceVersion(each.object.resourceVersion) ?? []),
@@ -346,7 +351,7 @@ export class SharedCollections implements AsyncDisposable {
     if (gone && !isNewer(version, toldOfName(exchange, info, store))) return undefined
     refuseVersionOfGet(info, held === 'absent' ? version : held.confirmedVersion)
     if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-    return aged(objectReply(form, held), exchange, held.confirmedAt)
+    return aged(objectReply(representation, held), exchange, held.confirmedAt)
   }
 
   /** Ends all readers and watches. */
@@ -357,8 +362,8 @@ export class SharedCollections implements AsyncDisposable {
   }
 }
 
-const idOf = ({ group, version, resource }: GVR, form: string): string =>
-  JSON.stringify([group, version, resource, form])
+const idOf = ({ group, version, resource }: GVR, representation: string): string =>
+  JSON.stringify([group, version, resource, representation])
 
 function newest(
   a: ResourceVersion | undefined,
@@ -381,10 +386,10 @@ const aged = <R extends ObjectReply | WatchReply>(
 /** What of the shared collection is asked for. */
 const sourceIn = (
   { key }: Cacher,
-  { form, selected }: SharedAsk,
+  { representation, selected }: SharedAsk,
   version: ResourceVersion,
 ): Source => ({
-  form,
+  representation,
   key,
   resourceVersion: version,
   ...(!selected.selection.everything && { selection: selected.selection }),

@@ -12,9 +12,9 @@ export interface CollectionAddress {
   readonly fieldSelector: string
 }
 
-export const scopeOf = ({ identity, form }: Audience, gvr: GVR): ScopeKey => [
+export const scopeOf = ({ identity, representation }: Audience, gvr: GVR): ScopeKey => [
   identity,
-  form,
+  representation,
   gvr.group,
   gvr.version,
   gvr.resource,

@@ -4,7 +4,8 @@ import { placementOf } from '../placement.ts'
 import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
 
-const policyOf = (pod: PodSubject): string => optionalTextAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
+const policyOf = (pod: PodSubject): string =>
+  optionalTextAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 
 /**
  * No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all,

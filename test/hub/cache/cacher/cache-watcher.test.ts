@@ -9,7 +9,7 @@ import { selectionOf } from '../../../../src/api/codec/selection.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import type { ResourceVersion } from '../../../../src/api/kube/resource-version.ts'
-import { objectForm } from '../../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../../src/api/request/representation.ts'
 import { StoreFailure } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 
@@ -43,7 +43,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
   const selection = selectionOf(
     services,
     { labelSelector: '', fieldSelector: '' },
-    objectForm('json'),
+    objectRepresentation('json'),
   )
   if (!selection) throw new Error('nothing is selected')
   const [leaving, over] = [new AbortController(), new AbortController()]

@@ -6,7 +6,7 @@ import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../../src/http/exchange/headers.ts'
-import { objectForm } from '../../../../src/api/request/form.ts'
+import { objectRepresentation } from '../../../../src/api/request/representation.ts'
 import { node } from '../../../../src/api/request/identity.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
@@ -15,9 +15,9 @@ import { services } from '../../../kit/cloud.ts'
 const alive = setInterval(() => undefined, 1_000)
 t.teardown(() => clearInterval(alive))
 
-const form = objectForm('json')
+const representation = objectRepresentation('json')
 const key = {
-  audience: { identity: node, form: form.key },
+  audience: { identity: node, representation: representation.key },
   gvr: services,
   labelSelector: '',
   fieldSelector: '',
@@ -44,7 +44,7 @@ const watchReply = (events: AsyncIterable<readonly WatchEvent[]>): Reply => ({
   from: 'cloud',
   status: 200,
   headers: new HeaderList([]),
-  form: () => form,
+  representation: () => representation,
   gvk: () => ({ group: '', version: 'v1', kind: 'Service' }),
   events,
 })
@@ -64,7 +64,7 @@ const cacherOf = (
   new Cacher(
     {
       key,
-      form,
+      representation,
       store,
       ways: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
       link: { online: () => true, changed: () => new AbortController().signal, since: () => 0 },

@@ -375,14 +375,19 @@ void t.test('the collections with the most events let go of theirs first', async
     ['many', eventsOf('many', 3)],
     ['few', eventsOf('few', 1)],
   ])
-  const recorded = async ({ url, info, forms: [form] }: Exchange): Promise<Reply> => {
-    if (!info.isResource || !form || !url.includes('resourceVersion=50')) throw new Error('no more')
+  const recorded = async ({
+    url,
+    info,
+    representations: [representation],
+  }: Exchange): Promise<Reply> => {
+    if (!info.isResource || !representation || !url.includes('resourceVersion=50'))
+      throw new Error('no more')
     return {
       kind: 'watch',
       from: 'cloud',
       status: 200,
       headers: new HeaderList([]),
-      form: () => form,
+      representation: () => representation,
       gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
       events: (async function* () {
         yield sent.get(info.namespace ?? '') ?? []

@@ -24,17 +24,20 @@ t.beforeEach(() => trouble.splice(0))
 
 const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
-const asNode: Audience = { identity: node, form: json }
-const asToken: Audience = { identity: tokenHolder('x'), form: json }
+const asNode: Audience = { identity: node, representation: json }
+const asToken: Audience = { identity: tokenHolder('x'), representation: json }
 const atConsole: Audience = { ...asNode, passing: true }
 
 const of = {
   pods: collection(),
   secrets: collection({ gvr: gvr('', 'secrets') }),
-  shared: collection({ audience: { identity: shared, form: json }, gvr: gvr('', 'services') }),
+  shared: collection({
+    audience: { identity: shared, representation: json },
+    gvr: gvr('', 'services'),
+  }),
   console: collection({ audience: atConsole, gvr: gvr('apps', 'deployments') }),
   consoleSecrets: collection({
-    audience: { ...atConsole, form: 'json;table;v1;Metadata' as typeof json },
+    audience: { ...atConsole, representation: 'json;table;v1;Metadata' as typeof json },
     gvr: gvr('', 'secrets'),
   }),
   leftOver: collection({ gvr: gvr('apps', 'daemonsets') }),
@@ -301,7 +304,7 @@ void t.test('what a program asked for, too, is not only a person’s', async (t)
 void t.test('callers that have been away for longest go before those that are there', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   const ofToken = (hash: string): CollectionKey =>
-    collection({ audience: { identity: tokenHolder(hash), form: json } })
+    collection({ audience: { identity: tokenHolder(hash), representation: json } })
   for (const hash of ['oldest', 'older', 'present']) {
     await replace(store, ofToken(hash), head(500), pods(100, 1, 5_000))
   }
@@ -357,7 +360,10 @@ void t.test(
 
 void t.test('of a kind the heaviest caller gives first, until it is none', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
-  const ofToken = (hash: string): Audience => ({ identity: tokenHolder(hash), form: json })
+  const ofToken = (hash: string): Audience => ({
+    identity: tokenHolder(hash),
+    representation: json,
+  })
   const sizes = { heavy: 40, light: 2, lighter: 1 }
   const hashes = Object.keys(sizes) as (keyof typeof sizes)[]
   const keys = hashes.flatMap((hash) =>

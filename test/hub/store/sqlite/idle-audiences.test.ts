@@ -23,7 +23,7 @@ import { count, database, dataVersion, open, pods, trouble, turn, writersOf } fr
 t.beforeEach(() => trouble.splice(0))
 
 const ofToken = (hash: string): CollectionKey =>
-  collection({ audience: { identity: tokenHolder(hash), form: json } })
+  collection({ audience: { identity: tokenHolder(hash), representation: json } })
 
 /** A list, a record and a document for the token. */
 async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<void> {
@@ -109,7 +109,7 @@ void t.test(
     const reader = serviceAccount({ namespace: 'a', name: 'reader', uid: '1' })
     const writer = serviceAccount({ namespace: 'a', name: 'writer', uid: '2' })
     const of = (identity: Identity): CollectionKey =>
-      collection({ audience: { identity, form: json } })
+      collection({ audience: { identity, representation: json } })
     for (const identity of [reader, writer, nobody, node])
       await replace(store, of(identity), head(5), [object('a', 1)])
     for (let day = 1; day <= 31; day += 1) {

@@ -22,10 +22,10 @@ t.beforeEach(() => trouble.splice(0))
 /** A quarter of what the stores below may take, unless they say otherwise. */
 const quota = 1 << 20
 
-const audience = (hash: string): Audience => ({ identity: tokenHolder(hash), form: json })
+const audience = (hash: string): Audience => ({ identity: tokenHolder(hash), representation: json })
 const flooding = audience('flooding')
 const other = audience('other')
-const asNode: Audience = { identity: node, form: json }
+const asNode: Audience = { identity: node, representation: json }
 
 const large = (name: string, version = 1, size = 100_000) =>
   object(name, version, { bytes: Buffer.alloc(size, name) })

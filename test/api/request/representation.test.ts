@@ -1,8 +1,13 @@
 import t from 'tap'
-import { formsOf, namesObjects, objectForm, parseAccept } from '../../../src/api/request/form.ts'
+import {
+  representationsOf,
+  namesObjects,
+  objectRepresentation,
+  parseAccept,
+} from '../../../src/api/request/representation.ts'
 
-const forms = (accept: string | undefined, query = ''): string[] =>
-  formsOf(accept, new URLSearchParams(query)).map(({ key }) => key)
+const representations = (accept: string | undefined, query = ''): string[] =>
+  representationsOf(accept, new URLSearchParams(query)).map(({ key }) => key)
 
 const types = (accept: string | undefined): string[] => parseAccept(accept).map(({ type }) => type)
 
@@ -20,7 +25,7 @@ void t.test('each client gets its forms in the order in which it wants them', as
     ['a browser', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', ['json']],
     ['upper case', 'Application/JSON', ['json']],
   ]
-  for (const [who, accept, expected] of table) t.strictSame(forms(accept), expected, who)
+  for (const [who, accept, expected] of table) t.strictSame(representations(accept), expected, who)
 })
 
 void t.test('the parameters of a conversion come in any order and make one form', async (t) => {
@@ -33,12 +38,13 @@ void t.test('the parameters of a conversion come in any order and make one form'
     'application/json;v=v1;g=meta.k8s.io;as=Table',
     'application/json; v=v1 ; g = meta.k8s.io ; AS=Table',
   ]
-  for (const accept of orders) t.strictSame(forms(accept), ['json;table;v1;Metadata'], accept)
+  for (const accept of orders)
+    t.strictSame(representations(accept), ['json;table;v1;Metadata'], accept)
 })
 
 void t.test('kubectl gets tables, of either version, and falls back to objects', async (t) => {
   t.strictSame(
-    forms(
+    representations(
       'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json',
     ),
     ['json;table;v1;Metadata', 'json;table;v1beta1;Metadata', 'json'],
@@ -47,22 +53,22 @@ void t.test('kubectl gets tables, of either version, and falls back to objects',
 
 void t.test('how much of the object a table carries is part of its form', async (t) => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-  t.strictSame(forms(table, 'includeObject=Object'), ['json;table;v1;Object'])
-  t.strictSame(forms(table, 'includeObject='), ['json;table;v1;Metadata'])
-  t.strictSame(forms('application/json', 'includeObject=Object'), ['json'])
+  t.strictSame(representations(table, 'includeObject=Object'), ['json;table;v1;Object'])
+  t.strictSame(representations(table, 'includeObject='), ['json;table;v1;Metadata'])
+  t.strictSame(representations('application/json', 'includeObject=Object'), ['json'])
 })
 
 void t.test('a caller cannot make up forms by what an API server does not read', async (t) => {
   const table = 'application/json;as=Table;g=meta.k8s.io'
-  t.strictSame(forms(`${table};v=v7,${table};v=v1`), ['json;table;v1;Metadata'])
-  t.strictSame(forms(`${table};v=v1`, 'includeObject=Whatever'), [])
-  t.strictSame(forms('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7'), [])
+  t.strictSame(representations(`${table};v=v7,${table};v=v1`), ['json;table;v1;Metadata'])
+  t.strictSame(representations(`${table};v=v1`, 'includeObject=Whatever'), [])
+  t.strictSame(representations('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7'), [])
 })
 
 void t.test('rows without their objects do not say of what they are', async (t) => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   const says = (accept: string, query = '') =>
-    formsOf(accept, new URLSearchParams(query)).map(namesObjects)
+    representationsOf(accept, new URLSearchParams(query)).map(namesObjects)
   t.strictSame(says(table, 'includeObject=None'), [false])
   t.strictSame(says(table, 'includeObject=Object'), [true])
   t.strictSame(says(`${table},application/json`), [true, true])
@@ -72,29 +78,36 @@ void t.test(
   'metadata only is a form in both encodings, and the same one for an object and a list',
   async (t) => {
     t.strictSame(
-      forms(
+      representations(
         'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
       ),
       ['protobuf;metadata;v1', 'json;metadata;v1'],
     )
-    t.strictSame(forms('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'), [
+    t.strictSame(representations('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'), [
       'json;metadata;v1',
     ])
   },
 )
 
 void t.test('a conversion nobody offers is passed over', async (t) => {
-  t.strictSame(forms('application/json;as=Table;v=v1;g=other.io,application/json'), ['json'])
-  t.strictSame(forms('application/json;as=Table;v=v1'), [])
-  t.strictSame(forms('application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io'), [])
+  t.strictSame(representations('application/json;as=Table;v=v1;g=other.io,application/json'), [
+    'json',
+  ])
+  t.strictSame(representations('application/json;as=Table;v=v1'), [])
   t.strictSame(
-    forms('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'),
+    representations('application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io'),
+    [],
+  )
+  t.strictSame(
+    representations(
+      'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json',
+    ),
     ['json'],
   )
 })
 
 void t.test('parameters that change nothing change no form', async (t) => {
-  t.strictSame(forms('application/json;pretty=1;charset=utf-8;stream=watch'), ['json'])
+  t.strictSame(representations('application/json;pretty=1;charset=utf-8;stream=watch'), ['json'])
 })
 
 void t.test(
@@ -105,26 +118,26 @@ void t.test(
     t.strictSame(types('*/*;q=1,a/a;q=0.1'), ['*/*', 'a/a'])
     t.strictSame(types('a/a,b/b,c/c'), ['a/a', 'b/b', 'c/c'])
     t.strictSame(types('a/a;q=0,b/b'), ['b/b'])
-    t.strictSame(forms('application/vnd.kubernetes.protobuf;q=0.1,application/json;q=0.9'), [
-      'json',
-      'protobuf',
-    ])
+    t.strictSame(
+      representations('application/vnd.kubernetes.protobuf;q=0.1,application/json;q=0.9'),
+      ['json', 'protobuf'],
+    )
   },
 )
 
 void t.test('nonsense in the field is no form and no failure', async (t) => {
   for (const accept of [',', ';;;', ';as=Table', 'application/json;q=much', '=', 'a/b;=;=;']) {
-    t.doesNotThrow(() => forms(accept), accept)
+    t.doesNotThrow(() => representations(accept), accept)
   }
-  t.strictSame(forms(',application/json,'), ['json'])
+  t.strictSame(representations(',application/json,'), ['json'])
 })
 
 void t.test(
   'the form of the whole object is the one that is asked for without conversion',
   async (t) => {
     t.strictSame(
-      objectForm('protobuf'),
-      formsOf('application/vnd.kubernetes.protobuf', new URLSearchParams())[0],
+      objectRepresentation('protobuf'),
+      representationsOf('application/vnd.kubernetes.protobuf', new URLSearchParams())[0],
     )
   },
 )

@@ -1,18 +1,18 @@
-import type { Encoding, Shape } from '../kube/media-type.ts'
+import type { Encoding, Projection } from '../kube/media-type.ts'
 
 declare const brand: unique symbol
 
 /**
- * Media type and conversion together: what one answer looks like. The `key` tells forms apart in
- * the store, whatever the order in which a client wrote the parameters.
+ * The media type of an answer together with its conversion. The `key` identifies the representation
+ * in the store, in whatever order a client wrote the parameters.
  */
-export interface Form {
+export interface Representation {
   readonly encoding: Encoding
-  readonly shape: Shape
-  readonly key: FormKey
+  readonly projection: Projection
+  readonly key: RepresentationKey
 }
 
-export type FormKey = string & { readonly [brand]: 'FormKey' }
+export type RepresentationKey = string & { readonly [brand]: 'RepresentationKey' }
 
 /** One clause of an Accept header, in order of preference. */
 export interface AcceptClause {
@@ -61,57 +61,68 @@ const encodingOfType: Record<string, Encoding> = {
 }
 
 /** Clients write the same few headers over and over. */
-const known = new Map<string, readonly Form[]>()
-const mostKnown = 256
-const longestKnown = 512
+const parsed = new Map<string, readonly Representation[]>()
+const maxParsed = 256
+const maxParsedKey = 512
 
 /**
- * The forms a client takes, most wanted first; clauses that name a conversion or type unknown here
- * are left out, so an empty list means that nothing this product reads is acceptable.
+ * The representations that a client accepts, the preferred one first. Clauses with an unknown type
+ * or conversion are left out: an empty list means that the hub reads nothing the client accepts.
  */
-export function formsOf(accept: string | undefined, query: URLSearchParams): readonly Form[] {
+export function representationsOf(
+  accept: string | undefined,
+  query: URLSearchParams,
+): readonly Representation[] {
   const included = query.get('includeObject') || 'Metadata'
   const key = `${included} ${accept ?? ''}`
-  const remembered = known.get(key)
-  if (remembered) return remembered
-  const forms = parseAccept(accept).flatMap((clause) => {
+  const known = parsed.get(key)
+  if (known) return known
+  const representations = parseAccept(accept).flatMap((clause) => {
     const encoding = encodingOfType[clause.type]
-    const form = encoding && formOf(encoding, clause.parameters, included)
-    return form ? [form] : []
+    const representation = encoding && representationOf(encoding, clause.parameters, included)
+    return representation ? [representation] : []
   })
-  if (known.size >= mostKnown) known.clear()
-  if (key.length <= longestKnown) known.set(key, forms)
-  return forms
+  if (parsed.size >= maxParsed) parsed.clear()
+  if (key.length <= maxParsedKey) parsed.set(key, representations)
+  return representations
 }
 
-function formOf(
+function representationOf(
   encoding: Encoding,
   parameters: ReadonlyMap<string, string>,
   included: string,
-): Form | undefined {
+): Representation | undefined {
   const as = parameters.get('as')
-  if (as === undefined) return objectForm(encoding)
+  if (as === undefined) return objectRepresentation(encoding)
   const version = parameters.get('v') ?? 'v1'
   if (parameters.get('g') !== 'meta.k8s.io' || !metaVersions.has(version)) return undefined
   if (as === 'Table' && encoding === 'json' && includedKinds.has(included)) {
-    return { encoding, shape: 'table', key: `${encoding};table;${version};${included}` as FormKey }
+    return {
+      encoding,
+      projection: 'table',
+      key: `${encoding};table;${version};${included}` as RepresentationKey,
+    }
   }
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-    return { encoding, shape: 'metadata', key: `${encoding};metadata;${version}` as FormKey }
+    return {
+      encoding,
+      projection: 'metadata',
+      key: `${encoding};metadata;${version}` as RepresentationKey,
+    }
   }
   return undefined
 }
 
 /**
- * Whether an answer in this form shows of what object each of its parts is; rows of a Table do so
- * unless their client wants none.
+ * Whether each part of an answer shows which object it is of. Rows of a Table do, unless the client
+ * asked for rows without objects.
  */
-export const namesObjects = ({ shape, key }: Form): boolean =>
-  shape !== 'table' || !key.endsWith(';None')
+export const namesObjects = ({ projection, key }: Representation): boolean =>
+  projection !== 'table' || !key.endsWith(';None')
 
-/** The whole object in an encoding, as clients that ask for no conversion get it. */
-export const objectForm = (encoding: Encoding): Form => ({
+/** The whole object in an encoding, without a conversion. */
+export const objectRepresentation = (encoding: Encoding): Representation => ({
   encoding,
-  shape: 'object',
-  key: encoding as string as FormKey,
+  projection: 'object',
+  key: encoding as string as RepresentationKey,
 })
